@@ -1,0 +1,1 @@
+"""Carole, the linkage unit: she links signatures and never sees a name."""

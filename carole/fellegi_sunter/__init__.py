@@ -1,0 +1,1 @@
+"""Fellegi-Sunter linkage from counts of comparison patterns: estimation, scores, one-to-one decisions."""
