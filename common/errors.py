@@ -1,0 +1,105 @@
+"""The errors of Tryst: what is wrong, where, what was got, what to do.
+
+A message never holds a record's value, a key or a secret: it is shown to operators, written to logs and sent to
+the other side of a connection. Codes cross the wire as numbers, so this list is only ever appended to.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ErrorCode(IntEnum):
+    """What went wrong, as a number that means the same in every version. Append only."""
+
+    INTERNAL = 1
+    PARAMETER = 2
+    SPECIFICATION = 3
+    CONFIGURATION = 4
+    SOURCE = 5
+    FIELD_MISSING = 6
+    DUPLICATE_IDENTIFIER = 7
+    EMPTY_SOURCE = 8
+    TEXT_ENCODING = 9
+    KEY_MISMATCH = 10
+    CANARY_MISMATCH = 11
+    EPOCH_MISMATCH = 12
+    ENCODING_MISMATCH = 13
+    SIGNATURE = 14
+    CERTIFICATE = 15
+    NOT_ADMITTED = 16
+    NOT_FOUND = 17
+    WRONG_STATE = 18
+    DEADLINE_MISSING = 19
+    UPLOAD_LIMIT = 20
+    CHUNK_CONFLICT = 21
+    UPLOAD_GAPS = 22
+    UPLOAD_CORRUPT = 23
+    RUN_ACTIVE = 24
+    UNAVAILABLE = 25
+    MEMORY = 26
+    NOT_IDENTIFIED = 27
+    SEALED = 28
+    VAULT = 29
+    BUSY = 30
+    EXISTS = 31
+    DATABASE = 32
+
+
+class TrystError(Exception):
+    """An error a person can act on.
+
+    Parameters
+    ----------
+    code
+        The kind of error, stable across versions and across the wire.
+    what
+        What is wrong, as a sentence without its full stop.
+    where
+        The path, column, setting or method concerned.
+    got
+        What was found instead of what was expected: a count, a type, a name; never a record's value.
+    remedy
+        What to do about it.
+    """
+
+    def __init__(self, code: ErrorCode, what: str, *, where: str = "", got: str = "", remedy: str = "") -> None:
+        self.code = code
+        self.what = what
+        self.where = where
+        self.got = got
+        self.remedy = remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        if self.got:
+            text += f", got {self.got}"
+        if self.remedy:
+            text += f"; {self.remedy}"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions with keyword-only arguments do not pickle by themselves, and the worker's errors must.
+        return (_rebuild, (int(self.code), self.what, self.where, self.got, self.remedy))
+
+
+class TrystErrors(TrystError):
+    """Several errors found in one go, so that they can be mended in one go."""
+
+    def __init__(self, code: ErrorCode, errors: list[TrystError], *, where: str = "") -> None:
+        self.errors = tuple(errors)
+        count = len(errors)
+        lines = "".join(f"\n  - {error}" for error in errors)
+        super().__init__(code, f"{count} mistake{'s' if count != 1 else ''}:{lines}", where=where)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (TrystErrors._rebuilt, (int(self.code), list(self.errors), self.where))
+
+    @staticmethod
+    def _rebuilt(code: int, errors: list[TrystError], where: str) -> TrystErrors:
+        return TrystErrors(ErrorCode(code), errors, where=where)
+
+
+def _rebuild(code: int, what: str, where: str, got: str, remedy: str) -> TrystError:
+    return TrystError(ErrorCode(code), what, where=where, got=got, remedy=remedy)
