@@ -1,0 +1,1 @@
+"""The wire: protocol buffer definitions and the code generated from them."""

@@ -1,0 +1,126 @@
+from protos.linkage.v1 import project_pb2 as _project_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class CreateProjectRequest(_message.Message):
+    __slots__ = ("specification",)
+    SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
+    specification: str
+    def __init__(self, specification: _Optional[str] = ...) -> None: ...
+
+class CreateProjectResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class ApproveProjectRequest(_message.Message):
+    __slots__ = ("project", "specification_digest", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    specification_digest: bytes
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class ApproveProjectResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class GetProjectRequest(_message.Message):
+    __slots__ = ("project",)
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    def __init__(self, project: _Optional[str] = ...) -> None: ...
+
+class GetProjectResponse(_message.Message):
+    __slots__ = ("status", "specification")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    specification: str
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ...) -> None: ...
+
+class ListProjectsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListProjectsResponse(_message.Message):
+    __slots__ = ("projects",)
+    PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
+    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+
+class StartRunRequest(_message.Message):
+    __slots__ = ("project", "request")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    request: str
+    def __init__(self, project: _Optional[str] = ..., request: _Optional[str] = ...) -> None: ...
+
+class StartRunResponse(_message.Message):
+    __slots__ = ("run",)
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    run: _project_pb2.RunStatus
+    def __init__(self, run: _Optional[_Union[_project_pb2.RunStatus, _Mapping]] = ...) -> None: ...
+
+class GetRunRequest(_message.Message):
+    __slots__ = ("project", "run")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ...) -> None: ...
+
+class GetRunResponse(_message.Message):
+    __slots__ = ("run",)
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    run: _project_pb2.RunStatus
+    def __init__(self, run: _Optional[_Union[_project_pb2.RunStatus, _Mapping]] = ...) -> None: ...
+
+class WatchRunRequest(_message.Message):
+    __slots__ = ("project", "run")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ...) -> None: ...
+
+class GetStatisticsRequest(_message.Message):
+    __slots__ = ("project", "run", "index")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    index: int
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
+
+class GetStatisticsResponse(_message.Message):
+    __slots__ = ("data", "pieces")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    pieces: int
+    def __init__(self, data: _Optional[bytes] = ..., pieces: _Optional[int] = ...) -> None: ...
+
+class EraseProjectRequest(_message.Message):
+    __slots__ = ("project",)
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    def __init__(self, project: _Optional[str] = ...) -> None: ...
+
+class EraseProjectResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...

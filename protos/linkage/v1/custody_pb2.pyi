@@ -1,0 +1,150 @@
+from protos.linkage.v1 import contribution_pb2 as _contribution_pb2
+from protos.linkage.v1 import project_pb2 as _project_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TASK_KIND_UNSPECIFIED: _ClassVar[TaskKind]
+    TASK_KIND_IDLE: _ClassVar[TaskKind]
+    TASK_KIND_APPROVE: _ClassVar[TaskKind]
+    TASK_KIND_AGREE: _ClassVar[TaskKind]
+    TASK_KIND_CONTRIBUTE: _ClassVar[TaskKind]
+    TASK_KIND_FETCH: _ClassVar[TaskKind]
+
+class LetterKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LETTER_KIND_UNSPECIFIED: _ClassVar[LetterKind]
+    LETTER_KIND_OFFER: _ClassVar[LetterKind]
+    LETTER_KIND_CONFIRMATION: _ClassVar[LetterKind]
+TASK_KIND_UNSPECIFIED: TaskKind
+TASK_KIND_IDLE: TaskKind
+TASK_KIND_APPROVE: TaskKind
+TASK_KIND_AGREE: TaskKind
+TASK_KIND_CONTRIBUTE: TaskKind
+TASK_KIND_FETCH: TaskKind
+LETTER_KIND_UNSPECIFIED: LetterKind
+LETTER_KIND_OFFER: LetterKind
+LETTER_KIND_CONFIRMATION: LetterKind
+
+class Letter(_message.Message):
+    __slots__ = ("kind", "sender", "body")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SENDER_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    kind: LetterKind
+    sender: _project_pb2.Side
+    body: bytes
+    def __init__(self, kind: _Optional[_Union[LetterKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class NextTaskRequest(_message.Message):
+    __slots__ = ("wait_ms", "waiting")
+    WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    wait_ms: int
+    waiting: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class NextTaskResponse(_message.Message):
+    __slots__ = ("kind", "status", "specification", "letters", "run", "projects")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
+    LETTERS_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    kind: TaskKind
+    status: _project_pb2.ProjectStatus
+    specification: str
+    letters: _containers.RepeatedCompositeFieldContainer[Letter]
+    run: str
+    projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
+    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., letters: _Optional[_Iterable[_Union[Letter, _Mapping]]] = ..., run: _Optional[str] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+
+class ApproveRequest(_message.Message):
+    __slots__ = ("project", "specification_digest", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    specification_digest: bytes
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class ApproveResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class PostLetterRequest(_message.Message):
+    __slots__ = ("project", "epoch", "letter")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LETTER_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    epoch: int
+    letter: Letter
+    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., letter: _Optional[_Union[Letter, _Mapping]] = ...) -> None: ...
+
+class PostLetterResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReportKeysRequest(_message.Message):
+    __slots__ = ("project", "epoch", "key_check_value", "canary_digest")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    KEY_CHECK_VALUE_FIELD_NUMBER: _ClassVar[int]
+    CANARY_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    epoch: int
+    key_check_value: bytes
+    canary_digest: bytes
+    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., key_check_value: _Optional[bytes] = ..., canary_digest: _Optional[bytes] = ...) -> None: ...
+
+class ReportKeysResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class FetchResultRequest(_message.Message):
+    __slots__ = ("project", "run", "index")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    index: int
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
+
+class FetchResultResponse(_message.Message):
+    __slots__ = ("data", "pieces", "sha256")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    pieces: int
+    sha256: bytes
+    def __init__(self, data: _Optional[bytes] = ..., pieces: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+
+class AcknowledgeResultRequest(_message.Message):
+    __slots__ = ("project", "run", "sha256")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    sha256: bytes
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+
+class AcknowledgeResultResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -1,0 +1,112 @@
+from protos.linkage.v1 import project_pb2 as _project_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint")
+    PARTY_FIELD_NUMBER: _ClassVar[int]
+    CAROLE_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    party: str
+    carole: str
+    connected: bool
+    projects: _containers.RepeatedCompositeFieldContainer[CustodianProject]
+    identity_fingerprint: str
+    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ...) -> None: ...
+
+class CustodianProject(_message.Message):
+    __slots__ = ("project", "state", "stage", "fraction", "trouble", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    FRACTION_FIELD_NUMBER: _ClassVar[int]
+    TROUBLE_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    WAITS_FOR_OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    state: _project_pb2.ProjectState
+    stage: str
+    fraction: float
+    trouble: str
+    specification_digest: bytes
+    rows: int
+    links: int
+    results: str
+    mode: str
+    waits_for_operator: bool
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[_project_pb2.ProjectState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., trouble: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., rows: _Optional[int] = ..., links: _Optional[int] = ..., results: _Optional[str] = ..., mode: _Optional[str] = ..., waits_for_operator: _Optional[bool] = ...) -> None: ...
+
+class ProfileRequest(_message.Message):
+    __slots__ = ("project",)
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    def __init__(self, project: _Optional[str] = ...) -> None: ...
+
+class ProfileResponse(_message.Message):
+    __slots__ = ("json",)
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    json: str
+    def __init__(self, json: _Optional[str] = ...) -> None: ...
+
+class SpecificationRequest(_message.Message):
+    __slots__ = ("project",)
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    def __init__(self, project: _Optional[str] = ...) -> None: ...
+
+class SpecificationResponse(_message.Message):
+    __slots__ = ("text", "digest", "notes")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    digest: bytes
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, text: _Optional[str] = ..., digest: _Optional[bytes] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class OperatorApproveRequest(_message.Message):
+    __slots__ = ("project", "specification_digest")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    specification_digest: bytes
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ...) -> None: ...
+
+class OperatorApproveResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DeclineRequest(_message.Message):
+    __slots__ = ("project", "reason")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    reason: str
+    def __init__(self, project: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class DeclineResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StopRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StopResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -1,0 +1,135 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ProjectState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROJECT_STATE_UNSPECIFIED: _ClassVar[ProjectState]
+    PROJECT_STATE_DRAFT: _ClassVar[ProjectState]
+    PROJECT_STATE_APPROVED: _ClassVar[ProjectState]
+    PROJECT_STATE_KEYED: _ClassVar[ProjectState]
+    PROJECT_STATE_CONTRIBUTED: _ClassVar[ProjectState]
+    PROJECT_STATE_RUN: _ClassVar[ProjectState]
+    PROJECT_STATE_ASSESSED: _ClassVar[ProjectState]
+    PROJECT_STATE_HELD: _ClassVar[ProjectState]
+    PROJECT_STATE_RELEASED: _ClassVar[ProjectState]
+    PROJECT_STATE_ERASED: _ClassVar[ProjectState]
+
+class Side(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SIDE_UNSPECIFIED: _ClassVar[Side]
+    SIDE_ALICE: _ClassVar[Side]
+    SIDE_BOB: _ClassVar[Side]
+
+class RunState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RUN_STATE_UNSPECIFIED: _ClassVar[RunState]
+    RUN_STATE_QUEUED: _ClassVar[RunState]
+    RUN_STATE_RUNNING: _ClassVar[RunState]
+    RUN_STATE_DONE: _ClassVar[RunState]
+    RUN_STATE_FAILED: _ClassVar[RunState]
+PROJECT_STATE_UNSPECIFIED: ProjectState
+PROJECT_STATE_DRAFT: ProjectState
+PROJECT_STATE_APPROVED: ProjectState
+PROJECT_STATE_KEYED: ProjectState
+PROJECT_STATE_CONTRIBUTED: ProjectState
+PROJECT_STATE_RUN: ProjectState
+PROJECT_STATE_ASSESSED: ProjectState
+PROJECT_STATE_HELD: ProjectState
+PROJECT_STATE_RELEASED: ProjectState
+PROJECT_STATE_ERASED: ProjectState
+SIDE_UNSPECIFIED: Side
+SIDE_ALICE: Side
+SIDE_BOB: Side
+RUN_STATE_UNSPECIFIED: RunState
+RUN_STATE_QUEUED: RunState
+RUN_STATE_RUNNING: RunState
+RUN_STATE_DONE: RunState
+RUN_STATE_FAILED: RunState
+
+class Approval(_message.Message):
+    __slots__ = ("member", "specification_digest", "signature", "at_unix_ms")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    member: str
+    specification_digest: bytes
+    signature: bytes
+    at_unix_ms: int
+    def __init__(self, member: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
+
+class ProjectStatus(_message.Message):
+    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "trouble", "run", "sides")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ENCODING_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    APPROVALS_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
+    TROUBLE_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    SIDES_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    state: ProjectState
+    specification_digest: bytes
+    encoding_digest: bytes
+    epoch: int
+    approvals: _containers.RepeatedCompositeFieldContainer[Approval]
+    contributions: _containers.RepeatedCompositeFieldContainer[ContributionStatus]
+    trouble: str
+    run: RunStatus
+    sides: _containers.RepeatedCompositeFieldContainer[SideStatus]
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., trouble: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ...) -> None: ...
+
+class SideStatus(_message.Message):
+    __slots__ = ("side", "approved", "keyed", "contributed", "result_acknowledged")
+    SIDE_FIELD_NUMBER: _ClassVar[int]
+    APPROVED_FIELD_NUMBER: _ClassVar[int]
+    KEYED_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTED_FIELD_NUMBER: _ClassVar[int]
+    RESULT_ACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
+    side: Side
+    approved: bool
+    keyed: bool
+    contributed: bool
+    result_acknowledged: bool
+    def __init__(self, side: _Optional[_Union[Side, str]] = ..., approved: _Optional[bool] = ..., keyed: _Optional[bool] = ..., contributed: _Optional[bool] = ..., result_acknowledged: _Optional[bool] = ...) -> None: ...
+
+class ContributionStatus(_message.Message):
+    __slots__ = ("side", "rows", "bytes_expected", "bytes_received", "committed")
+    SIDE_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    side: Side
+    rows: int
+    bytes_expected: int
+    bytes_received: int
+    committed: bool
+    def __init__(self, side: _Optional[_Union[Side, str]] = ..., rows: _Optional[int] = ..., bytes_expected: _Optional[int] = ..., bytes_received: _Optional[int] = ..., committed: _Optional[bool] = ...) -> None: ...
+
+class RunStatus(_message.Message):
+    __slots__ = ("run", "state", "stage", "fraction", "error", "links", "attempt")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    FRACTION_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    state: RunState
+    stage: str
+    fraction: float
+    error: str
+    links: int
+    attempt: int
+    def __init__(self, run: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., error: _Optional[str] = ..., links: _Optional[int] = ..., attempt: _Optional[int] = ...) -> None: ...
