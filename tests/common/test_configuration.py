@@ -1,0 +1,103 @@
+"""Configuration files: what fits is read, what does not is told all at once, and never with a value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from common.configuration import Configuration, ConfiguredPath, load_configuration, parse_configuration
+from common.errors import ErrorCode, TrystError, TrystErrors
+
+
+class Csv(Configuration):
+    path: ConfiguredPath
+    separator: str = ","
+
+
+class Example(Configuration):
+    keys: ConfiguredPath
+    port: int = Field(default=1, ge=0, le=65535)
+    mode: Literal["one", "two"] = "one"
+    source: Csv | None = None
+    names: tuple[str, ...] = ()
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "example.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    read = load_configuration(
+        write(tmp_path, "keys: ./keys\nsource: {path: data/a.csv}\nnames: [x, y]\n"), Example
+    )
+    assert read.keys == tmp_path / "keys"
+    assert read.source is not None
+    assert read.source.path == tmp_path / "data" / "a.csv"
+    assert read.names == ("x", "y")
+
+
+def test_absolute_paths_stay(tmp_path: Path) -> None:
+    assert load_configuration(write(tmp_path, "keys: /elsewhere"), Example).keys == Path("/elsewhere")
+
+
+def test_every_mistake_is_told_with_its_line_and_no_value(tmp_path: Path) -> None:
+    text = (
+        "keis: SECRET1\nport: 'SECRET2'\nmode: SECRET3\n"
+        "source:\n  path: 7\n  seperator: SECRET4\nport: 99999\n"
+    )
+    with pytest.raises(TrystErrors) as caught:
+        load_configuration(write(tmp_path, text), Example)
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    told = str(caught.value)
+    assert "SECRET" not in told
+    for expected in (
+        "keis (line 1)",
+        "did you mean `keys`?",
+        "port (line 7): the key is given twice",
+        "port (line 7): input should be less",
+        "mode (line 3): input should be 'one' or 'two'",
+        "source.path (line 5)",
+        "source.seperator (line 6)",
+        "did you mean `separator`?",
+        "keys: is missing",
+    ):
+        assert expected in told
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [1", "", "- 1\n- 2", "just text", "keys: \x00", "? [a]\n: b", "a: &x [*x]"]
+)
+def test_what_is_no_mapping_is_a_configuration_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TrystError) as caught:
+        load_configuration(write(tmp_path, text), Example)
+    assert caught.value.code is ErrorCode.CONFIGURATION
+
+
+def test_text_is_no_number_and_dates_stay_text(tmp_path: Path) -> None:
+    with pytest.raises(TrystErrors, match="port"):
+        load_configuration(write(tmp_path, "keys: k\nport: '12'\n"), Example)
+    read = load_configuration(write(tmp_path, "keys: k\nnames: [2020-01-01]\n"), Example)
+    assert read.names == ("2020-01-01",)
+
+
+def test_missing_file_and_foreign_encoding(tmp_path: Path) -> None:
+    with pytest.raises(TrystError, match="cannot be read"):
+        load_configuration(tmp_path / "none.yaml", Example)
+    (tmp_path / "latin.yaml").write_bytes("keys: Zoë".encode("latin-1"))
+    with pytest.raises(TrystError, match="not UTF-8 at byte 8"):
+        load_configuration(tmp_path / "latin.yaml", Example)
+
+
+@given(st.text(alphabet=st.sampled_from("ab:[]{}&*-? \n'\"!0.1,#|>"), max_size=60))
+def test_any_text_is_read_or_refused_with_a_configuration_error(text: str) -> None:
+    try:
+        parse_configuration(text, Example, folder=Path("/x"), where="x")
+    except TrystError as error:
+        assert error.code is ErrorCode.CONFIGURATION  # noqa: PT017
