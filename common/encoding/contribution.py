@@ -262,7 +262,7 @@ class _Reader:
         self._offset = 0
 
     def take(self, count: int, kind: type[Number], where: str) -> NDArray[Number]:
-        """Take the next `count` numbers: a view if the body is aligned, as a memory map or a bytes object is."""
+        """Take the next `count` numbers: a view, or a copy where the body is not aligned."""
         stored = np.dtype(kind).newbyteorder("<")
         size = count * stored.itemsize
         end = self._offset + _padded(size)

@@ -1,0 +1,190 @@
+"""Every key of a project, derived from the one seed that Alice and Bob share.
+
+A key is HKDF-SHA256 [1]_ of the seed with the project's name as salt, for a purpose written out in full:
+version, purpose, encoding digest, key domain, rule and epoch, each behind its length. Two keys are
+therefore equal only if all of these are; custodians who clean or tokenise differently, or who hold
+different seeds, have nothing in common.
+
+References
+----------
+.. [1] Krawczyk and Eronen, HMAC-based Extract-and-Expand Key Derivation Function (HKDF), RFC 5869, 2010.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NoReturn
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from common.errors import ErrorCode, TrystError
+from common.keys.framing import frame
+
+SEED_BYTES = 32
+KEY_BYTES = 32
+DIGEST_BYTES = 32
+
+_VERSION = b"tryst keys 1"
+
+
+class Purpose(StrEnum):
+    """What a derived key is for. A purpose's name is part of its keys: append only, never rename."""
+
+    SIGNATURE = "signature"
+    """The two keys under which a field's tokens are signed."""
+    TOKEN = "token"  # noqa: S105 - the name of a purpose
+    """Hash of tokens too long to be their own code."""
+    BLOCKING = "blocking"
+    """Digest of a row's blocking key."""
+    CHECK = "check"
+    """Key-check value: shows that two seeds differ."""
+    CANARY = "canary"
+    """MAC over the signatures of public test records: shows that two encoders differ."""
+
+
+class Seed:
+    """The secret that Alice and Bob share, and nobody else: 32 random bytes.
+
+    Never shown, compared in constant time, and not to be pickled or copied into a log by accident.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if it is not 32 bytes, or all bytes are equal and so no seed at all.
+    """
+
+    __slots__ = ("_secret",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != SEED_BYTES or len(set(secret)) == 1:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a seed is {SEED_BYTES} random bytes",
+                where="seed",
+                got=f"{len(secret)} bytes" if len(secret) != SEED_BYTES else "the same byte throughout",
+                remedy="agree a seed through the service, or exchange a seed file made by it",
+            )
+        self._secret = bytes(secret)
+
+    @classmethod
+    def generate(cls) -> Seed:
+        """Make a new seed from the operating system's random source."""
+        return cls(secrets.token_bytes(SEED_BYTES))
+
+    def reveal(self) -> bytes:
+        """Return the secret itself, to be written where only its owner reads."""
+        return self._secret
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Seed):
+            return NotImplemented
+        return hmac.compare_digest(self._secret, other._secret)
+
+    def __repr__(self) -> str:
+        return "Seed(hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a seed is not to be pickled; derive the keys that are needed")
+
+
+@dataclass(frozen=True)
+class FieldKeys:
+    """The two AES-256 keys of a field: `k1` hides the token, `k2` makes its random values."""
+
+    k1: bytes = field(repr=False)
+    k2: bytes = field(repr=False)
+
+
+def derive(
+    seed: Seed,
+    project: str,
+    purpose: Purpose,
+    encoding_digest: bytes,
+    domain: str = "",
+    rule: str = "",
+    epoch: int = 1,
+) -> FieldKeys:
+    """Derive the pair of keys of a field (its key domain) under a rule.
+
+    Parameters
+    ----------
+    seed
+        The seed the two custodians agreed.
+    project
+        The project's name; public.
+    purpose
+        What the keys are for.
+    encoding_digest
+        32 bytes: digest of everything in the specification that decides how records become signatures.
+    domain
+        The field's key domain, "" for a key that belongs to no field.
+    rule
+        The blocking rule, "" in open mode.
+    epoch
+        Number of the seed agreement, from 1.
+
+    Returns
+    -------
+    FieldKeys
+        Two independent keys of 32 bytes.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the digest is not 32 bytes or the epoch is no unsigned 32-bit number.
+    """
+    both = _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, 2 * KEY_BYTES)
+    return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:])
+
+
+def derive_key(
+    seed: Seed,
+    project: str,
+    purpose: Purpose,
+    encoding_digest: bytes,
+    domain: str = "",
+    rule: str = "",
+    epoch: int = 1,
+) -> bytes:
+    """Derive one key of 32 bytes; the parameters and errors are those of `derive`."""
+    return _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, KEY_BYTES)
+
+
+def _expand(
+    seed: Seed,
+    project: str,
+    purpose: Purpose,
+    encoding_digest: bytes,
+    domain: str,
+    rule: str,
+    epoch: int,
+    length: int,
+) -> bytes:
+    if len(encoding_digest) != DIGEST_BYTES:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"the encoding digest has {DIGEST_BYTES} bytes",
+            where="key derivation",
+            got=f"{len(encoding_digest)} bytes",
+        )
+    if not 0 <= epoch < 2**32:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the epoch is a number from 0 to 2^32 - 1",
+            where="key derivation",
+            got=str(epoch),
+        )
+    parts = (
+        purpose.value.encode(),
+        encoding_digest,
+        domain.encode(),
+        rule.encode(),
+        epoch.to_bytes(4, "big"),
+    )
+    hkdf = HKDF(algorithm=SHA256(), length=length, salt=project.encode(), info=frame(_VERSION, *parts))
+    return hkdf.derive(seed.reveal())
