@@ -1,0 +1,50 @@
+"""Who may call what: one table that names every method Carole and a custodian's operator service answer.
+
+A method that is not in the table is denied. A test compares the table with the service descriptors, so that a
+method added to a ``.proto`` file without a line here fails the suite, and until then is answered to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from common.parties import CUSTODIANS, Role
+
+_COORDINATOR = frozenset({Role.COORDINATOR})
+
+_CUSTODY = (
+    "NextTask",
+    "Approve",
+    "PostLetter",
+    "ReportKeys",
+    "BeginUpload",
+    "PutChunk",
+    "CommitUpload",
+    "FetchResult",
+    "AcknowledgeResult",
+)
+_COORDINATION = (
+    "CreateProject",
+    "ApproveProject",
+    "GetProject",
+    "ListProjects",
+    "StartRun",
+    "GetRun",
+    "WatchRun",
+    "GetStatistics",
+    "EraseProject",
+)
+_OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Stop")
+
+ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
+    {
+        **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
+        **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
+        # The operator service listens on loopback only and admits one certificate: the custodian's own.
+        **{f"/linkage.v1.Operator/{method}": CUSTODIANS for method in _OPERATOR},
+        # Whether the service is up is no secret among members.
+        **{f"/grpc.health.v1.Health/{method}": frozenset(Role) for method in ("Check", "Watch", "List")},
+    }
+)
+"""Full method name to the roles that may call it."""

@@ -1,0 +1,112 @@
+"""A connection to a Tryst service: deadlines on every call, retries where a call is idempotent, typed errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import grpc
+
+from common.errors import ErrorCode, TrystError
+from common.rpc.server import MAX_MESSAGE_BYTES
+from common.rpc.status import from_rpc_error
+
+CONTROL_SECONDS = 10.0
+CHUNK_SECONDS = 30.0
+COMMIT_SECONDS = 60.0
+
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+StubT = TypeVar("StubT")
+
+
+class Connection:
+    """One channel to one service.
+
+    Parameters
+    ----------
+    address
+        ``host:port``.
+    server_name
+        The name the service's certificate must hold, if it is not the host of `address`.
+    credentials
+        This party's certificate and key, and the authorities it trusts.
+    """
+
+    def __init__(self, address: str, server_name: str | None, credentials: grpc.ChannelCredentials) -> None:
+        self.address = address
+        options: list[tuple[str, Any]] = [
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.keepalive_time_ms", 60_000),
+            ("grpc.initial_reconnect_backoff_ms", 200),
+            ("grpc.max_reconnect_backoff_ms", 5_000),
+            # A proxy of the environment has no business between two parties.
+            ("grpc.enable_http_proxy", 0),
+        ]
+        if server_name:
+            options.append(("grpc.ssl_target_name_override", server_name))
+        self._channel = grpc.secure_channel(address, credentials, options=options)
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the channel; calls under way are cancelled."""
+        self._channel.close()
+
+    def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
+        """The generated client of a service over this channel."""
+        return stub(self._channel)
+
+    def call(self, method: Any, request: Any, *, deadline: float = CONTROL_SECONDS, attempts: int = 1) -> Any:
+        """Make one unary call.
+
+        Parameters
+        ----------
+        deadline
+            Seconds for each attempt.
+        attempts
+            How often to try while the service does not answer. More than one only for idempotent methods.
+
+        Raises
+        ------
+        TrystError
+            What the service refused with, or UNAVAILABLE.
+        """
+        pause = _FIRST_PAUSE_SECONDS
+        for attempt in range(1, attempts + 1):
+            try:
+                return method(request, timeout=deadline)
+            except grpc.RpcError as error:
+                typed = from_rpc_error(error, self.address)
+                if typed.code is not ErrorCode.UNAVAILABLE or attempt == attempts:
+                    raise typed from None
+            except ValueError:
+                raise TrystError(
+                    ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address
+                ) from None
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        raise AssertionError("attempts must be at least 1")
+
+    def watch(self, method: Any, request: Any, *, deadline: float) -> Iterator[Any]:
+        """Iterate over a server's stream until it ends or the deadline comes.
+
+        Raises
+        ------
+        TrystError
+            As `call`; UNAVAILABLE when the stream broke or the deadline came.
+        """
+        try:
+            yield from method(request, timeout=deadline)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.address) from None

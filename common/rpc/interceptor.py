@@ -1,0 +1,148 @@
+"""The gate before every method: a deadline, a known caller, a role that may; and after it, errors that tell nothing.
+
+gRPC's own interceptor cannot see the peer, so it wraps the handlers instead: inside a handler the context is there.
+Python gRPC would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets
+the id with the exception's type and place, without its text, which may hold a value.
+"""
+
+from __future__ import annotations
+
+import secrets
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+import grpc
+import structlog
+
+from common.errors import ErrorCode, TrystError
+from common.parties import Role
+from common.pki.members import Member
+from common.rpc.status import status_of, to_metadata
+
+log = structlog.get_logger()
+
+MAX_DEADLINE_SECONDS = 3600.0
+"""No call may be open for longer: long work is a job."""
+
+Admit = Callable[[bytes], Member]
+"""Finds the member that a peer's certificate (PEM) belongs to, or raises `TrystError`."""
+
+_callers: dict[int, Member] = {}
+
+
+def caller(context: grpc.ServicerContext) -> Member:
+    """The member who makes this call, as the gate admitted it."""
+    return _callers[id(context)]
+
+
+class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
+    """Wraps every handler with the checks that no method may go without."""
+
+    def __init__(self, access: Mapping[str, frozenset[Role]], admit: Admit) -> None:
+        self._access = access
+        self._admit = admit
+
+    def intercept_service(self, continuation: Any, details: Any) -> Any:
+        """Return the method's handler with the checks around it."""
+        handler = continuation(details)
+        if handler is None:
+            return None
+        method = details.method
+        if handler.unary_unary is not None:
+            return grpc.unary_unary_rpc_method_handler(
+                self._unary(method, handler.unary_unary),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        if handler.unary_stream is not None:
+            return grpc.unary_stream_rpc_method_handler(
+                self._stream(method, handler.unary_stream),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        # Streams from a client have no place on this wire: their end is no proof of completeness.
+        return None
+
+    def _unary(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def guarded(request: Any, context: grpc.ServicerContext) -> Any:
+            try:
+                self._enter(method, context)
+                return behaviour(request, context)
+            except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+                _refuse(method, context, error)
+            finally:
+                _callers.pop(id(context), None)
+
+        return guarded
+
+    def _stream(
+        self, method: str, behaviour: Callable[[Any, Any], Any]
+    ) -> Callable[[Any, Any], Iterator[Any]]:
+        def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            try:
+                self._enter(method, context)
+                yield from behaviour(request, context)
+            except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+                _refuse(method, context, error)
+            finally:
+                _callers.pop(id(context), None)
+
+        return guarded
+
+    def _enter(self, method: str, context: grpc.ServicerContext) -> None:
+        member = self._identify(method, context)
+        if member is None or member.role not in self._access.get(method, frozenset()):
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED,
+                "this certificate may not call this method",
+                where=method,
+                remedy="ask the service's operator whether its membership list holds your certificate and role",
+            )
+        remaining = context.time_remaining()
+        if remaining is None or remaining > MAX_DEADLINE_SECONDS:
+            raise TrystError(
+                ErrorCode.DEADLINE_MISSING,
+                "every call needs a deadline of at most an hour",
+                where=method,
+                got="none" if remaining is None else f"{remaining:.0f} s",
+                remedy="set a timeout on the call",
+            )
+        _callers[id(context)] = member
+
+    def _identify(self, method: str, context: grpc.ServicerContext) -> Member | None:
+        certificates = context.auth_context().get("x509_pem_cert") or []
+        if len(certificates) != 1:
+            log.warning("denied", method=method, reason="no client certificate")
+            return None
+        try:
+            return self._admit(certificates[0])
+        except TrystError as error:
+            # The operator learns why; the caller, who may be anybody, only that it is not admitted.
+            log.warning("denied", method=method, reason=str(error))
+            return None
+
+
+def _refuse(method: str, context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    if not isinstance(error, TrystError):
+        incident = secrets.token_hex(8)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        log.error(
+            "incident",
+            incident=incident,
+            method=method,
+            type=type(error).__name__,
+            at=f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}",
+        )
+        error = TrystError(
+            ErrorCode.INTERNAL,
+            "something unforeseen happened",
+            where=method,
+            got=f"incident {incident}",
+            remedy="give this number to the service's operator",
+        )
+    elif error.code is not ErrorCode.UNAVAILABLE:
+        log.info("refused", method=method, code=error.code.name, where=error.where)
+    context.set_trailing_metadata(to_metadata(error))
+    context.abort(status_of(error.code), error.what[:200])
+    raise AssertionError("abort always raises")

@@ -1,0 +1,117 @@
+"""A contribution's manifest: what it is for and which bytes follow, checked before any of it is believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from common.encoding.contribution import FieldLayout, Layout, SetLayout
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.wire.sides import side_from_wire, side_to_wire
+from protos.linkage.v1 import contribution_pb2
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a contribution is for, and its layout.
+
+    Attributes
+    ----------
+    project, side, epoch
+        Whose upload this is, under which agreed seed.
+    encoding_digest
+        SHA-256 of everything that decides the signatures, 32 bytes.
+    key_check_value
+        8 bytes that show which seed was used, and nothing else of it.
+    layout
+        The sizes of the body that follows.
+    """
+
+    project: str
+    side: Side
+    epoch: int
+    encoding_digest: bytes
+    key_check_value: bytes
+    layout: Layout
+
+
+def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
+    """The manifest as a message."""
+    sets = [
+        contribution_pb2.SetLayout(
+            rule=part.rule,
+            rows=part.rows,
+            fields=[
+                contribution_pb2.FieldLayout(name=field.name, bits=field.bits, distinct=field.distinct)
+                for field in part.fields
+            ],
+            block_rules=part.blocks,
+        )
+        for part in manifest.layout.sets
+    ]
+    return contribution_pb2.Manifest(
+        version=VERSION,
+        project=manifest.project,
+        side=side_to_wire(manifest.side),
+        encoding_digest=manifest.encoding_digest,
+        epoch=manifest.epoch,
+        sets=sets,
+        key_check_value=manifest.key_check_value,
+    )
+
+
+def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_rows: int) -> Manifest:
+    """Read and bound a manifest from another party.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
+        body would be longer than `max_bytes` or a set would have more than `max_rows` rows.
+    """
+    if message.version != VERSION:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"manifests of version {VERSION} are understood",
+            where="manifest.version",
+            got=str(message.version),
+            remedy="run the same version of Tryst on both sides",
+        )
+    if len(message.encoding_digest) != 32 or len(message.key_check_value) != 8:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "an encoding digest has 32 bytes and a key-check value 8",
+            where="manifest",
+            got=f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
+        )
+    layout = Layout(
+        tuple(
+            SetLayout(
+                part.rule,
+                part.rows,
+                tuple(FieldLayout(field.name, field.bits, field.distinct) for field in part.fields),
+                tuple(part.block_rules),
+            )
+            for part in message.sets
+        )
+    )
+    layout.validate()
+    rows = max(part.rows for part in layout.sets)
+    if rows > max_rows or layout.total_bytes > max_bytes:
+        raise TrystError(
+            ErrorCode.UPLOAD_LIMIT,
+            f"an upload may have {max_rows} rows and {max_bytes} bytes",
+            where="manifest",
+            got=f"{rows} rows and {layout.total_bytes} bytes",
+            remedy="ask Carole's operator to raise the limits, or use fewer signature bits",
+        )
+    return Manifest(
+        message.project,
+        side_from_wire(message.side),
+        message.epoch,
+        message.encoding_digest,
+        message.key_check_value,
+        layout,
+    )

@@ -1,0 +1,23 @@
+"""Alice's and Bob's sides, as the wire numbers them."""
+
+from __future__ import annotations
+
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from protos.linkage.v1 import project_pb2
+
+_TO_WIRE = {Side.ALICE: project_pb2.SIDE_ALICE, Side.BOB: project_pb2.SIDE_BOB}
+_FROM_WIRE = {number: side for side, number in _TO_WIRE.items()}
+
+
+def side_to_wire(side: Side) -> project_pb2.Side:
+    """The wire's number of a side."""
+    return _TO_WIRE[side]
+
+
+def side_from_wire(number: int) -> Side:
+    """The side that a number from the wire stands for; `TrystError` (PARAMETER) for any other number."""
+    for known, side in _FROM_WIRE.items():
+        if known == number:
+            return side
+    raise TrystError(ErrorCode.PARAMETER, "the side must be Alice's or Bob's", where="side", got=str(number))
