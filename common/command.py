@@ -1,0 +1,70 @@
+"""The root command ``tryst``: it knows its subcommands by name, and leaves out those whose package is not installed.
+
+A custodian's image holds no code of Carole's, so there ``tryst --help`` shows no ``carole``. Loading by name also keeps
+this package from importing anything above it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.util import find_spec
+from typing import NoReturn
+
+import typer
+
+from common.errors import TrystError
+
+SUBCOMMANDS = {
+    "demo": "carole.coordinator.commands.demo",
+    "rehearse": "carole.coordinator.commands.rehearse",
+    "init": "carole.coordinator.commands.initialise",
+    "spec": "carole.coordinator.commands.spec",
+    "project": "carole.coordinator.commands.project",
+    "alice": "alice.commands",
+    "bob": "bob.commands",
+    "carole": "carole.commands",
+}
+"""Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""
+
+EPILOG = "Start with `tryst demo`. Then: `tryst spec draft`, `tryst rehearse`, `tryst init`, and a live project."
+
+
+def build(argv: list[str]) -> typer.Typer:
+    """The root command; only the subcommand that `argv` asks for is imported, all of them for ``--help``."""
+    root = typer.Typer(
+        name="tryst",
+        help="Link the records of two data custodians without showing anyone the names.",
+        epilog=EPILOG,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    root.callback()(lambda: None)
+    wanted = [argv[0]] if argv and argv[0] in SUBCOMMANDS else list(SUBCOMMANDS)
+    for name in wanted:
+        path = SUBCOMMANDS[name]
+        if find_spec(path.split(".", 1)[0]) is None:
+            continue
+        module = importlib.import_module(path)
+        if hasattr(module, "app"):
+            root.add_typer(module.app, name=name)
+        else:
+            root.command(name)(module.command)
+    return root
+
+
+def main() -> NoReturn:
+    """Run ``tryst``: an error a person can act on is printed as one, without a traceback, and ends with status 1."""
+    try:
+        build(sys.argv[1:])()
+    except TrystError as error:
+        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
