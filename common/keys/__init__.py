@@ -1,0 +1,45 @@
+"""Keys: what two custodians share, what each party is known by, and what is encrypted for whom.
+
+- `derivation`: every key of a project from the one seed.
+- `agreement`, `letters`: how the custodians agree on the seed through Carole; `seed_file`: or by hand.
+- `check`: key-check value and canary digest, before any upload.
+- `identity`, `fingerprint`: Ed25519 identities, and how people compare them.
+- `sealing`: bytes that only one recipient opens.
+- `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.
+- `framing`, `private_files`: what the others stand on.
+"""
+
+from common.keys.agreement import Agreement
+from common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
+from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from common.keys.identity import Identity, PublicIdentity
+from common.keys.letters import Terms
+from common.keys.sealing import SealContext, SealingKey, SealingPublicKey, open_sealed, seal
+from common.keys.seed_file import load_seed_file, new_seed_file
+from common.keys.vault import DataKey, Vault
+from common.keys.wrapping import WrappingKeys
+
+__all__ = [
+    "CANARY_RECORDS",
+    "Agreement",
+    "DataKey",
+    "FieldKeys",
+    "Identity",
+    "PublicIdentity",
+    "Purpose",
+    "SealContext",
+    "SealingKey",
+    "SealingPublicKey",
+    "Seed",
+    "Terms",
+    "Vault",
+    "WrappingKeys",
+    "canary_digest",
+    "derive",
+    "derive_key",
+    "key_check_value",
+    "load_seed_file",
+    "new_seed_file",
+    "open_sealed",
+    "seal",
+]

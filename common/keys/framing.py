@@ -1,0 +1,65 @@
+"""Length-prefixed framing: one list of byte strings, one encoding, and back.
+
+Everything that is signed, hashed or bound as associated data goes through here, so that no two different lists of
+parts ever give the same bytes, and a letter has exactly one spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PREFIX = 4  # bytes of a big-endian length
+
+
+class FramingError(ValueError):
+    """The bytes are not the frame that was expected; the message names the part, never its content."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one part of a frame must look like: its name, for messages, and its length in bytes."""
+
+    name: str
+    least: int
+    most: int
+
+    @classmethod
+    def fixed(cls, name: str, length: int) -> Part:
+        """A part of exactly `length` bytes."""
+        return cls(name, length, length)
+
+
+def frame(*parts: bytes) -> bytes:
+    """Join `parts`, each behind its length as four bytes, big-endian."""
+    return b"".join(len(part).to_bytes(_PREFIX, "big") + part for part in parts)
+
+
+def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
+    """Split what `frame` joined, refusing everything that is not exactly the `expected` parts.
+
+    Raises
+    ------
+    FramingError
+        If a part is missing, cut off, or of a length outside its bounds, or if bytes follow the last one.
+    """
+    parts = []
+    position = 0
+    for part in expected:
+        start = position + _PREFIX
+        if start > len(data):
+            raise FramingError(f"the part '{part.name}' is missing")
+        length = int.from_bytes(data[position:start], "big")
+        if not part.least <= length <= part.most:
+            raise FramingError(f"the part '{part.name}' must have {_bounds(part)} bytes, its prefix says {length}")
+        if start + length > len(data):
+            raise FramingError(f"the part '{part.name}' is cut off")
+        parts.append(data[start : start + length])
+        position = start + length
+    if position != len(data):
+        raise FramingError(f"{len(data) - position} bytes follow the last part")
+    return parts
+
+
+def _bounds(part: Part) -> str:
+    return str(part.least) if part.least == part.most else f"{part.least} to {part.most}"

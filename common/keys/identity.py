@@ -1,0 +1,173 @@
+"""A party's lasting Ed25519 identity: it signs approvals and the letters of the seed agreement.
+
+A signature is always made for a purpose. The purpose and every part are framed by their lengths before signing, so a
+signature made for one purpose, or over other parts that happen to join to the same bytes, never verifies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from common.errors import ErrorCode, TrystError
+from common.keys.fingerprint import fingerprint, in_groups
+from common.keys.framing import frame
+from common.keys.private_files import read_private, write_private
+
+PUBLIC_BYTES = 32
+SIGNATURE_BYTES = 64
+
+_DOMAIN = b"tryst signature 1"
+_PRIME = 2**255 - 19
+# y of the points of order 8; with 0, 1 and -1 these are all the points of small order. Under such a key one
+# signature can be good for many messages, so an approval under it would bind its maker to nothing.
+_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER = frozenset({0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8})
+
+
+@dataclass(frozen=True)
+class PublicIdentity:
+    """The public half of an identity.
+
+    Raises
+    ------
+    TrystError
+        SIGNATURE if `raw` is not 32 bytes or is a point of small order.
+    """
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.raw) != PUBLIC_BYTES:
+            raise TrystError(
+                ErrorCode.SIGNATURE,
+                f"an Ed25519 public key has {PUBLIC_BYTES} bytes",
+                got=f"{len(self.raw)} bytes",
+            )
+        y = (int.from_bytes(self.raw, "little") & (2**255 - 1)) % _PRIME
+        if y in _SMALL_ORDER:
+            raise TrystError(
+                ErrorCode.SIGNATURE,
+                "this Ed25519 public key is a point of small order and binds nobody",
+                remedy="ask its owner for a key made by 'tryst init'",
+            )
+
+    @classmethod
+    def from_hex(cls, text: str) -> PublicIdentity:
+        """Read the 64 hexadecimal digits of a membership list.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE if the text is anything else.
+        """
+        try:
+            raw = bytes.fromhex(text)
+        except ValueError:
+            raise TrystError(
+                ErrorCode.SIGNATURE, f"an Ed25519 public key is written as {2 * PUBLIC_BYTES} hexadecimal digits"
+            ) from None
+        return cls(raw)
+
+    @property
+    def hex(self) -> str:
+        """The key as written in a membership list."""
+        return self.raw.hex()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the key in groups of four digits, for comparing over the phone."""
+        return in_groups(fingerprint(self.raw))
+
+    def is_signed(self, signature: bytes, purpose: str, *parts: bytes) -> bool:
+        """Whether `signature` was made by this identity for `purpose` over `parts`."""
+        try:
+            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, _message(purpose, parts))
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+    def verify(self, signature: bytes, purpose: str, *parts: bytes) -> None:
+        """Refuse a signature that this identity did not make for `purpose` over `parts`.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE.
+        """
+        if not self.is_signed(signature, purpose, *parts):
+            raise TrystError(
+                ErrorCode.SIGNATURE,
+                f"the signature for '{purpose}' is not of the expected identity over these contents",
+                got=f"a signature that does not verify under the key with fingerprint {self.fingerprint}",
+                remedy="compare the identity's fingerprint with its owner by phone; if it is right, the message "
+                "was changed or made for something else",
+            )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A party's own identity, with the private key."""
+
+    _key: Ed25519PrivateKey = field(repr=False)
+
+    @classmethod
+    def create(cls) -> Identity:
+        """A new identity from the operating system's randomness."""
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: Path) -> Identity:
+        """Read the identity from a PKCS #8 PEM file that only its owner may read.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the file is missing, open to others, or holds something else.
+        """
+        pem = read_private(path, "the Ed25519 identity")
+        try:
+            key = serialization.load_pem_private_key(pem, password=None)
+        except (ValueError, TypeError):
+            key = None
+        if not isinstance(key, Ed25519PrivateKey):
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "expected an Ed25519 private key as unencrypted PKCS #8 PEM",
+                where=str(path),
+                remedy="restore the file from its backup, or make a new identity and have it entered in the "
+                "membership list",
+            )
+        return cls(key)
+
+    def save(self, path: Path) -> None:
+        """Write the identity to a new file with mode 0600; an existing file is never overwritten.
+
+        Raises
+        ------
+        TrystError
+            EXISTS or CONFIGURATION.
+        """
+        write_private(
+            path,
+            self._key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+
+    @property
+    def public(self) -> PublicIdentity:
+        """The public half."""
+        return PublicIdentity(self._key.public_key().public_bytes_raw())
+
+    def sign(self, purpose: str, *parts: bytes) -> bytes:
+        """Sign `parts` for `purpose`; 64 bytes, the same for the same input."""
+        return self._key.sign(_message(purpose, parts))
+
+
+def _message(purpose: str, parts: tuple[bytes, ...]) -> bytes:
+    return frame(_DOMAIN, purpose.encode(), *parts)

@@ -1,0 +1,125 @@
+"""Files that hold a secret: written whole or not at all, for their owner only, refused when others may read them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from common.errors import ErrorCode, TrystError
+
+LIMIT = 64 * 1024
+"""Longest file read here, in bytes. A key file is a few hundred; a wrong path may lead to anything."""
+
+_FORBIDDEN = stat.S_IRWXG | stat.S_IRWXO
+
+
+def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
+    """Write `data` to `path` with mode 0600, so that the file is there whole or not at all after a crash.
+
+    Parameters
+    ----------
+    replace
+        Put the new content in the place of an existing file. Without it an existing file is left alone and the
+        call fails, because overwriting a key loses what it protects.
+
+    Raises
+    ------
+    TrystError
+        EXISTS if the file is there and `replace` is false; CONFIGURATION if the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if replace:
+                temporary.replace(path)
+            else:
+                # A hard link, unlike a rename, fails when the name is taken.
+                path.hardlink_to(temporary)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+    except FileExistsError:
+        raise TrystError(
+            ErrorCode.EXISTS,
+            "the file exists already and is not overwritten",
+            where=str(path),
+            remedy="keep it, or move it away first",
+        ) from None
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "cannot write this file",
+            where=str(path),
+            got=error.strerror or type(error).__name__,
+            remedy="check that the folder exists and that this user may write there",
+        ) from None
+
+
+def read_private(path: Path, content: str) -> bytes:
+    """Read a file that holds a secret.
+
+    Parameters
+    ----------
+    content
+        What the file holds, for messages: ``"the Ed25519 identity"``.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the file is missing, not a plain file, too long, another user's, or open to others.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"cannot read {content}",
+            where=str(path),
+            got=error.strerror or type(error).__name__,
+            remedy="check the path in the configuration",
+        ) from None
+    with os.fdopen(descriptor, "rb") as file:
+        # Asked of the open file, not of its name, which might lead elsewhere a moment later.
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise TrystError(
+                ErrorCode.CONFIGURATION, f"expected a file with {content}", where=str(path), got="no plain file"
+            )
+        mode = stat.S_IMODE(status.st_mode)
+        if mode & _FORBIDDEN:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"{content} is open to other users of this machine",
+                where=str(path),
+                got=f"mode {mode:04o}",
+                remedy=f"run: chmod 600 '{path}'; if others had access to the machine, make a new key",
+            )
+        if status.st_uid not in (os.geteuid(), 0):
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"{content} belongs to another user",
+                where=str(path),
+                got=f"owner {status.st_uid}",
+                remedy="run the service as the owner of its keys",
+            )
+        data = file.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise TrystError(
+            ErrorCode.CONFIGURATION, f"expected {content}", where=str(path), got=f"more than {LIMIT} bytes"
+        )
+    return data
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

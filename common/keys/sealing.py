@@ -1,0 +1,321 @@
+"""Sealing: only the holder of an X25519 key can open what was sealed to it, and notices any change to it.
+
+Carole seals each recipient's share of a result, so that a share at rest, in a backup or in the hands of another
+member is worth nothing. A sealed message is::
+
+    "tryst sealed 1\\n" | ephemeral X25519 public key (32) | chunk 0 | chunk 1 | ... | last chunk
+
+Every chunk is 64 KiB of content and a 16-byte tag, the last one is shorter or equal. The key is HKDF-SHA256 of the
+X25519 secret, salted with both public keys, and its info holds the context: project, run, recipient. The nonce is
+the chunk's index and a flag that is set in the last chunk alone; so a chunk that is missing, repeated, moved or
+added, and an end that came too soon, all fail to open. The context is associated data as well.
+
+Opening yields each chunk as soon as it is verified: that the message is *whole* is known only when the iterator ends
+without an error. `open_file` therefore gives a file its name at the end only.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from common.errors import ErrorCode, TrystError
+from common.keys.fingerprint import fingerprint, in_groups
+from common.keys.framing import frame
+from common.keys.private_files import read_private, write_private
+
+PUBLIC_BYTES = 32
+CHUNK_BYTES = 64 * 1024
+TAG_BYTES = 16
+MAGIC = b"tryst sealed 1\n"
+HEADER_BYTES = len(MAGIC) + PUBLIC_BYTES
+
+_SEALED_CHUNK = CHUNK_BYTES + TAG_BYTES
+_DOMAIN = b"tryst sealing 1"
+_MOST_CHUNKS = 2**32
+
+
+@dataclass(frozen=True)
+class SealContext:
+    """What a sealed message belongs to. It opens under exactly this context."""
+
+    project: str
+    run: str
+    recipient: str
+
+    @property
+    def framed(self) -> bytes:
+        """The context as bytes, one spelling for one context."""
+        return frame(_DOMAIN, self.project.encode(), self.run.encode(), self.recipient.encode())
+
+
+@dataclass(frozen=True)
+class SealingPublicKey:
+    """A recipient's X25519 public key.
+
+    Raises
+    ------
+    TrystError
+        SEALED if `raw` is not 32 bytes.
+    """
+
+    raw: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.raw) != PUBLIC_BYTES:
+            raise TrystError(
+                ErrorCode.SEALED,
+                f"an X25519 public key has {PUBLIC_BYTES} bytes",
+                got=f"{len(self.raw)} bytes",
+            )
+
+    @classmethod
+    def from_hex(cls, text: str) -> SealingPublicKey:
+        """Read the 64 hexadecimal digits of a membership list.
+
+        Raises
+        ------
+        TrystError
+            SEALED if the text is anything else.
+        """
+        try:
+            raw = bytes.fromhex(text)
+        except ValueError:
+            raise TrystError(
+                ErrorCode.SEALED, f"an X25519 public key is written as {2 * PUBLIC_BYTES} hexadecimal digits"
+            ) from None
+        return cls(raw)
+
+    @property
+    def hex(self) -> str:
+        """The key as written in a membership list."""
+        return self.raw.hex()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the key in groups of four digits, for comparing over the phone."""
+        return in_groups(fingerprint(self.raw))
+
+
+@dataclass(frozen=True)
+class SealingKey:
+    """A recipient's own X25519 key."""
+
+    _key: X25519PrivateKey = field(repr=False)
+
+    @classmethod
+    def create(cls) -> SealingKey:
+        """A new key from the operating system's randomness."""
+        return cls(X25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: Path) -> SealingKey:
+        """Read the key from a PKCS #8 PEM file that only its owner may read.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the file is missing, open to others, or holds something else.
+        """
+        pem = read_private(path, "the X25519 sealing key")
+        try:
+            key = serialization.load_pem_private_key(pem, password=None)
+        except (ValueError, TypeError):
+            key = None
+        if not isinstance(key, X25519PrivateKey):
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "expected an X25519 private key as unencrypted PKCS #8 PEM",
+                where=str(path),
+                remedy="restore the file from its backup; what was sealed to a lost key cannot be opened again",
+            )
+        return cls(key)
+
+    def save(self, path: Path) -> None:
+        """Write the key to a new file with mode 0600; an existing file is never overwritten.
+
+        Raises
+        ------
+        TrystError
+            EXISTS or CONFIGURATION.
+        """
+        write_private(
+            path,
+            self._key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            ),
+        )
+
+    @property
+    def public(self) -> SealingPublicKey:
+        """The public half."""
+        return SealingPublicKey(self._key.public_key().public_bytes_raw())
+
+    def shared_secret(self, ephemeral: bytes) -> bytes:
+        """The X25519 secret with a sender's ephemeral public key.
+
+        Raises
+        ------
+        ValueError
+            If `ephemeral` is a point of low order: the secret would be zero, whoever the recipient is.
+        """
+        return self._key.exchange(X25519PublicKey.from_public_bytes(ephemeral))
+
+
+def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[bytes]) -> Iterator[bytes]:
+    """Seal `content` to `recipient`, in bounded memory.
+
+    Parameters
+    ----------
+    content
+        The plain bytes in pieces of any length; how they are cut does not show in the result.
+
+    Yields
+    ------
+    bytes
+        The header, then sealed chunks of 64 KiB and 16 bytes, the last one possibly shorter.
+
+    Raises
+    ------
+    TrystError
+        SEALED if `recipient` is a point of low order.
+    """
+    ephemeral = X25519PrivateKey.generate()
+    ephemeral_public = ephemeral.public_key().public_bytes_raw()
+    try:
+        secret = ephemeral.exchange(X25519PublicKey.from_public_bytes(recipient.raw))
+    except ValueError:
+        raise TrystError(
+            ErrorCode.SEALED,
+            "the recipient's X25519 public key is a point of low order",
+            where=f"sealing for {context.recipient}",
+            remedy="ask the recipient for a key made by 'tryst init'",
+        ) from None
+    cipher = _cipher(secret, ephemeral_public, recipient.raw, context)
+    associated = context.framed
+    yield MAGIC + ephemeral_public
+    for index, (chunk, last) in enumerate(_pieces(content, CHUNK_BYTES)):
+        yield cipher.encrypt(_nonce(index, last), chunk, associated)
+
+
+def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) -> Iterator[bytes]:
+    """Open what was sealed to `key` under `context`, in bounded memory.
+
+    Parameters
+    ----------
+    sealed
+        The sealed message in pieces of any length.
+
+    Yields
+    ------
+    bytes
+        Verified content. Only an iterator that ended without an error has given all of it.
+
+    Raises
+    ------
+    TrystError
+        SEALED if the message is for another key or context, was changed, reordered, cut short or added to.
+    """
+    pieces = iter(sealed)
+    head = b""
+    while len(head) < HEADER_BYTES:
+        piece = next(pieces, None)
+        if piece is None:
+            raise _refusal(context, "the message ends within its header")
+        head += piece
+    if not head.startswith(MAGIC):
+        raise _refusal(context, "the message does not begin as a sealed message of this version")
+    ephemeral = head[len(MAGIC) : HEADER_BYTES]
+    try:
+        secret = key.shared_secret(ephemeral)
+    except ValueError:
+        raise _refusal(context, "the sender's ephemeral key is a point of low order") from None
+    cipher = _cipher(secret, ephemeral, key.public.raw, context)
+    associated = context.framed
+    rest = _chain(head[HEADER_BYTES:], pieces)
+    for index, (chunk, last) in enumerate(_pieces(rest, _SEALED_CHUNK)):
+        try:
+            content = cipher.decrypt(_nonce(index, last), chunk, associated)
+        except InvalidTag:
+            # A cut and a change cannot be told apart here: after a cut a middle chunk stands in the last place.
+            raise _refusal(context, f"chunk {index} does not open under this key and context") from None
+        if last and index and not content:
+            raise _refusal(context, f"chunk {index} is an empty last chunk, which no sealer writes")
+        yield content
+
+
+def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], destination: Path) -> None:
+    """Open a sealed message into a file of mode 0600 that appears only if all of it was opened.
+
+    Raises
+    ------
+    TrystError
+        SEALED as `open_sealed`; nothing is left behind then.
+    """
+    temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for content in open_sealed(key, context, sealed):
+                file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(destination)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sealed_length(content_length: int) -> int:
+    """Length in bytes of the sealed form of `content_length` bytes."""
+    chunks = max(1, -(-content_length // CHUNK_BYTES))
+    return HEADER_BYTES + content_length + chunks * TAG_BYTES
+
+
+def _cipher(secret: bytes, ephemeral: bytes, recipient: bytes, context: SealContext) -> AESGCM:
+    kdf = HKDF(hashes.SHA256(), 32, salt=ephemeral + recipient, info=context.framed)
+    return AESGCM(kdf.derive(secret))
+
+
+def _nonce(index: int, last: bool) -> bytes:
+    # The key serves one message, so index and flag make every nonce its own.
+    if index >= _MOST_CHUNKS:
+        raise TrystError(ErrorCode.SEALED, "the message is longer than a sealed message may be")
+    return bytes(7) + index.to_bytes(4, "big") + bytes([last])
+
+
+def _pieces(content: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
+    """Cut `content` into pieces of `size` bytes and tell which is the last; an empty content has one, empty."""
+    held = bytearray()
+    for piece in content:
+        held += piece
+        position = 0
+        # A full piece stays held until something follows it, for only then it is known not to be the last.
+        while len(held) - position > size:
+            yield bytes(held[position : position + size]), False
+            position += size
+        del held[:position]
+    yield bytes(held), True
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _refusal(context: SealContext, what: str) -> TrystError:
+    return TrystError(
+        ErrorCode.SEALED,
+        what,
+        where=f"project {context.project}, run {context.run}, sealed for {context.recipient}",
+        remedy="fetch it again; if it still does not open, check that the membership list has the fingerprint "
+        "of this party's sealing key",
+    )

@@ -1,0 +1,170 @@
+"""Encryption at rest: a random data key for each subject, wrapped by a key that is kept elsewhere.
+
+A *subject* is what is encrypted: an upload, a run's result, a custodian's state. Its data key is random, encrypts its
+chunks, and is stored only *wrapped*, that is encrypted by a wrapping key, which lives in a file of mode 0600 outside
+the database and outside its backups. So
+
+- destroying the wrapped key erases the subject, in every copy of the chunks there is;
+- rotation is a new wrapping key and a `rewrap` of the few bytes of each wrapped key: chunks stay as they are.
+
+A chunk is ``nonce (12) | AES-256-GCM``, with subject and index as associated data: a chunk of another subject, or
+from another place, does not decrypt. The nonce is the index and eight random bytes. The index alone would do for
+chunks written once; a chunk written again with other content, after a crash, would then use a nonce twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from common.errors import ErrorCode, TrystError
+from common.keys.framing import frame
+from common.keys.wrapping import KEY_BYTES, KEY_ID_BYTES, WrappingKeys
+
+NONCE_BYTES = 12
+OVERHEAD_BYTES = NONCE_BYTES + 16
+"""How much longer an encrypted chunk is than its content."""
+
+WRAPPED_BYTES = 1 + KEY_ID_BYTES + OVERHEAD_BYTES + KEY_BYTES
+
+_VERSION = 1
+_MOST_CHUNKS = 2**32
+
+
+@dataclass(frozen=True)
+class DataKey:
+    """The key of one subject, in the clear: for the time it is used, never for storing."""
+
+    subject: str
+    _key: bytes = field(repr=False)
+
+    def encrypt(self, index: int, content: bytes) -> bytes:
+        """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
+        if not 0 <= index < _MOST_CHUNKS:
+            raise TrystError(
+                ErrorCode.VAULT, "a chunk index lies between 0 and 2^32 - 1", where=self.subject, got=str(index)
+            )
+        nonce = index.to_bytes(4, "big") + secrets.token_bytes(NONCE_BYTES - 4)
+        return nonce + AESGCM(self._key).encrypt(nonce, content, self._associated(index))
+
+    def decrypt(self, index: int, encrypted: bytes) -> bytes:
+        """Decrypt the chunk `index`.
+
+        Raises
+        ------
+        TrystError
+            VAULT if the chunk was changed, or belongs to another subject or another index.
+        """
+        try:
+            return AESGCM(self._key).decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], self._associated(index))
+        except (InvalidTag, ValueError):
+            raise TrystError(
+                ErrorCode.VAULT,
+                f"chunk {index} does not decrypt",
+                where=self.subject,
+                got=f"{len(encrypted)} bytes that were changed, or belong to another upload or place",
+                remedy="restore the file from its backup, or upload it again",
+            ) from None
+
+    def _associated(self, index: int) -> bytes:
+        return frame(b"tryst vault chunk 1", self.subject.encode(), index.to_bytes(8, "big"))
+
+
+class Vault:
+    """Makes, wraps and unwraps data keys with the wrapping keys of one file.
+
+    Parameters
+    ----------
+    keys
+        The wrapping keys; the current one wraps, every one unwraps.
+    """
+
+    def __init__(self, keys: WrappingKeys) -> None:
+        self._keys = keys
+
+    def create(self, subject: str) -> tuple[DataKey, bytes]:
+        """A new random data key for `subject`, and its wrapped form (69 bytes) for storing."""
+        key = secrets.token_bytes(KEY_BYTES)
+        return DataKey(subject, key), self._wrap(subject, key)
+
+    def unwrap(self, subject: str, wrapped: bytes) -> DataKey:
+        """The data key of `subject` from its wrapped form.
+
+        Raises
+        ------
+        TrystError
+            VAULT if it was changed, is another subject's, or was wrapped by a key that is not here.
+        """
+        identifier = wrapped[1 : 1 + KEY_ID_BYTES]
+        if len(wrapped) != WRAPPED_BYTES or wrapped[0] != _VERSION:
+            raise TrystError(
+                ErrorCode.VAULT,
+                f"a wrapped key of version {_VERSION} has {WRAPPED_BYTES} bytes",
+                where=subject,
+                got=f"{len(wrapped)} bytes",
+            )
+        key = self._keys.find(identifier)
+        if key is None:
+            raise TrystError(
+                ErrorCode.VAULT,
+                "the wrapping key of this data key is not in the file of wrapping keys",
+                where=subject,
+                got=f"wrapping key {identifier.hex()}",
+                remedy="put the file of wrapping keys back that was in use when this was stored",
+            )
+        nonce = wrapped[1 + KEY_ID_BYTES :][:NONCE_BYTES]
+        try:
+            data_key = AESGCM(key).decrypt(
+                nonce, wrapped[1 + KEY_ID_BYTES + NONCE_BYTES :], _associated(subject, identifier)
+            )
+        except InvalidTag:
+            raise TrystError(
+                ErrorCode.VAULT,
+                "the wrapped key does not unwrap",
+                where=subject,
+                got="a wrapped key that was changed, or belongs to something else",
+                remedy="restore the database from its backup, or upload again",
+            ) from None
+        return DataKey(subject, data_key)
+
+    def rewrap(self, subject: str, wrapped: bytes) -> bytes:
+        """Wrap a data key by the current wrapping key instead of the one it was wrapped by.
+
+        Raises
+        ------
+        TrystError
+            VAULT as `unwrap`.
+        """
+        return self._wrap(subject, self.unwrap(subject, wrapped)._key)
+
+    def is_current(self, wrapped: bytes) -> bool:
+        """Whether `wrapped` is under the current wrapping key, so that no `rewrap` is due."""
+        return wrapped[1 : 1 + KEY_ID_BYTES] == self._keys.current_id
+
+    def protect(self, subject: str, content: bytes) -> bytes:
+        """Encrypt a small secret as a whole, its wrapped key in front: a waiting ephemeral key, a seed."""
+        key, wrapped = self.create(subject)
+        return wrapped + key.encrypt(0, content)
+
+    def reveal(self, subject: str, protected: bytes) -> bytes:
+        """What `protect` was given.
+
+        Raises
+        ------
+        TrystError
+            VAULT as `unwrap` and `DataKey.decrypt`.
+        """
+        return self.unwrap(subject, protected[:WRAPPED_BYTES]).decrypt(0, protected[WRAPPED_BYTES:])
+
+    def _wrap(self, subject: str, key: bytes) -> bytes:
+        identifier = self._keys.current_id
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        sealed = AESGCM(self._keys.current).encrypt(nonce, key, _associated(subject, identifier))
+        return bytes([_VERSION]) + identifier + nonce + sealed
+
+
+def _associated(subject: str, identifier: bytes) -> bytes:
+    return frame(b"tryst vault key 1", subject.encode(), identifier)

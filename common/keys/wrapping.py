@@ -1,0 +1,141 @@
+"""The file of wrapping keys: the one secret that everything encrypted at rest hangs on.
+
+The file is text, of mode 0600, and belongs neither into the database's folder nor into its backups::
+
+    tryst wrapping keys 1
+    <identifier, 16 hexadecimal digits> <key, 64 hexadecimal digits>
+    ...
+
+The last line is the current key. To rotate: `rotate_wrapping_keys` adds a key, `Vault.rewrap` moves every wrapped key
+to it, then `retire_wrapping_keys` drops the old ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common.errors import ErrorCode, TrystError
+from common.keys.framing import frame
+from common.keys.private_files import read_private, write_private
+
+KEY_BYTES = 32
+KEY_ID_BYTES = 8
+
+_HEADER = "tryst wrapping keys 1"
+_LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES}}})")
+
+
+@dataclass(frozen=True)
+class WrappingKeys:
+    """Wrapping keys in the order they came into use; the last is the current one.
+
+    Raises
+    ------
+    TrystError
+        VAULT if there is none, or one is not 32 bytes, or one is there twice.
+    """
+
+    _keys: tuple[bytes, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not self._keys or any(len(key) != KEY_BYTES for key in self._keys):
+            raise TrystError(ErrorCode.VAULT, f"expected at least one wrapping key of {KEY_BYTES} bytes")
+        if len(set(self._keys)) != len(self._keys):
+            raise TrystError(ErrorCode.VAULT, "a wrapping key is there twice")
+
+    @classmethod
+    def create(cls) -> WrappingKeys:
+        """One new key from the operating system's randomness."""
+        return cls((secrets.token_bytes(KEY_BYTES),))
+
+    @classmethod
+    def load(cls, path: Path) -> WrappingKeys:
+        """Read a file that only its owner may read.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the file is missing, open to others or not of the form above.
+        """
+        lines = read_private(path, "the wrapping keys").decode("ascii", errors="replace").splitlines()
+        keys = []
+        for number, line in enumerate(lines, start=1):
+            if number == 1:
+                if line != _HEADER:
+                    raise _malformed(path, number, f"the line '{_HEADER}'")
+                continue
+            match = _LINE.fullmatch(line)
+            if match is None:
+                raise _malformed(path, number, "an identifier and a key in hexadecimal digits")
+            key = bytes.fromhex(match[2])
+            if identifier_of(key).hex() != match[1]:
+                raise _malformed(path, number, "a key that has the identifier beside it")
+            keys.append(key)
+        if not keys or len(set(keys)) != len(keys):
+            raise _malformed(path, len(lines), "at least one key, and none twice")
+        return cls(tuple(keys))
+
+    def save(self, path: Path, *, replace: bool = False) -> None:
+        """Write the file with mode 0600.
+
+        Raises
+        ------
+        TrystError
+            EXISTS if the file is there and `replace` is false; CONFIGURATION if it cannot be written.
+        """
+        lines = [_HEADER, *(f"{identifier_of(key).hex()} {key.hex()}" for key in self._keys)]
+        write_private(path, "".join(f"{line}\n" for line in lines).encode("ascii"), replace=replace)
+
+    @property
+    def current(self) -> bytes:
+        """The key that wraps."""
+        return self._keys[-1]
+
+    @property
+    def current_id(self) -> bytes:
+        """The identifier of the current key; tells nothing of the key."""
+        return identifier_of(self.current)
+
+    def find(self, identifier: bytes) -> bytes | None:
+        """The key with this identifier, if it is here."""
+        return next((key for key in self._keys if identifier_of(key) == identifier), None)
+
+    def rotated(self) -> WrappingKeys:
+        """These keys, and a new one as the current."""
+        return WrappingKeys((*self._keys, secrets.token_bytes(KEY_BYTES)))
+
+    def retired(self) -> WrappingKeys:
+        """The current key alone."""
+        return WrappingKeys(self._keys[-1:])
+
+
+def identifier_of(key: bytes) -> bytes:
+    """By which a wrapping key is known: eight bytes of a hash of it."""
+    return hashlib.sha256(frame(b"tryst wrapping key 1", key)).digest()[:KEY_ID_BYTES]
+
+
+def rotate_wrapping_keys(path: Path) -> WrappingKeys:
+    """Add a new current key to the file, keeping the others so that what they wrapped can be rewrapped."""
+    keys = WrappingKeys.load(path).rotated()
+    keys.save(path, replace=True)
+    return keys
+
+
+def retire_wrapping_keys(path: Path) -> WrappingKeys:
+    """Drop every key but the current one. Whatever is still wrapped by the others is lost: rewrap first."""
+    keys = WrappingKeys.load(path).retired()
+    keys.save(path, replace=True)
+    return keys
+
+
+def _malformed(path: Path, line: int, expected: str) -> TrystError:
+    return TrystError(
+        ErrorCode.CONFIGURATION,
+        f"expected {expected}",
+        where=f"{path}, line {line}",
+        remedy="restore the file from its own backup; without it, what is encrypted at rest cannot be read",
+    )
