@@ -1,0 +1,53 @@
+"""The specification of a linkage, `linkage.yaml`: what is compared, how, and who receives what.
+
+`load_specification` reads one and reports every mistake at once; `Specification` is the immutable result;
+`encoding_digest` and `specification_digest` name it; `dump_specification` writes one for people; `notes` says what
+those who approve it should know; `json_schema` helps editors.
+"""
+
+from common.specification.defaults import KINDS, LEVELS, STEPS
+from common.specification.digest import canonical_json, encoding_digest, specification_digest
+from common.specification.dump import dump_specification
+from common.specification.load import load_specification, read_specification
+from common.specification.model import (
+    BlockingKey,
+    BlockingRule,
+    Columns,
+    Custodian,
+    Custodians,
+    DateFormat,
+    FieldSpec,
+    LinkSpec,
+    ModelSpec,
+    ReleaseSpec,
+    Retention,
+    Specification,
+)
+from common.specification.notes import notes
+from common.specification.schema import json_schema
+
+__all__ = [
+    "KINDS",
+    "LEVELS",
+    "STEPS",
+    "BlockingKey",
+    "BlockingRule",
+    "Columns",
+    "Custodian",
+    "Custodians",
+    "DateFormat",
+    "FieldSpec",
+    "LinkSpec",
+    "ModelSpec",
+    "ReleaseSpec",
+    "Retention",
+    "Specification",
+    "canonical_json",
+    "dump_specification",
+    "encoding_digest",
+    "json_schema",
+    "load_specification",
+    "notes",
+    "read_specification",
+    "specification_digest",
+]

@@ -1,0 +1,198 @@
+"""What several values of a specification must make together: names that exist, levels that ascend, one meaning per key.
+
+The checks take fields and rules by their position rather than a whole `Specification`, so that a document with one
+mistyped field still has all the others checked in the same go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from common.errors import ErrorCode, TrystErrors
+from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
+from common.specification.mistakes import Mistake, Path, nearest, shown
+
+if TYPE_CHECKING:
+    from common.specification.model import BlockingKey, BlockingRule, FieldSpec, Specification
+
+
+def refuse_inconsistent(spec: Specification) -> None:
+    """Raise every inconsistency of a specification at once.
+
+    Raises
+    ------
+    TrystErrors
+        With one error per mistake.
+    """
+    mistakes = list(inconsistencies(dict(enumerate(spec.fields)), dict(enumerate(spec.blocking))))
+    if mistakes:
+        raise TrystErrors(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
+
+
+def inconsistencies(
+    fields: Mapping[int, FieldSpec], rules: Mapping[int, BlockingRule], other_names: frozenset[str] = frozenset()
+) -> Iterator[Mistake]:
+    """Every mistake that lies between values rather than in one of them.
+
+    Parameters
+    ----------
+    fields, rules
+        The compared fields and blocking rules by their position in the document.
+    other_names
+        Names of fields that are in the document but not in `fields`, because they have mistakes of their own.
+    """
+    if not fields and not other_names:
+        yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
+    yield from _repeated("fields", {i: field.name for i, field in fields.items()})
+    yield from _repeated("blocking", {i: rule.name for i, rule in rules.items()})
+    for position, field in fields.items():
+        for check in _FIELD_CHECKS:
+            yield from check(field, ("fields", position))
+    yield from _shared_keys(fields)
+    yield from _pattern_space(fields)
+    if len(rules) > MAX_RULES:
+        yield Mistake(("blocking",), f"at most {MAX_RULES} rules are possible", str(len(rules)), "drop or join some")
+    by_name = {field.name: field for field in fields.values()}
+    for position, rule in rules.items():
+        yield from _keys(rule, ("blocking", position), by_name, other_names)
+    yield from _repeated_rules(rules)
+
+
+def _repeated(section: str, names: Mapping[int, str]) -> Iterator[Mistake]:
+    seen: dict[str, int] = {}
+    for position, name in names.items():
+        first = seen.setdefault(name.casefold(), position)
+        if first != position:
+            yield Mistake(
+                (section, position, "name"),
+                f"the name is taken by {section}[{first}]",
+                shown(name),
+                "names must differ by more than capitals",
+            )
+
+
+def _date_format(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    if field.kind == "date" and field.date is None:
+        yield Mistake(
+            (*path, "date"),
+            "a date needs the order it is written in",
+            "nothing",
+            "write `date: {order: ymd}`, or dmy, or mdy; it is never guessed",
+        )
+    if field.kind != "date" and field.date is not None:
+        yield Mistake((*path, "date"), "only a date has a date format", f"kind {field.kind}", "set `kind: date`")
+
+
+def _columns(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    if field.column is not None and field.columns is not None:
+        yield Mistake((*path, "columns"), "column and columns are both given", remedy="keep one of them")
+
+
+def _cleaning(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    for step in field.clean:
+        if step not in field.defaults.allowed:
+            allowed = ", ".join(step for step in STEPS if step in field.defaults.allowed)
+            yield Mistake((*path, "clean"), f"the step would spoil a {field.kind}", step, f"possible here: {allowed}")
+    if field.stop_words and "stop_words" not in field.clean:
+        yield Mistake(
+            (*path, "stop_words"),
+            "stop words are given but never dropped",
+            f"clean without stop_words, {len(field.stop_words)} words",
+            "add stop_words to clean",
+        )
+
+
+def _tokens(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    if field.tokens == "date_parts" and field.kind != "date":
+        yield Mistake((*path, "tokens"), "only a date has date_parts", f"kind {field.kind}", "choose other tokens")
+
+
+def _levels(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    bounds = field.bounds
+    if any(low >= high for low, high in pairwise(bounds)):
+        yield Mistake(
+            (*path, "levels"),
+            "the upper bounds must ascend",
+            ", ".join(f"{bound:g}" for bound in bounds),
+            "sort them, each once",
+        )
+    elif bounds[-1] != 1:
+        yield Mistake(
+            (*path, "levels"), "the last upper bound must be 1, which is equality", f"{bounds[-1]:g}", "add 1"
+        )
+
+
+_FIELD_CHECKS: tuple[Callable[[FieldSpec, Path], Iterator[Mistake]], ...] = (
+    _columns,
+    _date_format,
+    _cleaning,
+    _tokens,
+    _levels,
+)
+
+
+def _shared_keys(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
+    # One key for two encodings would make equal values differ, and tell Carole more than either encoding alone.
+    seen: dict[str, int] = {}
+    for position, field in fields.items():
+        first = fields[seen.setdefault(field.key_domain, position)]
+        for attribute in ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits"):
+            mine, theirs = getattr(field, attribute), getattr(first, attribute)
+            if mine != theirs:
+                got = f"{shown(mine)} beside {shown(theirs)}" if isinstance(mine, str | int) else ""
+                yield Mistake(
+                    ("fields", position, "key_domain"),
+                    f"{first.name} is of the same key domain but has other {attribute}",
+                    got,
+                    f"give both the same {attribute}, or each a key_domain of its own",
+                )
+
+
+def _pattern_space(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
+    patterns = math.prod(len(field.bounds) + 1 for field in fields.values())
+    if patterns >= MAX_PATTERNS:
+        yield Mistake(
+            ("fields",),
+            "there are more comparison patterns than fit into 64 bits",
+            f"{patterns:.1e} from {len(fields)} fields",
+            "compare fewer fields, or give some fewer levels (exact has two)",
+        )
+
+
+def _keys(
+    rule: BlockingRule, path: Path, fields: Mapping[str, FieldSpec], other_names: frozenset[str]
+) -> Iterator[Mistake]:
+    for position, key in enumerate(rule.keys):
+        here = (*path, "keys", position)
+        if key in rule.keys[:position]:
+            yield Mistake(here, "the key is in the rule already", remedy="drop it")
+        field = fields.get(key.field)
+        if field is not None:
+            yield from _key(key, here, field)
+        elif key.field not in other_names:
+            remedy = nearest(key.field, fields)
+            yield Mistake((*here, "field"), "no compared field has this name", shown(key.field), remedy)
+
+
+def _key(key: BlockingKey, path: Path, field: FieldSpec) -> Iterator[Mistake]:
+    if key.part is not None:
+        if field.kind != "date":
+            remedy = "drop the part, or name a date field"
+            yield Mistake((*path, "part"), "only a date has parts", f"{field.name} of kind {field.kind}", remedy)
+        elif field.date is not None and key.part not in field.date.parts:
+            remedy = f"add {key.part} to its parts, or name one of them"
+            yield Mistake((*path, "part"), f"{field.name} has no such part", key.part, remedy)
+    if key.prefix is not None and field.kind in ("category", "date"):
+        remedy = "name a `part` instead" if field.kind == "date" else "drop the prefix"
+        yield Mistake((*path, "prefix"), f"a {field.kind} has no prefix", f"prefix {key.prefix}", remedy)
+
+
+def _repeated_rules(rules: Mapping[int, BlockingRule]) -> Iterator[Mistake]:
+    seen: dict[frozenset[BlockingKey], int] = {}
+    for position, rule in rules.items():
+        first = seen.setdefault(frozenset(rule.keys), position)
+        if first != position:
+            yield Mistake(("blocking", position, "keys"), f"blocking[{first}] has the same keys", remedy="drop one")

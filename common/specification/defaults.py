@@ -1,0 +1,142 @@
+"""What a field gets by its kind when the specification does not say: cleaning, tokens, levels, bits, missing codes.
+
+Every choice that a kind decides is in this module, so that it can be read, and argued with, in one place. The
+levels are the comparison levels of Smith and Shlomo's experiment; the tokenisations are the ones that linked best
+on files of which the truth is known.
+
+Missing-value codes are compared ignoring case, blanks at the ends and Unicode compatibility forms. They differ by
+kind because a code in one column is a person in another: *Null*, *None*, *Na* and *Nan* are real names, ``9999`` is
+a real house number and postcode, so a field of kind ``name`` drops neither, and a ``code`` drops only runs of
+nines or zeros too long to have been given out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["name", "text", "date", "number", "code", "category"]
+Step = Literal[
+    "unicode", "case", "accents", "punctuation", "alphanumeric", "digits", "stop_words", "whitespace", "leading_zeros"
+]
+Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
+LevelTable = Literal["em8", "em15", "exact"]
+DateOrder = Literal["ymd", "dmy", "mdy"]
+DatePart = Literal["year", "month", "day"]
+
+CLEANING_EDITION = 1
+"""Raised when a cleaning step or a default missing code changes meaning; part of the encoding digest, because two
+custodians who clean differently sign equal people differently."""
+
+MAX_FIELDS = 64
+MAX_RULES = 32
+"""A pair's satisfied blocking rules are the bits of one 32-bit mask."""
+MAX_PATTERNS = 2**62
+"""A pair's comparison levels are packed into one signed 64-bit number."""
+
+STEPS: dict[Step, str] = {
+    "unicode": "one form of Unicode (NFKC), control and invisible characters dropped",
+    "case": "case folded (also final sigma and sharp s)",
+    "accents": "accents dropped: é to e, ø to o, ß to ss",
+    "punctuation": "apostrophes and full stops dropped, other punctuation made a blank",
+    "alphanumeric": "all but letters and digits dropped",
+    "digits": "all but the digits 0 to 9 dropped",
+    "stop_words": "the field's stop words dropped, wherever they stand as whole words",
+    "whitespace": "runs of blanks made one, none at the ends",
+    "leading_zeros": "zeros at the front dropped",
+}
+"""The cleaning steps, in the order in which they run. A specification may list them in any order: run in this one,
+cleaning what is already clean changes nothing."""
+
+LEVELS: dict[LevelTable, tuple[float, ...]] = {
+    "em8": (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0),
+    "em15": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.999, 1.0),
+    # One bit of 8192 that differs is a similarity of .99976: the bound lies between that and equality.
+    "exact": (0.9999, 1.0),
+}
+"""Inclusive upper bounds of the comparison levels, by the name of their table."""
+
+_ALWAYS_MISSING = (
+    "?", "??", "???", "-", "--", "---", ".", "..", "n/a", "n.a.", "n.a", "#n/a", "<na>", "(null)", "<null>", "\\n",
+    "unknown", "not known", "not stated", "not available", "not applicable", "not recorded", "missing",
+)  # fmt: skip
+_WORDS_MISSING = ("na", "nan", "null", "none", "nil", "#null!", "#value!")
+
+
+@dataclass(frozen=True)
+class KindDefaults:
+    """What a kind of field gets unless its specification says otherwise."""
+
+    meaning: str
+    clean: tuple[Step, ...]
+    allowed: frozenset[Step]
+    """The steps that make sense for the kind; a date's digits, say, must not be taken out of their places."""
+    tokens: Tokenisation
+    levels: LevelTable
+    bits: int
+    missing: tuple[str, ...]
+    """Common missing-value codes of the kind, before those the field adds."""
+
+
+_ALL = frozenset(STEPS)
+_WRITTEN: frozenset[Step] = frozenset({"unicode", "case", "whitespace"})
+
+KINDS: dict[Kind, KindDefaults] = {
+    "name": KindDefaults(
+        meaning="a person's name: spelling varies, word for word",
+        clean=("unicode", "case", "accents", "punctuation", "stop_words", "whitespace"),
+        allowed=_ALL,
+        tokens="bigrams",
+        levels="em8",
+        bits=1024,
+        missing=_ALWAYS_MISSING,
+    ),
+    "text": KindDefaults(
+        meaning="free text such as an address: words come, go and are abbreviated",
+        clean=("unicode", "case", "accents", "punctuation", "stop_words", "whitespace"),
+        allowed=_ALL,
+        tokens="bigrams",
+        levels="em8",
+        bits=1024,
+        missing=_ALWAYS_MISSING + _WORDS_MISSING,
+    ),
+    "date": KindDefaults(
+        meaning="a date, whole or partial; its order (ymd, dmy, mdy) is always stated",
+        clean=("unicode", "whitespace"),
+        allowed=_WRITTEN,
+        tokens="positional_characters",
+        levels="em8",
+        bits=1024,
+        missing=_ALWAYS_MISSING
+        + _WORDS_MISSING
+        + ("0", "00000000", "0000-00-00", "00/00/0000", "99999999", "9999-99-99", "99/99/9999", "9999-12-31", "9999"),
+    ),
+    "number": KindDefaults(
+        meaning="a number; the dot is the decimal sign",
+        clean=("unicode", "whitespace"),
+        allowed=_WRITTEN,
+        tokens="positional_characters",
+        levels="em8",
+        bits=1024,
+        missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "-999", "-9999", "99999", "999999", "9999999"),
+    ),
+    "code": KindDefaults(
+        meaning="a postcode, phone number or identifier: every character counts, in its place",
+        clean=("unicode", "case", "alphanumeric"),
+        allowed=_ALL,
+        tokens="positional_characters",
+        levels="em8",
+        bits=1024,
+        missing=_ALWAYS_MISSING + _WORDS_MISSING + tuple(digit * length for digit in "09" for length in range(6, 13)),
+    ),
+    "category": KindDefaults(
+        meaning="one of a few values, equal or not",
+        clean=("unicode", "case", "whitespace"),
+        allowed=_ALL,
+        tokens="value",
+        levels="exact",
+        bits=64,
+        missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "999", "9999"),
+    ),
+}
+"""The defaults of each kind of field."""

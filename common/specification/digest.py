@@ -1,0 +1,77 @@
+"""Two fingerprints of a specification, so that the parties know they speak of the same one.
+
+The *encoding digest* covers what decides how a value becomes a signature: two custodians with different ones must
+not be linked, and it enters their keys. The *specification digest* covers everything and enters approvals and
+releases. A new threshold changes the second alone, so nobody has to sign his records again for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from typing import Any
+
+from common.specification.defaults import CLEANING_EDITION
+from common.specification.model import FieldSpec, Specification
+
+_ENCODING = b"tryst encoding digest 1\0"
+_SPECIFICATION = b"tryst specification digest 1\0"
+
+
+def encoding_digest(spec: Specification) -> bytes:
+    """SHA-256 over what decides the signatures and blocking keys.
+
+    Covers the version, the mode, each field's name, kind, cleaning, date format, tokens, bits and key domain (all
+    defaults filled in), the blocking rules, and the edition of the cleaning steps with the version of the Unicode
+    tables that this Python carries: a letter that one custodian's table knows and the other's does not is cleaned
+    differently. Column names, identifiers, levels, thresholds and retention do not enter.
+
+    Returns
+    -------
+    bytes
+        32 bytes.
+    """
+    content = {
+        "version": spec.version,
+        "mode": spec.mode,
+        "fields": [_encoded_part(field) for field in spec.fields],
+        "blocking": [rule.model_dump(mode="json") for rule in spec.blocking],
+        "cleaning": CLEANING_EDITION,
+        "unicode": unicodedata.unidata_version,
+    }
+    return hashlib.sha256(_ENCODING + canonical_json(content)).digest()
+
+
+def specification_digest(spec: Specification) -> bytes:
+    """SHA-256 over the whole specification, all defaults filled in.
+
+    Comments, the order of keys and whether a default was written out do not change it.
+
+    Returns
+    -------
+    bytes
+        32 bytes.
+    """
+    return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
+
+
+def canonical_json(content: object) -> bytes:
+    """The one JSON text of a value: keys sorted, no blanks, UTF-8, shortest floats that read back the same."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def _encoded_part(field: FieldSpec) -> dict[str, Any]:
+    return {
+        "name": field.name,
+        "kind": field.kind,
+        "clean": list(field.clean),
+        # Sets in meaning: their order decides nothing.
+        "stop_words": sorted(field.stop_words),
+        "missing": sorted(field.missing_codes),
+        "date": field.date.model_dump(mode="json") if field.date is not None else None,
+        "tokens": field.tokens,
+        "bits": field.bits,
+        "key_domain": field.key_domain,
+    }

@@ -1,0 +1,120 @@
+"""A specification as YAML that people read: one line per thought, defaults left out, a comment where one was given.
+
+Comments are addressed by path: ``{"fields[2]": "...", "blocking": "..."}``. They stand above what they speak of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from common.specification.mistakes import written
+from common.specification.model import BlockingRule, FieldSpec, Section, Specification
+
+_WIDTH = 100
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_. /+-]*(?<! )")
+_NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
+"""Words that are no text to this reader of YAML, or to a reader of YAML 1.1."""
+
+
+def dump_specification(spec: Specification, comments: Mapping[str, str] | None = None) -> str:
+    """The YAML text of a specification; reading it back gives an equal one.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    comments
+        Remarks by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
+        ``"end"`` for the end), wrapped and set above what they speak of. An attribute with a comment is written
+        even when it is the default.
+    """
+    return "\n".join(_Writer(dict(comments or {})).lines(spec)) + "\n"
+
+
+class _Writer:
+    def __init__(self, comments: dict[str, str]) -> None:
+        self.comments = comments
+
+    def lines(self, spec: Specification) -> Iterator[str]:
+        yield from self.comment("", 0)
+        for key in ("version", "project", "mode"):
+            yield from self.comment(key, 0)
+            yield f"{key}: {_scalar(getattr(spec, key))}"
+        yield ""
+        yield from self.comment("custodians", 0)
+        yield "custodians:"
+        for side in ("alice", "bob"):
+            yield from self.comment(f"custodians.{side}", 2)
+            yield f"  {side}: {_flow(getattr(spec.custodians, side))}"
+        yield ""
+        yield from self.comment("fields", 0)
+        yield "fields:"
+        for position, field in enumerate(spec.fields):
+            yield from self.field(field, written(("fields", position)))
+        yield ""
+        yield from self.comment("blocking", 0)
+        yield "blocking:" if spec.blocking else "blocking: []"
+        for position, rule in enumerate(spec.blocking):
+            yield from self.rule(rule, written(("blocking", position)))
+        yield ""
+        for key in ("model", "links", "release", "retention"):
+            yield from self.comment(key, 0)
+            yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"
+        yield from self.comment("end", 0)
+
+    def field(self, field: FieldSpec, path: str) -> Iterator[str]:
+        yield from self.comment(path, 2)
+        lead = "  - "
+        for key in FieldSpec.model_fields:
+            value = getattr(field, key)
+            asked = f"{path}.{key}" in self.comments
+            if not asked and key not in ("name", "kind") and value == _field_default(field, key):
+                continue
+            yield from self.comment(f"{path}.{key}", 4)
+            yield f"{lead}{key}: {_flow(value)}"
+            lead = "    "
+
+    def rule(self, rule: BlockingRule, path: str) -> Iterator[str]:
+        yield from self.comment(path, 2)
+        yield f"  - name: {_scalar(rule.name)}"
+        yield f"    keys: [{', '.join(_flow(key) for key in rule.keys)}]"
+
+    def comment(self, path: str, indent: int) -> Iterator[str]:
+        for paragraph in self.comments.get(path, "").splitlines():
+            for line in textwrap.wrap(paragraph, _WIDTH - indent, break_on_hyphens=False) or [""]:
+                yield f"{' ' * indent}# {line}".rstrip()
+
+
+def _field_default(field: FieldSpec, key: str) -> object:
+    info = FieldSpec.model_fields[key]
+    if key == "key_domain":
+        return field.name
+    return getattr(field.defaults, key) if info.default_factory is not None else info.default
+
+
+def _flow(value: object, *, all_keys: bool = False) -> str:
+    if isinstance(value, Section):
+        parts = []
+        for key, info in type(value).model_fields.items():
+            item = getattr(value, key)
+            if all_keys or info.is_required() or item != info.default:
+                parts.append(f"{key}: {_flow(item)}")
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        # Quoted whenever it could be read as something else; JSON's quotes are YAML's.
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
+        return value if plain else json.dumps(value)
+    if isinstance(value, float):
+        return repr(value) if value != int(value) else str(int(value))
+    return str(value)

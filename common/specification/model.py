@@ -1,0 +1,317 @@
+"""The specification of a linkage, `linkage.yaml`, as immutable typed objects.
+
+Every section refuses keys it does not know and values of another type (`"1024"` is no number). What one value can
+tell is checked here; what needs several values beside each other is checked in `checks`, which every construction
+of a `Specification` runs, so that a `Specification` that exists is a valid one.
+
+A field's `clean`, `tokens`, `bits` and `levels` come from its kind when they are not given (see `defaults`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
+
+from common.parties import Side
+from common.specification.checks import refuse_inconsistent
+from common.specification.defaults import (
+    KINDS,
+    LEVELS,
+    MAX_FIELDS,
+    STEPS,
+    DateOrder,
+    DatePart,
+    Kind,
+    KindDefaults,
+    LevelTable,
+    Step,
+    Tokenisation,
+)
+
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
+PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
+
+
+def _text_of_integer(value: object) -> object:
+    # YAML reads `9999` as a number. Integers are written back exactly as they were read; nothing else would be.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=256)]
+Word = Annotated[str, BeforeValidator(_text_of_integer), Field(max_length=256)]
+Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Days = Annotated[int, Field(ge=1, le=3650)]
+
+
+class Section(BaseModel):
+    """A part of the specification: immutable, strict, and without room for keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Custodian(Section):
+    """One of the two files and who holds it."""
+
+    identifier: ColumnName
+    """The column with the custodian's own identifier of a row. It never leaves the custodian in clear; the result
+    is given back in it."""
+
+
+class Custodians(Section):
+    """The two custodians."""
+
+    alice: Custodian
+    """The holder of the first file."""
+    bob: Custodian
+    """The holder of the second file."""
+
+    def of(self, side: Side) -> Custodian:
+        """The custodian on one side."""
+        return self.alice if side is Side.ALICE else self.bob
+
+
+class Columns(Section):
+    """A field's column in each file, when the files name it differently."""
+
+    alice: ColumnName
+    """Its name in Alice's file."""
+    bob: ColumnName
+    """Its name in Bob's file."""
+
+
+class DateFormat(Section):
+    """How a date field is written, and what of it is compared."""
+
+    order: DateOrder
+    """The order in which day, month and year are written. It is never guessed: 03/04/1965 is two different days."""
+    parts: tuple[DatePart, ...] = Field(default=("year", "month", "day"), strict=False, min_length=1)
+    """The parts compared; the others are ignored, as if they were not known."""
+
+    @field_validator("parts")
+    @classmethod
+    def _sorted(cls, parts: tuple[DatePart, ...]) -> tuple[DatePart, ...]:
+        if len(set(parts)) < len(parts):
+            raise ValueError("the same part is named twice")
+        order: tuple[DatePart, ...] = ("year", "month", "day")
+        return tuple(part for part in order if part in parts)
+
+
+def _levels_tag(value: object) -> str:
+    return "table" if isinstance(value, str) else "bounds"
+
+
+Levels = Annotated[
+    Annotated[LevelTable, Tag("table")]
+    | Annotated[tuple[Bound, ...], Field(strict=False, min_length=2, max_length=100), Tag("bounds")],
+    Discriminator(_levels_tag),
+]
+
+
+def _of_kind(attribute: str) -> Any:
+    """A default taken from the field's kind, which pydantic has validated before."""
+
+    def default(validated: dict[str, Any]) -> Any:
+        return getattr(KINDS[validated["kind"]], attribute)
+
+    return default
+
+
+class FieldSpec(Section):
+    """A field on which the two files are compared."""
+
+    name: Name
+    """What the field is called here and on every screen."""
+    kind: Kind
+    """What it holds: name | text | date | number | code | category. The kind decides every default below."""
+    column: ColumnName | None = None
+    """Its column in both files. Default: the field's name."""
+    columns: Columns | None = None
+    """Its column in each file, when they differ."""
+    clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
+    """The cleaning steps: unicode, case, accents, punctuation, alphanumeric, digits, stop_words, whitespace,
+    leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed
+    after them."""
+    stop_words: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
+    """Words that say nothing, such as titles in a name or *street* in an address; dropped by the step stop_words."""
+    missing: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
+    """Values that mean *not known* in this field, besides the common ones (n/a, ?, ...)."""
+    date: DateFormat | None = None
+    """For dates only, and then required: the order they are written in."""
+    tokens: Tokenisation = Field(default_factory=_of_kind("tokens"))
+    """What a value is cut into; two values are as similar as the tokens they share. bigrams: pairs of neighbouring
+    characters. positional_bigrams, positional_characters: with their place. date_parts: year, month and day. words:
+    whole words. value: the value as a whole, equal or not."""
+    bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
+    """Length of the signature. More bits tell similarities apart more finely (standard error 1/sqrt(bits) at
+    most), and cost time and space."""
+    levels: Levels = Field(default_factory=_of_kind("levels"))
+    """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1."""
+    key_domain: Name = Field(default_factory=lambda validated: validated["name"])
+    """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
+    Default: the field's name, a domain of its own."""
+
+    @field_validator("clean")
+    @classmethod
+    def _in_running_order(cls, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        if len(set(steps)) < len(steps):
+            raise ValueError("the same step is named twice")
+        return tuple(step for step in STEPS if step in steps)
+
+    @field_validator("stop_words", "missing")
+    @classmethod
+    def _distinct(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(words))
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """Inclusive upper bounds of the comparison levels; the last is 1."""
+        return LEVELS[self.levels] if isinstance(self.levels, str) else self.levels
+
+    @property
+    def defaults(self) -> KindDefaults:
+        """What a field of this kind gets when the specification does not say."""
+        return KINDS[self.kind]
+
+    @property
+    def missing_codes(self) -> tuple[str, ...]:
+        """All missing-value codes: the common ones of the kind, then the field's own."""
+        return tuple(dict.fromkeys(self.defaults.missing + self.missing))
+
+    def column_of(self, side: Side | str) -> str:
+        """The field's column in the file of one custodian."""
+        if self.columns is not None:
+            return self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
+        return self.column if self.column is not None else self.name
+
+
+class BlockingKey(Section):
+    """What a blocking rule takes of one field."""
+
+    field: Name
+    """The field."""
+    part: DatePart | None = None
+    """Of a date, only the year, the month or the day. Default: the whole date."""
+    prefix: int | None = Field(default=None, ge=1, le=64)
+    """Of a text, only the first characters. Default: the whole value."""
+
+
+class BlockingRule(Section):
+    """Two rows are compared when they agree on all keys of at least one rule."""
+
+    name: Name
+    """What the rule is called on every screen."""
+    keys: tuple[BlockingKey, ...] = Field(strict=False, min_length=1, max_length=8)
+    """What rows must agree on."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields its keys are made of, each once."""
+        return tuple(dict.fromkeys(key.field for key in self.keys))
+
+
+class ModelSpec(Section):
+    """How the probabilities are estimated."""
+
+    u: Literal["all_pairs", "corrected", "free"] = "corrected"
+    """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    """Of the random numbers; the same seed gives the same run."""
+    max_iterations: int = Field(default=500, ge=1, le=1_000_000)
+    """EM stops here at the latest, and then says that it has not converged."""
+    tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
+    """EM has converged when no parameter moves by more."""
+    expected_matches: int | None = Field(default=None, ge=1)
+    """How many matches to start from; null: as many as the smaller file has rows."""
+
+
+class LinkSpec(Section):
+    """Which pairs become links."""
+
+    assignment: Literal["one_to_one", "none"] = "one_to_one"
+    """one_to_one: a row has at most one link, and the links are the best set of such. none: every pair stands alone."""
+    threshold: float = Field(default=0.5, gt=0, lt=1, allow_inf_nan=False)
+    """Least match probability of a link."""
+
+
+Release = Literal["links", "statistics", "nothing"]
+
+
+class ReleaseSpec(Section):
+    """Who receives what of the result."""
+
+    assessment: Literal["none"] = "none"
+    """The assessment of disclosure risk before the release; there is none yet."""
+    alice: Release = "links"
+    """What Alice receives: the links of her own rows, statistics only, or nothing."""
+    bob: Release = "links"
+    """What Bob receives."""
+    coordinator: Literal["statistics", "nothing"] = "statistics"
+    """What the coordinator receives; never record-level data."""
+
+
+class Retention(Section):
+    """After how many days what is kept is erased. There is no default: someone must have decided it."""
+
+    uploads_days: Days
+    """Signatures at the linkage unit."""
+    results_days: Days
+    """Results at the linkage unit."""
+    maps_days: Days
+    """The custodians' maps from row pseudonyms to their identifiers."""
+
+
+class Specification(Section):
+    """A linkage of two files, as all three parties approve it."""
+
+    version: Literal[1]
+    """Of this format."""
+    project: Annotated[str, Field(pattern=PROJECT_PATTERN)]
+    """The project's name: public, and salt of its keys."""
+    mode: Literal["open"]
+    """open: one key per field, so that the linkage unit can compare any two values of a field by their signatures."""
+    custodians: Custodians
+    """The two files."""
+    fields: tuple[FieldSpec, ...] = Field(strict=False, max_length=MAX_FIELDS)
+    """The compared fields."""
+    blocking: tuple[BlockingRule, ...] = Field(default=(), strict=False)
+    """Rules that choose the pairs to compare; none: every pair is compared."""
+    model: ModelSpec = ModelSpec()
+    """The estimation."""
+    links: LinkSpec = LinkSpec()
+    """The decision."""
+    release: ReleaseSpec = ReleaseSpec()
+    """The recipients."""
+    retention: Retention
+    """The end."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absent_blocking(cls, data: object) -> object:
+        # `blocking:` with every rule below it commented out is null in YAML and means no rule.
+        if isinstance(data, Mapping) and "blocking" in data and data["blocking"] is None:
+            return {**data, "blocking": ()}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        refuse_inconsistent(self)
+        return self
+
+    def field(self, name: str) -> FieldSpec:
+        """The field of a name; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)

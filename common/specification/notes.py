@@ -1,0 +1,112 @@
+"""What everyone who approves a specification should know about it, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from common.parties import Side
+from common.specification.model import Specification
+
+
+def notes(spec: Specification) -> tuple[str, ...]:
+    """Remarks and warnings on a valid specification: what it shows the linkage unit, and what may disappoint.
+
+    Returns
+    -------
+    tuple of str
+        Sentences without line breaks, the most serious first.
+    """
+    return (*_leakage(spec), *_learning(spec), *_comparison(spec), *_oddities(spec))
+
+
+def _leakage(spec: Specification) -> Iterator[str]:
+    yield (
+        "Mode open: equal values have equal signatures and similar values similar ones, so Carole can count how often"
+        " each value of a field occurs and see which values resemble each other. With public counts of names she can"
+        " recover many of them without any key. Use it with a Carole trusted not to try."
+    )
+    if spec.blocking:
+        rules = _listed([rule.name for rule in spec.blocking])
+        yield (
+            f"Blocking ({rules}): Carole also sees which rows of the two files share a key of a rule, though not the"
+            " key; rows joined by several rules can be told apart more easily."
+        )
+    domains: dict[str, list[str]] = {}
+    for field in spec.fields:
+        domains.setdefault(field.key_domain, []).append(field.name)
+    for domain, names in domains.items():
+        if len(names) > 1:
+            yield f"Key domain {domain}: Carole can compare values across {_listed(names)}."
+
+
+def _learning(spec: Specification) -> Iterator[str]:
+    if not spec.blocking:
+        yield "No blocking: every row of one file is compared with every row of the other."
+        return
+    used = [set(rule.fields) for rule in spec.blocking]
+    in_all = [field.name for field in spec.fields if all(field.name in fields for fields in used)]
+    if in_all:
+        yield (
+            f"Every blocking rule uses {_listed(in_all)}: pairs that disagree there are never compared, and its m"
+            " (agreement among matches) cannot be learnt from the compared pairs. Add a rule without it."
+        )
+    if len(spec.blocking) == 1:
+        yield (
+            "Only one blocking rule: a match with an error in its key is lost. A second rule on other fields finds"
+            " most of those again."
+        )
+    unused = [field.name for field in spec.fields if not any(field.name in fields for fields in used)]
+    if not unused:
+        yield "Every compared field is also in a blocking rule: how good the rules are is then judged by little else."
+
+
+def _comparison(spec: Specification) -> Iterator[str]:
+    for field in spec.fields:
+        if field.tokens == "value" and len(field.bounds) > 2:
+            yield (
+                f"Field {field.name}: tokens `value` know only equal and unequal, so the levels between stay empty;"
+                " `levels: exact` says the same."
+            )
+        elif field.tokens != "value" and len(field.bounds) == 2 and field.bits < 1024:
+            yield (
+                f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
+                " signatures; `tokens: value` tells equal from unequal at any length."
+            )
+        elif len(field.bounds) > 2 and _narrowest(field.bounds) < 1 / math.sqrt(field.bits):
+            yield (
+                f"Field {field.name}: its levels are narrower than the error of a similarity estimated from"
+                f" {field.bits} bits; take more bits or fewer levels."
+            )
+    values = sum(field.bits for field in spec.fields) // 8
+    if values > 8192:
+        yield f"The signatures of one row take up to {values:,} bytes."
+
+
+def _narrowest(bounds: tuple[float, ...]) -> float:
+    # The upper levels are narrow on purpose: near equality the estimate's error, sqrt((1 - J^2)/bits), vanishes.
+    return min((high - low for low, high in pairwise((0.0, *bounds)) if high <= 0.8), default=1.0)
+
+
+def _oddities(spec: Specification) -> Iterator[str]:
+    for side in Side:
+        identifier = spec.custodians.of(side).identifier
+        columns: dict[str, str] = {}
+        for field in spec.fields:
+            column = field.column_of(side)
+            if column == identifier:
+                yield (
+                    f"Field {field.name} compares {side}'s identifier column: right for a shared identifier only, since"
+                    " an own one matches nobody else's."
+                )
+            if column in columns:
+                yield (
+                    f"Fields {columns[column]} and {field.name} read the same column of {side}: their agreement counts"
+                    " twice."
+                )
+            columns.setdefault(column, field.name)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
