@@ -1,0 +1,195 @@
+"""A custodian's configuration file, for instance ``alice.yaml``: one page that says where everything is.
+
+Nothing secret belongs in it: keys are files in the key folder, and the address of a database, which may hold a
+password, is read from a file of mode 0600 or from an environment variable.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from common.configuration import Configuration, ConfiguredPath, load_configuration
+
+MAX_WAIT_SECONDS = 5.0
+"""Carole holds a question for a task no longer than this."""
+
+
+def _host_and_port(value: str) -> str:
+    if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):[0-9]{1,5}", value):
+        raise ValueError("expected host:port, such as carole.example.org:7443")
+    if int(value.rpartition(":")[2]) > 65535:
+        raise ValueError("a port is at most 65535")
+    return value
+
+
+def _loopback(value: str) -> str:
+    host = _host_and_port(value).rpartition(":")[0]
+    # By address, not by name: what `localhost` means is for a file on the machine to say.
+    if not re.fullmatch(r"127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]", host):
+        raise ValueError("the operator's address must be a loopback address: 127.0.0.1:PORT or [::1]:PORT")
+    return value
+
+
+def _known_encoding(value: str) -> str:
+    try:
+        if not codecs.lookup(value)._is_text_encoding:
+            raise LookupError
+    except LookupError:
+        raise ValueError("expected the name of a text encoding, such as utf-8, latin-1 or cp1252") from None
+    return value
+
+
+def _one_character(value: str) -> str:
+    if len(value) != 1 or value in "\r\n\"":
+        raise ValueError("expected one character, such as ',' or ';' (a tab is \"\\t\" in double quotes)")
+    return value
+
+
+def _hex_of(digits: int) -> AfterValidator:
+    def check(value: str) -> str:
+        found = re.sub(r"[\s:]", "", value).lower()
+        if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", found):
+            raise ValueError(f"expected {digits} hexadecimal digits")
+        return found
+
+    return AfterValidator(check)
+
+
+class CaroleAddress(Configuration):
+    """Where Carole listens."""
+
+    address: Annotated[str, AfterValidator(_host_and_port)]
+    """host:port."""
+    server_name: str | None = None
+    """The name in her certificate, if it is not the host of the address."""
+
+
+class CsvSource(Configuration):
+    """A text file with a header line."""
+
+    path: ConfiguredPath
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
+    separator: Annotated[str, AfterValidator(_one_character)] = ","
+
+
+class ParquetSource(Configuration):
+    """A Parquet file."""
+
+    path: ConfiguredPath
+
+
+class DatabaseSource(Configuration):
+    """The rows of a query."""
+
+    url_file: ConfiguredPath | None = None
+    """File of mode 0600 that holds the database's URL on one line."""
+    url_variable: str | None = None
+    """Environment variable that holds the database's URL."""
+    url: str | None = None
+    """The URL itself, if it holds no password."""
+    query: Annotated[str, Field(min_length=1, max_length=100_000)]
+    """What to read; nothing else is read, and nothing is written."""
+
+    @model_validator(mode="after")
+    def _one_url(self) -> Self:
+        if sum(given is not None for given in (self.url, self.url_file, self.url_variable)) != 1:
+            raise ValueError("give one of url_file, url_variable and url")
+        if self.url is not None and re.search(r"//[^/@]*:[^/@]*@", self.url):
+            raise ValueError("a URL with a password belongs in a file of mode 0600: use url_file")
+        return self
+
+
+class Source(Configuration):
+    """Where the custodian's records are: exactly one of the three."""
+
+    csv: CsvSource | None = None
+    parquet: ParquetSource | None = None
+    database: DatabaseSource | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(given is not None for given in (self.csv, self.parquet, self.database)) != 1:
+            raise ValueError("give exactly one of csv, parquet and database")
+        return self
+
+    @property
+    def chosen(self) -> CsvSource | ParquetSource | DatabaseSource:
+        """The one that was given."""
+        found = self.csv or self.parquet or self.database
+        assert found is not None  # noqa: S101
+        return found
+
+
+class Peer(Configuration):
+    """Who the other custodian is, as it said itself by telephone or letter; never taken from Carole."""
+
+    identity: Annotated[str, _hex_of(64)] | None = None
+    """Its Ed25519 public key, 64 hexadecimal digits."""
+    fingerprint: Annotated[str, _hex_of(64)] | None = None
+    """SHA-256 of that key as `tryst` shows it, in any grouping; the key itself is in the membership list."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.identity is None) == (self.fingerprint is None):
+            raise ValueError("give either identity or fingerprint")
+        return self
+
+
+class OperatorAddress(Configuration):
+    """Where this service answers its own operator."""
+
+    address: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1:0"
+    """A loopback address; port 0 takes a free one, which `tryst` finds in the state folder."""
+
+
+class Policy(Configuration):
+    """What this custodian consents to without asking its operator."""
+
+    approve: tuple[Annotated[str, _hex_of(64)], ...] = ()
+    """Digests of specifications, as `tryst spec check` prints them."""
+
+
+class Polling(Configuration):
+    """How often to ask Carole, and how soon to try again what failed."""
+
+    wait_seconds: Annotated[float, Field(gt=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = MAX_WAIT_SECONDS
+    retry_seconds: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 5.0
+    longest_retry_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
+
+
+class CustodianConfiguration(Configuration):
+    """Everything a custodian's service is told."""
+
+    carole: CaroleAddress
+    keys: ConfiguredPath
+    """Folder of this party's certificate and keys, as `tryst init` makes it."""
+    state: ConfiguredPath
+    """Folder of what the service remembers, encrypted where it is secret. Belongs into the backups."""
+    results: ConfiguredPath
+    """Folder for this custodian's share of results."""
+    source: Source
+    peer: Peer
+    operator: OperatorAddress = OperatorAddress()
+    policy: Policy = Policy()
+    seed_file: ConfiguredPath | None = None
+    """A seed exchanged by hand, in place of the agreement through Carole: 64 hexadecimal digits, mode 0600."""
+    poll: Polling = Polling()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_sections(cls, data: Any) -> Any:
+        # A section with every line commented out is null in YAML, and means its defaults.
+        if isinstance(data, dict):
+            optional = ("operator", "policy", "poll")
+            return {key: value for key, value in data.items() if not (key in optional and value is None)}
+        return data
+
+
+def load_custodian(path: Path) -> CustodianConfiguration:
+    """Read a custodian's configuration; errors as `common.configuration.load_configuration`."""
+    return load_configuration(path, CustodianConfiguration)
