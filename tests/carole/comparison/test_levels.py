@@ -1,0 +1,158 @@
+"""The compiled comparison agrees with the plain definition, for every size and every number of bits."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carole.comparison import definition
+from carole.comparison.levels import (
+    FieldComparison,
+    equal_pairs,
+    level_counts,
+    level_distribution,
+    level_table,
+)
+from carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
+from common.encoding.contribution import FieldSignatures
+
+EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
+EM15 = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.999, 1.0)
+BOUNDS = st.sampled_from([EM8, EM15, (0.999, 1.0), (1.0,), (0.0, 0.5, 1.0)])
+POOL = ThreadPoolExecutor(2)
+
+
+def field(rng, bits, n_distinct, n_rows, near=None):
+    """A field of random signatures; those of `near` come back with a random share of their bits flipped."""
+    words = bits // 64
+    signatures = rng.integers(0, 2**64, (n_distinct, words), dtype=np.uint64)
+    if near is not None and near.n_distinct and n_distinct:
+        flips = np.full((n_distinct, words), 2**64 - 1, dtype=np.uint64)
+        for _ in range(int(rng.integers(1, 8))):
+            flips &= rng.integers(0, 2**64, (n_distinct, words), dtype=np.uint64)
+        flips[rng.random(n_distinct) < 0.3] = 0
+        signatures = near.signatures[rng.integers(0, near.n_distinct, n_distinct)] ^ flips
+    codes = rng.integers(-1, n_distinct, n_rows).astype(np.int32)
+    return FieldSignatures(bits, signatures, codes)
+
+
+@st.composite
+def fields(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    bits = 64 * draw(st.sampled_from([1, 2, 3, 5, 8, 9, 16, 31, 128]))
+    sizes = st.sampled_from([0, 1, 2, 63, 64, 65, 130])
+    a = field(rng, bits, draw(sizes), draw(sizes))
+    b = field(rng, bits, draw(st.sampled_from([0, 1, 7, 511, 512, 513])), draw(sizes), near=a)
+    return rng, a, b
+
+
+@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS)
+def test_levels_by_disagreement_are_the_definition(bits, bounds):
+    expected = [definition.level(bits - d, bits, bounds) for d in range(0, bits + 1, max(1, bits // 64))]
+    assert levels_by_disagreement(bits, bounds)[:: max(1, bits // 64)].tolist() == expected
+
+
+@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS)
+def test_limits_are_where_the_estimate_passes_a_bound(bits, bounds):
+    for limit, bound in zip(disagreement_limits(bits, bounds), bounds, strict=False):
+        exact = Fraction(str(bound))
+        assert limit == -1 or Fraction(2 * (bits - int(limit)), bits) - 1 > exact
+        assert Fraction(2 * (bits - int(limit) - 1), bits) - 1 <= exact
+
+
+def test_bounds_are_inclusive_decimals():
+    # 2n/M - 1 is exactly .2 here and .4 there, which floating point would put above their bounds.
+    assert definition.level(384, 640, EM8) == 0
+    assert levels_by_disagreement(640, EM8)[640 - 384] == 0
+    assert levels_by_disagreement(640, EM8)[640 - 385] == 1
+    assert levels_by_disagreement(320, EM8)[320 - 224] == 1
+    assert definition.jaccard_estimate(384, 640) == pytest.approx(0.2)
+    assert definition.jaccard_estimate(10, 640) == 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(pair=fields(), bounds=BOUNDS)
+def test_table_and_counts_agree_with_the_definition(pair, bounds):
+    rng, a, b = pair
+    table = level_table(a, b, bounds, POOL)
+    assert table.shape == (a.n_distinct, b.n_distinct)
+    checked = zip(rng.integers(0, 2**31, 60), rng.integers(0, 2**31, 60), strict=True) if table.size else ()
+    for i, j in checked:
+        i, j = int(i) % a.n_distinct, int(j) % b.n_distinct
+        n = definition.agreeing_bits(a.signatures[i], b.signatures[j])
+        assert table[i, j] == definition.level(n, a.bits, bounds)
+    present_a, present_b = a.codes[a.codes >= 0], b.codes[b.codes >= 0]
+    expected = np.bincount(table[np.ix_(present_a, present_b)].ravel(), minlength=len(bounds))
+    assert level_counts(a, b, bounds, POOL, table).tolist() == expected.tolist()
+    assert level_counts(a, b, bounds, POOL).tolist() == expected.tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]))
+def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs):
+    rng, a, b = pair
+    if len(a.codes) == 0 or len(b.codes) == 0:
+        n_pairs = 0
+    row_a = rng.integers(0, max(1, len(a.codes)), n_pairs).astype(np.int32)
+    row_b = rng.integers(0, max(1, len(b.codes)), n_pairs).astype(np.int32)
+    table = level_table(a, b, bounds, POOL)
+    out = np.full((2, n_pairs + 1), 1000, dtype=np.int64)
+    FieldComparison(a, b, bounds, table).add(row_a, row_b, n_pairs, 7, out[0])
+    FieldComparison(a, b, bounds).add(row_a, row_b, n_pairs, 7, out[1])
+    for i in range(n_pairs):
+        in_a, in_b = a.codes[row_a[i]], b.codes[row_b[i]]
+        level = len(bounds) if in_a < 0 or in_b < 0 else int(table[in_a, in_b])
+        assert out[0, i] == out[1, i] == 1000 + 7 * level
+    assert (out[:, n_pairs] == 1000).all()
+
+
+def test_a_memory_map_can_be_compared():
+    rng = np.random.default_rng(1)
+    a = field(rng, 128, 5, 9)
+    for array in (a.signatures, a.codes):
+        array.flags.writeable = False
+    table = level_table(a, a, EM8, POOL)
+    assert (table.diagonal() == 7).all()
+    out = np.zeros(1, dtype=np.int64)
+    FieldComparison(a, a, EM8, table).add(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1, out)
+
+
+@settings(deadline=None, max_examples=20)
+@given(pair=fields())
+def test_equal_pairs_are_counted_exactly(pair):
+    _, a, b = pair
+    values_a = [a.signatures[c].tobytes() for c in a.codes if c >= 0]
+    values_b = [b.signatures[c].tobytes() for c in b.codes if c >= 0]
+    # Signatures need not be distinct here: two codes may then stand for one value, once on each side.
+    if len(np.unique(a.signatures, axis=0)) == a.n_distinct and len(np.unique(b.signatures, axis=0)) == b.n_distinct:
+        assert equal_pairs(a, b) == sum(x == y for x in values_a for y in values_b)
+
+
+def test_sampled_distribution_is_near_the_exact_one_and_exact_on_equality():
+    """40,000 pairs drawn: a share of .1 has a standard error of .0015; the tolerance is five of them."""
+    rng = np.random.default_rng(7)
+    a = field(rng, 256, 300, 2000)
+    b = field(rng, 256, 350, 1500, near=a)
+    _, first = np.unique(b.signatures, axis=0, return_index=True)
+    b = FieldSignatures(256, b.signatures[first], (b.codes % len(first)).astype(np.int32))
+    exact, n = level_distribution(a, b, EM8, POOL, rng, exact_limit=10**9, sample=0)
+    sampled, drawn = level_distribution(a, b, EM8, POOL, rng, exact_limit=0, sample=40_000)
+    assert (n, drawn) == (int((a.codes >= 0).sum()) * int((b.codes >= 0).sum()), 40_000)
+    assert exact.sum() == pytest.approx(1)
+    assert sampled.sum() == pytest.approx(1)
+    assert np.abs(sampled - exact).max() < 0.0075
+    assert sampled[-1] == pytest.approx(exact[-1], rel=1e-12)
+    assert exact[-1] > 0
+
+
+def test_a_field_missing_everywhere_has_no_distribution():
+    rng = np.random.default_rng(7)
+    a = FieldSignatures(64, np.empty((0, 1), np.uint64), np.full(4, -1, np.int32))
+    r, n = level_distribution(a, field(rng, 64, 3, 5), EM8, POOL, rng, exact_limit=0, sample=10)
+    assert n == 0
+    assert not r.any()
