@@ -1,0 +1,15 @@
+"""Invented people, for the demonstration, the benchmarks and the tests.
+
+Nobody here exists. Names are drawn with the frequencies of the 1990 census of the United States (public domain),
+so that they are as skewed as names are; streets, towns and postcodes are made up, and so is every combination.
+
+``generate`` makes a population of households, ``corrupt`` puts clerks' and scanners' errors into it, and
+``two_files`` makes two overlapping files with the truth beside them. Everything follows from the
+:class:`numpy.random.Generator` given: the same seed gives the same people.
+"""
+
+from .corruption import corrupt, damage
+from .overlap import IDENTIFIER, TRUTH, two_files
+from .population import COLUMNS, generate
+
+__all__ = ["COLUMNS", "IDENTIFIER", "TRUTH", "corrupt", "damage", "generate", "two_files"]
