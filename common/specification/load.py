@@ -106,26 +106,48 @@ def load_specification(text: str, source: str = "linkage.yaml") -> Specification
 
 
 def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
-    """The inconsistencies among the fields and rules that are right by themselves."""
-    fields = _sound(FieldSpec, data.get("fields"))
-    rules = _sound(BlockingRule, data.get("blocking"))
+    """The inconsistencies of a document some of whose values are mistyped.
+
+    A field with a mistyped value is checked without that value, and what may only seem inconsistent because the
+    value is gone is left out.
+    """
+    fields, spoilt = _sound(FieldSpec, data.get("fields"), "field")
+    rules, _ = _sound(BlockingRule, data.get("blocking"), "rule")
     listed = data.get("fields")
-    others = frozenset(
+    other_names = frozenset(
         str(item.get("name")) if isinstance(item, dict) else "?"
         for position, item in enumerate(listed if isinstance(listed, list) else ["?"])
-        if position not in fields
+        if position not in fields or "name" in spoilt.get(position, ())
     )
-    return list(inconsistencies(fields, rules, others))
+
+    def is_sure(mistake: Mistake) -> bool:
+        section, position, key = (*mistake.path, "", "", "")[:3]
+        if section != "fields" or not spoilt:
+            return True
+        gone = spoilt.get(int(position), frozenset()) if position != "" else frozenset()
+        return key != "key_domain" and key not in gone and not (key == "stop_words" and "clean" in gone)
+
+    return [mistake for mistake in inconsistencies(fields, rules, other_names) if is_sure(mistake)]
 
 
-def _sound(section: type[S], listed: object) -> dict[int, S]:
+def _sound(section: type[S], listed: object, stand_in: str) -> tuple[dict[int, S], dict[int, frozenset[str]]]:
+    """Sections by position, and of those that had mistyped values the keys of these."""
     sound: dict[int, S] = {}
+    spoilt: dict[int, frozenset[str]] = {}
     for position, item in enumerate(listed if isinstance(listed, list) else []):
         try:
             sound[position] = section.model_validate(item)
-        except ValidationError:
-            continue
-    return sound
+        except ValidationError as error:
+            if not isinstance(item, dict):
+                continue
+            keys = frozenset(str(detail["loc"][0]) for detail in error.errors() if detail["type"] != _FIRST_ASKED)
+            rest: dict[str, Any] = {key: value for key, value in item.items() if key not in keys}
+            try:
+                sound[position] = section.model_validate({"name": f"{stand_in}-{position}", **rest})
+            except ValidationError:
+                continue
+            spoilt[position] = keys
+    return sound, spoilt
 
 
 def _mistyped(error: ValidationError) -> list[Mistake]:
@@ -154,7 +176,7 @@ def _translated(path: Path, kind: str, message: str, got: object, context: Mappi
     if kind == "literal_error" and context is not None:
         choices = [choice.strip("' ") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
         remedy = nearest(got, choices) if isinstance(got, str) else _REMEDIES.get(key, "")
-        return Mistake(path, f"must be {_alternatives(choices)}", shown(got), remedy)
+        return Mistake(path, f"must be {_alternatives(choices)}", shown(got), "" if "known" in remedy else remedy)
     what = _WORDS.get(kind) or message.removeprefix("Value error, ").replace("Input should", "must")
     remedy = _REMEDIES.get(key, "")
     if kind == "string_type":
@@ -170,6 +192,8 @@ _WORDS = {
     "model_type": "must be a mapping (`key: value`)",
     "string_pattern_mismatch": "has characters or a length that a name cannot have",
     "string_too_short": "must not be empty",
+    "too_short": "has too few entries",
+    "too_long": "has too many entries",
 }
 
 
