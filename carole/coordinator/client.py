@@ -1,0 +1,114 @@
+"""The coordinator's side of the wire: every command is a few of these calls."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity
+from common.rpc.client import Connection
+from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+
+WATCH_SECONDS = 60.0
+"""How long one WatchRun stream may last; then it is simply opened again."""
+
+MAX_STATISTICS_BYTES = 64 << 20
+APPROVAL = "approve-specification"
+
+ENDED = (project_pb2.RUN_STATE_DONE, project_pb2.RUN_STATE_FAILED)
+
+
+class Coordinator:
+    """Drives projects at Carole.
+
+    Parameters
+    ----------
+    connection
+        A channel to Carole with the coordinator's certificate.
+    identity
+        The Ed25519 identity that signs the coordinator's approvals.
+    """
+
+    def __init__(self, connection: Connection, identity: Identity) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+
+    def create(self, specification: str) -> project_pb2.ProjectStatus:
+        """Create the project that a specification describes."""
+        request = coordination_pb2.CreateProjectRequest(specification=specification)
+        return self._connection.call(self._stub.CreateProject, request, attempts=3).status
+
+    def approve(self, project: str, digest: bytes) -> project_pb2.ProjectStatus:
+        """Sign the specification with `digest` on the coordinator's behalf."""
+        request = coordination_pb2.ApproveProjectRequest(
+            project=project,
+            specification_digest=digest,
+            signature=self._identity.sign(APPROVAL, project.encode(), digest),
+        )
+        return self._connection.call(self._stub.ApproveProject, request, attempts=3).status
+
+    def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
+        """A project's status and its specification."""
+        response = self._connection.call(
+            self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
+        )
+        return response.status, response.specification
+
+    def projects(self) -> list[project_pb2.ProjectStatus]:
+        """Every project of this coordinator."""
+        response = self._connection.call(self._stub.ListProjects, coordination_pb2.ListProjectsRequest(), attempts=3)
+        return list(response.projects)
+
+    def start(self, project: str) -> project_pb2.RunStatus:
+        """Ask for a run; the run goes on in Carole whatever becomes of this connection."""
+        request = coordination_pb2.StartRunRequest(project=project, request=secrets.token_hex(16))
+        return self._connection.call(self._stub.StartRun, request, attempts=3).run
+
+    def watch(self, project: str, run: str) -> Iterator[project_pb2.RunStatus]:
+        """Progress until the run has ended; a stream that breaks is opened again."""
+        request = coordination_pb2.WatchRunRequest(project=project, run=run)
+        while True:
+            try:
+                for status in self._connection.watch(self._stub.WatchRun, request, deadline=WATCH_SECONDS):
+                    yield status
+                    if status.state in ENDED:
+                        return
+            except TrystError as error:
+                if error.code is not ErrorCode.UNAVAILABLE:
+                    raise
+            # Either the deadline of the stream came, or Carole is away: this call tells which.
+            status = self._connection.call(
+                self._stub.GetRun, coordination_pb2.GetRunRequest(project=project, run=run), attempts=5
+            ).run
+            yield status
+            if status.state in ENDED:
+                return
+
+    def statistics(self, project: str, run: str) -> dict[str, Any]:
+        """The model and the aggregate statistics of a released run."""
+        text = bytearray()
+        index, pieces = 0, 1
+        while index < pieces:
+            response = self._connection.call(
+                self._stub.GetStatistics,
+                coordination_pb2.GetStatisticsRequest(project=project, run=run, index=index),
+                attempts=3,
+            )
+            text += response.data
+            pieces = response.pieces
+            index += 1
+            if len(text) > MAX_STATISTICS_BYTES:
+                raise TrystError(ErrorCode.UPLOAD_LIMIT, "the statistics are longer than any run's", where=project)
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise TrystError(ErrorCode.INTERNAL, "the statistics must be a JSON object", where=project)
+        return document
+
+    def erase(self, project: str) -> project_pb2.ProjectStatus:
+        """Destroy the keys of everything uploaded to a project. Cannot be undone."""
+        request = coordination_pb2.EraseProjectRequest(project=project)
+        return self._connection.call(self._stub.EraseProject, request, attempts=3).status

@@ -1,0 +1,31 @@
+"""The coordinator's configuration: ``coordinator.yaml``, where Carole is and where this coordinator's keys are."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from common.configuration import Configuration, ConfiguredPath
+
+TEMPLATE = """\
+# The linkage coordinator: drives projects at Carole, sees no signature and no record.
+version: 1
+carole:
+  address: {address}
+  server_name: {server_name}   # the name in Carole's certificate
+keys: keys                     # certificate, TLS key, identity; for this coordinator's eyes only
+"""
+
+
+class CaroleAddress(Configuration):
+    """Where Carole listens."""
+
+    address: str
+    server_name: str | None = None
+
+
+class CoordinatorConfiguration(Configuration):
+    """All of ``coordinator.yaml``."""
+
+    version: Literal[1]
+    carole: CaroleAddress
+    keys: ConfiguredPath

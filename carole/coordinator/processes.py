@@ -1,0 +1,145 @@
+"""The three services as processes of this machine, for a rehearsal: started, watched, and always stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from common.errors import ErrorCode, TrystError
+
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+
+
+class ServiceProcess:
+    """One service, ``python -m MODULE``, with its log in a file.
+
+    Parameters
+    ----------
+    module
+        ``alice``, ``bob`` or ``carole``: started by name, since the parties import nothing of each other.
+    configuration
+        The service's configuration file.
+    folder
+        Where its log and its ready file go.
+    """
+
+    def __init__(self, module: str, configuration: Path, folder: Path) -> None:
+        self.module = module
+        self._configuration = configuration
+        self._ready_file = folder / f"{module}.ready"
+        self.log = folder / f"{module}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the service; see `wait_ready`."""
+        self._ready_file.unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", self.module),
+                    *("--config", str(self._configuration), "--ready-file", str(self._ready_file)),
+                ],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                # The services must not depend on the folder the command was given in.
+                cwd=self._ready_file.parent,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+
+    def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
+        """Wait until the service says that it is ready, and return what it says (its address).
+
+        Raises
+        ------
+        TrystError
+            If it ends, or does not become ready in time; with the last line of its log.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._ready_file.exists():
+                ready = json.loads(self._ready_file.read_text())
+                return ready if isinstance(ready, dict) else {}
+            self.check()
+            time.sleep(0.05)
+        raise self._error(f"did not become ready within {seconds:.0f} s")
+
+    def check(self) -> None:
+        """Raise `TrystError` if the service has ended by itself."""
+        if self._process is None or self._process.poll() is not None:
+            status = None if self._process is None else self._process.returncode
+            raise self._error(f"ended by itself with status {status}")
+
+    def kill(self) -> None:
+        """End the service at once and without warning, as a power cut would."""
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self) -> None:
+        """Ask the service to stop; end it if it does not."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running service."""
+        if self._process is None:
+            raise TrystError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.module)
+        return self._process.pid
+
+    def _error(self, what: str) -> TrystError:
+        last = self.log.read_text(errors="replace").strip().splitlines()[-1:] if self.log.exists() else []
+        return TrystError(
+            ErrorCode.UNAVAILABLE,
+            f"the service {what}",
+            where=self.module,
+            remedy=f"its log ends: {last[0] if last else 'empty'}",
+        )
+
+
+class Services:
+    """Several services, stopped together when the block ends, however it ends."""
+
+    def __init__(self) -> None:
+        self._running: list[ServiceProcess] = []
+
+    def __enter__(self) -> Services:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Custodians first: they call Carole, and would log her absence.
+        for service in reversed(self._running):
+            service.stop()
+
+    def start(self, service: ServiceProcess) -> ServiceProcess:
+        """Start a service and remember to stop it."""
+        self._running.append(service)
+        service.start()
+        return service
+
+    def check(self) -> None:
+        """Raise `TrystError` if any service has ended by itself."""
+        for service in self._running:
+            service.check()
+
+    @property
+    def all(self) -> Sequence[ServiceProcess]:
+        """The services, in the order they were started."""
+        return tuple(self._running)

@@ -1,0 +1,46 @@
+"""The access table names every method that is served, and no other."""
+
+from __future__ import annotations
+
+from google.protobuf.descriptor import FileDescriptor
+from grpc_health.v1 import health_pb2
+
+from common.parties import CUSTODIANS, Role
+from common.rpc.access import ACCESS
+from protos.linkage.v1 import coordination_pb2, custody_pb2, operator_pb2
+
+FILES: list[FileDescriptor] = [
+    coordination_pb2.DESCRIPTOR,
+    custody_pb2.DESCRIPTOR,
+    operator_pb2.DESCRIPTOR,
+    health_pb2.DESCRIPTOR,
+]
+
+
+def test_table_matches_the_descriptors() -> None:
+    served = {
+        f"/{service.full_name}/{method.name}"
+        for file in FILES
+        for service in file.services_by_name.values()
+        for method in service.methods
+    }
+    assert set(ACCESS) == served
+
+
+def test_no_method_takes_a_stream_from_a_client() -> None:
+    # The gate wraps calls with one request; a client's stream would pass it by.
+    streams = [
+        method.full_name
+        for file in FILES
+        for service in file.services_by_name.values()
+        for method in service.methods
+        if method.client_streaming
+    ]
+    assert streams == []
+
+
+def test_custodians_and_coordinator_share_no_method() -> None:
+    for method, roles in ACCESS.items():
+        if method.startswith("/linkage.v1."):
+            assert not (roles & CUSTODIANS and Role.COORDINATOR in roles), method
+            assert Role.LINKER not in roles, method

@@ -1,0 +1,56 @@
+"""A manifest survives the wire, and an unbelievable one is refused before a byte of its body is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.encoding.contribution import FieldLayout, Layout, SetLayout
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.wire import Manifest, manifest_from_wire, manifest_to_wire
+from protos.linkage.v1 import contribution_pb2
+
+LAYOUT = Layout((SetLayout("", 10, (FieldLayout("surname", 128, 7), FieldLayout("born", 64, 10)), ("born",)),))
+MANIFEST = Manifest("study", Side.BOB, 1, b"e" * 32, b"k" * 8, LAYOUT)
+LIMITS = {"max_bytes": 1 << 20, "max_rows": 1000}
+
+
+def sent(change: object = None) -> contribution_pb2.Manifest:
+    """The manifest as bytes would arrive, after a change."""
+    message = manifest_to_wire(MANIFEST)
+    if callable(change):
+        change(message)
+    return contribution_pb2.Manifest.FromString(message.SerializeToString())
+
+
+def test_round_trip() -> None:
+    assert manifest_from_wire(sent(), **LIMITS) == MANIFEST
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda m: setattr(m, "version", 2), ErrorCode.PARAMETER),
+        (lambda m: setattr(m, "side", 7), ErrorCode.PARAMETER),
+        (lambda m: setattr(m, "encoding_digest", b"short"), ErrorCode.PARAMETER),
+        (lambda m: setattr(m, "key_check_value", b"k" * 9), ErrorCode.PARAMETER),
+        (lambda m: m.ClearField("sets"), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0], "rows", 2**63), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0], "rows", 1001), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "bits", 100), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "distinct", 11), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "name", "born"), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: m.sets.add(rule="../../etc", rows=1), ErrorCode.UPLOAD_LIMIT),
+    ],
+)
+def test_refusals(change: object, code: ErrorCode) -> None:
+    with pytest.raises(TrystError) as caught:
+        manifest_from_wire(sent(change), **LIMITS)
+    assert caught.value.code is code
+
+
+def test_body_longer_than_allowed_is_refused() -> None:
+    with pytest.raises(TrystError) as caught:
+        manifest_from_wire(sent(), max_bytes=LAYOUT.total_bytes - 1, max_rows=1000)
+    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
+    assert str(LAYOUT.total_bytes) in str(caught.value)
