@@ -11,7 +11,6 @@ Chosen pairs are compared on the row-major signatures: a pair then touches two o
 Every kernel releases the interpreter lock, so that threads over blocks of rows use all cores.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def _popcount(_typing_context: Any, _word: Any) -> Any:
 
 
 # An intrinsic is declared with the compiler's context and called without it.
-popcount: Callable[[Any], Any] = _popcount
+popcount: Any = _popcount
 
 
 def padded_words(signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,0 +1,199 @@
+"""Sources of pairs: the whole product of two files, or the union of their blocks, in parts of bounded size.
+
+A source numbers its pairs without storing them, so that any part can be written again at any time, by any
+thread: linkage goes over the pairs twice, and its results do not depend on who computed which part. Under
+blocking a pair is written by the first rule it satisfies; whether it satisfies another is seen from the keys of
+its two rows, so nothing needs to be remembered between parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.blocking.definition import NO_KEY
+from carole.blocking.kernels import all_pairs, block_pairs
+from common.errors import ErrorCode, TrystError
+
+MAX_RULES = 32
+"""Rules that fit the bit mask of a pair."""
+
+
+class Part(NamedTuple):
+    """A stretch of a source's pairs: those numbered `start` to `stop` of one rule."""
+
+    rule: int
+    start: int
+    stop: int
+
+
+class Block(NamedTuple):
+    """Sizes of one block: the rule's number, A's rows, B's rows."""
+
+    rule: int
+    rows_a: int
+    rows_b: int
+
+    @property
+    def pairs(self) -> int:
+        """Pairs in the block."""
+        return self.rows_a * self.rows_b
+
+
+class PairSource(Protocol):
+    """Pairs of rows, written part by part."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs the parts go over: at least as many as they write."""
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the source into parts of at most `size` pairs."""
+
+    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+        """Write a part's pairs and the rules they satisfy; return how many there are."""
+
+
+class AllPairs:
+    """Every pair of a row of A with a row of B; the mask is 0.
+
+    Parameters
+    ----------
+    n_a, n_b : int
+        Rows of the two files.
+    """
+
+    def __init__(self, n_a: int, n_b: int) -> None:
+        self._n_b = n_b
+        self.n_pairs = n_a * n_b
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the product into parts of at most `size` pairs."""
+        return _stretches(0, self.n_pairs, size)
+
+    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+        """Write a part's pairs; return how many there are."""
+        n = all_pairs(part.start, part.stop, self._n_b, row_a, row_b)
+        mask[:n] = 0
+        return n
+
+
+class CandidatePairs:
+    """The pairs that share a blocking key under at least one rule, each of them once.
+
+    Parameters
+    ----------
+    keys_a, keys_b : sequence of ndarray of uint64
+        Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if there are no rules, more than `MAX_RULES`, or arrays of different length on one side.
+
+    Notes
+    -----
+    Building sorts each rule's keys. Memory: see `index_bytes`.
+    """
+
+    def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
+        if not 1 <= len(keys_a) <= MAX_RULES or len(keys_a) != len(keys_b):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"1 to {MAX_RULES} blocking rules expected, the same on both sides",
+                where="blocking",
+                got=f"{len(keys_a)} and {len(keys_b)}",
+                remedy="give both sides the specification's rules",
+            )
+        self._keys_a = _by_row(keys_a)
+        self._keys_b = _by_row(keys_b)
+        self._rules = [_Rule(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
+
+    @staticmethod
+    def index_bytes(n_a: int, n_b: int, n_rules: int) -> int:
+        """Memory of the index in bytes, at most: keys and order of every row, and the blocks."""
+        return n_rules * ((n_a + n_b) * (8 + 4) + min(n_a, n_b) * 4 * 8)
+
+    @property
+    def pairs_per_rule(self) -> tuple[int, ...]:
+        """Pairs that satisfy each rule, known from the sizes of its blocks; a pair may satisfy several."""
+        return tuple(rule.n_pairs for rule in self._rules)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all rules, those that satisfy several counted several times."""
+        return sum(self.pairs_per_rule)
+
+    @property
+    def rows_without_key(self) -> tuple[int, int]:
+        """Rows of A and of B that have no key under any rule and so can never be linked."""
+        return (
+            int((self._keys_a == NO_KEY).all(axis=1).sum()),
+            int((self._keys_b == NO_KEY).all(axis=1).sum()),
+        )
+
+    def blocks_above(self, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs, the largest first. Their keys are not told."""
+        blocks = [
+            Block(number, int(rule.size_a[k]), int(rule.size_b[k]))
+            for number, rule in enumerate(self._rules)
+            for k in np.flatnonzero(rule.size_a * rule.size_b > pairs)
+        ]
+        return sorted(blocks, key=lambda block: (-block.pairs, block))
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the rules' pairs into parts of at most `size`."""
+        for number, rule in enumerate(self._rules):
+            yield from _stretches(number, rule.n_pairs, size)
+
+    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
+        rule = self._rules[part.rule]
+        return block_pairs(
+            part.start, part.stop, part.rule, rule.ends, rule.first_a, rule.first_b, rule.size_b,
+            rule.order_a, rule.order_b, self._keys_a, self._keys_b, row_a, row_b, mask,
+        )  # fmt: skip
+
+
+class _Rule:
+    """The blocks of one rule: rows in the order of their keys, and where each shared key begins."""
+
+    def __init__(self, keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> None:
+        self.order_a, values_a, first_a, size_a = _grouped(keys_a)
+        self.order_b, values_b, first_b, size_b = _grouped(keys_b)
+        _, in_a, in_b = np.intersect1d(values_a, values_b, assume_unique=True, return_indices=True)
+        self.first_a, self.size_a = first_a[in_a], size_a[in_a]
+        self.first_b, self.size_b = first_b[in_b], size_b[in_b]
+        self.ends = np.cumsum(self.size_a * self.size_b, dtype=np.int64)
+        self.n_pairs = int(self.ends[-1]) if len(self.ends) else 0
+
+
+def _grouped(
+    keys: NDArray[np.uint64],
+) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows in the order of their keys; each key but `NO_KEY`, where it begins, and its number of rows."""
+    order = np.argsort(keys, kind="stable").astype(np.int32)
+    values, first, size = np.unique(keys[order], return_index=True, return_counts=True)
+    present = values != NO_KEY
+    return order, values[present], first[present].astype(np.int64), size[present].astype(np.int64)
+
+
+def _by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Keys of each row beside each other, shape (n_rows, n_rules)."""
+    if len({len(column) for column in keys}) != 1:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "every blocking rule must have one key per row",
+            where="blocking",
+            got=f"arrays of {sorted({len(column) for column in keys})} keys",
+            remedy="make the contribution again",
+        )
+    return np.ascontiguousarray(np.stack(keys, axis=1))
+
+
+def _stretches(rule: int, n_pairs: int, size: int) -> Iterator[Part]:
+    for start in range(0, n_pairs, size):
+        yield Part(rule, start, min(start + size, n_pairs))

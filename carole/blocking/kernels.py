@@ -1,0 +1,93 @@
+"""Compiled enumeration of pairs of rows, any stretch of it at a time."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(nogil=True, cache=True)
+def all_pairs(start: int, stop: int, n_b: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+    """Write the pairs `start` to `stop` of the whole product, B's rows running fastest; return their number."""
+    i = start // n_b
+    j = start % n_b
+    n = stop - start
+    for k in range(n):
+        row_a[k] = i
+        row_b[k] = j
+        j += 1
+        if j == n_b:
+            j = 0
+            i += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def block_pairs(
+    start: int,
+    stop: int,
+    rule: int,
+    ends: NDArray[np.int64],
+    first_a: NDArray[np.int64],
+    first_b: NDArray[np.int64],
+    size_b: NDArray[np.int64],
+    order_a: NDArray[np.int32],
+    order_b: NDArray[np.int32],
+    keys_a: NDArray[np.uint64],
+    keys_b: NDArray[np.uint64],
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    mask: NDArray[np.uint32],
+) -> int:
+    """Write those of a rule's pairs `start` to `stop` that satisfy no earlier rule; return their number.
+
+    Parameters
+    ----------
+    start, stop : int
+        A stretch of the rule's pairs, block after block, B's rows running fastest.
+    rule : int
+        Which rule it is, from 0.
+    ends : ndarray of int64, shape (n_blocks,)
+        Number of pairs in each block and all before it.
+    first_a, first_b, size_b : ndarray of int64, shape (n_blocks,)
+        Where each block begins in `order_a` and `order_b`, and B's rows in it.
+    order_a, order_b : ndarray of int32
+        Row numbers in the order of the rule's keys.
+    keys_a, keys_b : ndarray of uint64, shape (n_rows, n_rules)
+        Blocking keys of the rows under all rules.
+    row_a, row_b, mask : ndarray
+        Receive the pairs and the rules they satisfy; at least `stop - start` long.
+    """
+    n_rules = keys_a.shape[1]
+    n = 0
+    block = np.searchsorted(ends, start, side="right")
+    at = start
+    while at < stop:
+        before = ends[block - 1] if block > 0 else 0
+        end = min(stop, ends[block])
+        i = (at - before) // size_b[block]
+        j = (at - before) % size_b[block]
+        a = order_a[first_a[block] + i]
+        while at < end:
+            b = order_b[first_b[block] + j]
+            seen = False
+            for earlier in range(rule):
+                if keys_a[a, earlier] != 0 and keys_a[a, earlier] == keys_b[b, earlier]:
+                    seen = True
+                    break
+            if not seen:
+                satisfied = np.uint32(1) << np.uint32(rule)
+                for later in range(rule + 1, n_rules):
+                    if keys_a[a, later] != 0 and keys_a[a, later] == keys_b[b, later]:
+                        satisfied |= np.uint32(1) << np.uint32(later)
+                row_a[n] = a
+                row_b[n] = b
+                mask[n] = satisfied
+                n += 1
+            at += 1
+            j += 1
+            if j == size_b[block] and at < end:
+                j = 0
+                i += 1
+                a = order_a[first_a[block] + i]
+        block += 1
+    return n
