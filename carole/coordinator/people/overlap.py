@@ -21,7 +21,7 @@ def two_files(
     corrupted: float | tuple[float, float],
     rng: np.random.Generator,
     *,
-    households: bool = True,
+    sampled: float = 0.05,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Invent two files that have people in common.
 
@@ -36,8 +36,10 @@ def two_files(
         of those in the other.
     rng : numpy.random.Generator
         Decides everything.
-    households : bool
-        Whether people share surnames and addresses with their families (some of whom are in the other file).
+    sampled : float
+        Share of the population that is in either file, in (0, 1]. Families share surname, address and telephone, so
+        with 1 two records in three have kin in the other file, and a model with independent fields takes kin for
+        the same person; with .05, as between two registers of patients, one record in twenty has.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def two_files(
 
     Notes
     -----
-    O(n_alice + n_bob); two files of 100,000 take about a second.
+    O((n_alice + n_bob) / sampled); two files of 100,000 take about two seconds.
     """
     if not 0 <= n_common <= min(n_alice, n_bob):
         raise TrystError(
@@ -62,7 +64,7 @@ def two_files(
             got=str(n_common),
         )
     shares = corrupted if isinstance(corrupted, tuple) else (corrupted, corrupted)
-    people = generate(n_alice + n_bob - n_common, rng, households=households)
+    people = generate(n_alice + n_bob - n_common, rng, sampled=sampled)
     alice = people.head(n_alice)
     bob = people.tail(n_bob)
     return _file(alice, "A", shares[0], rng), _file(bob, "B", shares[1], rng)

@@ -8,6 +8,7 @@ import pytest
 
 from carole.coordinator.people import COLUMNS, generate
 from carole.coordinator.people.places import country
+from common.errors import TrystError
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,9 @@ def test_same_seed_same_people() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7])
-@pytest.mark.parametrize("households", [True, False])
-def test_small_populations(n: int, households: bool) -> None:
-    frame = generate(n, np.random.default_rng(3), households=households)
+@pytest.mark.parametrize("sampled", [1.0, 0.05])
+def test_small_populations(n: int, sampled: float) -> None:
+    frame = generate(n, np.random.default_rng(3), sampled=sampled)
     assert frame.shape == (n, len(COLUMNS))
     assert tuple(frame.columns) == COLUMNS
     assert set(frame.dtypes) == {pl.String}
@@ -61,8 +62,14 @@ def test_families_share_surname_and_address(people: pl.DataFrame) -> None:
     shared = homes.filter(pl.col("len") > 1)
     assert 0.5 < shared["len"].sum() / people.height < 0.9
     assert 0.8 < (shared["surnames"] == 1).mean() < 0.95
-    alone = generate(5_000, np.random.default_rng(6), households=False)
-    assert alone.group_by(address).len()["len"].max() <= 3
+    few = generate(5_000, np.random.default_rng(6), sampled=0.02).group_by(address).len()
+    assert few.filter(pl.col("len") > 1)["len"].sum() < 0.1 * 5_000
+
+
+@pytest.mark.parametrize("sampled", [0.0, 1.5])
+def test_no_sample_without_a_population(sampled: float) -> None:
+    with pytest.raises(TrystError, match="sampled"):
+        generate(5, np.random.default_rng(6), sampled=sampled)
 
 
 def test_surnames_are_as_skewed_as_names_are(people: pl.DataFrame) -> None:
