@@ -1,0 +1,79 @@
+"""``tryst spec``: draft, check and explain a specification."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
+)
+
+
+@app.command()
+def check(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+) -> None:
+    """Report every mistake at once, by path and with its remedy; then say in words what the specification means."""
+    from carole.coordinator.screen import console, show_mode, show_notes
+    from common.specification import encoding_digest, notes, read_specification, specification_digest
+
+    spec = read_specification(specification)
+    console.print(f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes.")
+    show_mode(spec.mode)
+    show_notes(notes(spec))
+    console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
+    console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
+
+
+@app.command()
+def draft(
+    alice: Annotated[Path, typer.Option(help="Alice's file, CSV or Parquet.")],
+    bob: Annotated[Path, typer.Option(help="Bob's file, CSV or Parquet.")],
+    out: Annotated[Path, typer.Option(help="Where to write the specification.")] = Path("linkage.yaml"),
+    project: Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")] = "linkage",
+    block: Annotated[
+        bool | None,
+        typer.Option(
+            "--block/--no-block", help="Propose blocking rules or none; by default, when there are too many pairs."
+        ),
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
+) -> None:
+    """Propose a specification from the columns both files share, with a comment on each choice.
+
+    It reads both files, so use it where both may be read: on test data, or on samples with the same columns. No value
+    of the data gets into the specification.
+    """
+    from carole.coordinator.draft import draft as propose
+    from carole.coordinator.screen import console, show_mode
+    from common.custodian.source import read_table
+    from common.errors import ErrorCode, TrystError
+    from common.specification import dump_specification
+
+    if out.exists() and not force:
+        raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+    left, right = (read_table(path).drop(ignore or [], strict=False) for path in (alice, bob))
+    spec, comments = propose(left, right, project, block)
+    out.write_text(dump_specification(spec, comments), encoding="utf-8")
+    console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
+    show_mode(spec.mode)
+    console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal")
+
+
+@app.command()
+def schema(
+    out: Annotated[Path | None, typer.Option(help="Where to write it; on the screen if not given.")] = None,
+) -> None:
+    """Export the JSON Schema of specifications, for editors that complete and check YAML."""
+    from common.specification import json_schema
+
+    text = json.dumps(json_schema(), indent=2) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
