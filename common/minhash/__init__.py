@@ -1,0 +1,9 @@
+"""Signatures: the 1-bit minwise hash of a value's tokens under a field's keys.
+
+`definition` is the signature by the book, `fast` makes many in bulk (a property test and golden vectors
+keep the two together), and `jaccard` is what can be learnt from two of them.
+"""
+
+from common.minhash.fast import signatures
+
+__all__ = ["signatures"]
