@@ -45,7 +45,7 @@ def _known_encoding(value: str) -> str:
 
 
 def _one_character(value: str) -> str:
-    if len(value) != 1 or value in "\r\n\"":
+    if len(value) != 1 or value in '\r\n"':
         raise ValueError("expected one character, such as ',' or ';' (a tab is \"\\t\" in double quotes)")
     return value
 
