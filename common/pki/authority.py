@@ -1,0 +1,338 @@
+"""A private certificate authority: one key pair that vouches for the parties of a project.
+
+One machine that plays all parties has one authority; three organisations may each have their own, or let the
+coordinator's certify the requests they send. A request holds a public key only: no private key ever travels. Leaves
+are issued by the authority directly, with no level between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from common.errors import ErrorCode, TrystError
+from common.keys.private_files import write_private
+from common.parties import CUSTODIANS, Role
+from common.pki.certificates import (
+    Names,
+    Validity,
+    certificate_pem,
+    check_dates,
+    host_names,
+    key_pem,
+    load_certificate,
+    load_key,
+    new_key,
+    public_key_bytes,
+    role_of,
+    role_urn,
+    server_name,
+    spki_fingerprint,
+)
+
+AUTHORITY_LIFETIME = timedelta(days=3650)
+LEAF_LIFETIME = timedelta(days=397)
+REHEARSAL_LIFETIME = timedelta(hours=24)
+"""Life of a throw-away certificate."""
+
+CERTIFICATE_FILE = "authority.pem"
+KEY_FILE = "authority.key"
+
+_SERVERS = CUSTODIANS | {Role.LINKER}
+_NAME_LIMIT = 64  # of an X.509 common name
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority with its private key."""
+
+    certificate: x509.Certificate
+    _key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+    @classmethod
+    def create(cls, name: str, validity: Validity | None = None) -> Authority:
+        """A new authority, valid for ten years unless told otherwise.
+
+        Raises
+        ------
+        TrystError
+            CERTIFICATE if `name` is empty or longer than 64 characters.
+        """
+        key = new_key()
+        span = validity or Validity.lasting(AUTHORITY_LIFETIME)
+        subject = _subject(name)
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(span.not_before)
+            .not_valid_after(span.not_after)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(authority=True), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .sign(key, hashes.SHA256())
+        )
+        return cls(certificate, key)
+
+    @classmethod
+    def load(cls, folder: Path) -> Authority:
+        """Read the authority that `save` wrote.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if a file is missing or open to others; CERTIFICATE if the two do not belong together.
+        """
+        certificate = load_certificate(folder / CERTIFICATE_FILE)
+        key = load_key(folder / KEY_FILE)
+        if public_key_bytes(key) != public_key_bytes(certificate) or not is_authority(certificate):
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"{KEY_FILE} is not the key of the authority in {CERTIFICATE_FILE}",
+                where=str(folder),
+                remedy="restore both files from the same backup",
+            )
+        return cls(certificate, key)
+
+    def save(self, folder: Path) -> None:
+        """Write certificate and key (mode 0600) into an existing folder; an existing key is never overwritten.
+
+        Raises
+        ------
+        TrystError
+            EXISTS or CONFIGURATION.
+        """
+        write_private(folder / KEY_FILE, key_pem(self._key))
+        (folder / CERTIFICATE_FILE).write_bytes(self.pem)
+
+    @property
+    def pem(self) -> bytes:
+        """The authority's certificate as PEM; public."""
+        return certificate_pem(self.certificate)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the authority's public key, as pinned in a membership list."""
+        return spki_fingerprint(self.certificate)
+
+    def issue(
+        self,
+        public_key: ec.EllipticCurvePublicKey,
+        name: str,
+        role: Role,
+        names: Names | None = None,
+        validity: Validity | None = None,
+    ) -> x509.Certificate:
+        """A leaf certificate.
+
+        Parameters
+        ----------
+        public_key
+            The party's public key, on P-256.
+        name
+            The party's name, as in the membership list.
+        role
+            Its role.
+        names
+            Hosts and addresses of its service; for the linker only, as nobody else is called from outside.
+        validity
+            From when until when; 397 days unless told otherwise, cut off where the authority's own ends. A span in
+            the past gives an expired certificate.
+
+        Raises
+        ------
+        TrystError
+            CERTIFICATE if the key is on another curve, hosts are asked for another role than the linker, or the
+            certificate would outlive the authority.
+        """
+        if not isinstance(public_key.curve, ec.SECP256R1):
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                "a party's key is on the curve P-256",
+                where=name,
+                got=public_key.curve.name,
+            )
+        if names and role is not Role.LINKER:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                "only the linker's certificate names hosts: no other party is called from outside",
+                where=name,
+                got=f"host names for a {role}",
+                remedy="leave the names out",
+            )
+        end = self.certificate.not_valid_after_utc
+        if validity is None:
+            span = Validity.lasting(LEAF_LIFETIME)
+            span = Validity(span.not_before, min(span.not_after, end))
+        else:
+            span = validity
+        if span.not_after > end:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"a certificate cannot outlive its authority, which ends {end:%Y-%m-%d %H:%M} UTC",
+                where=name,
+                got=f"an end at {span.not_after:%Y-%m-%d %H:%M} UTC",
+                remedy="ask for a shorter time, or make a new authority",
+            )
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
+        general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
+        if role in _SERVERS:
+            uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
+            general.append(x509.DNSName(server_name(role)))
+        if names:
+            general += [x509.DNSName(dns) for dns in names.dns]
+            general += [x509.IPAddress(address) for address in names.addresses]
+        issuer_id = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        return (
+            x509.CertificateBuilder()
+            .subject_name(_subject(name))
+            .issuer_name(self.certificate.subject)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(span.not_before)
+            .not_valid_after(span.not_after)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(authority=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+            .add_extension(x509.SubjectAlternativeName(general), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_id), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+
+    def certify(self, request: bytes, name: str, role: Role, validity: Validity | None = None) -> x509.Certificate:
+        """Issue the certificate that a request (PEM) asks for, for the party and role the signer expects.
+
+        Raises
+        ------
+        TrystError
+            CERTIFICATE if the request is malformed, is not signed by the key in it, asks for another name or role,
+            or for what `issue` refuses.
+        """
+        where = f"certificate request of {name}"
+        asked = read_request(request, where)
+        asked_role = role_of(asked, where)
+        asked_names = [str(part.value) for part in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        if asked_role is not role or asked_names != [name]:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"the request must be for {name} as {role}",
+                where=where,
+                got=f"a request as {asked_role}" if asked_role is not role else "another name",
+                remedy="check with its sender, by phone, who sent this request",
+            )
+        key = asked.public_key()
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            raise TrystError(ErrorCode.CERTIFICATE, "a party's key is on the curve P-256", where=where)
+        return self.issue(key, name, role, Names.of(host_names(asked)), validity)
+
+
+def new_request(key: ec.EllipticCurvePrivateKey, name: str, role: Role, names: Names | None = None) -> bytes:
+    """A request (PEM) for a certificate, made where the key is; it holds the public key only."""
+    general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
+    if names:
+        general += [x509.DNSName(dns) for dns in names.dns]
+        general += [x509.IPAddress(address) for address in names.addresses]
+    return (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(_subject(name))
+        .add_extension(x509.SubjectAlternativeName(general), critical=False)
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+    )
+
+
+def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
+    """A request whose sender holds the private key.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if it is malformed or not signed by its own key.
+    """
+    try:
+        request = x509.load_pem_x509_csr(pem)
+        valid = request.is_signature_valid
+    except (ValueError, TypeError):
+        valid = False
+    if not valid:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "expected a certificate request as PEM, signed by the key in it",
+            where=where,
+            remedy="copy it again from its sender",
+        )
+    return request
+
+
+def is_authority(certificate: x509.Certificate) -> bool:
+    """Whether a certificate may sign others."""
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        return False
+    return constraints.ca and usage.key_cert_sign
+
+
+def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now: datetime, where: str) -> None:
+    """Refuse a leaf that `authority` did not issue directly, or that either's dates make invalid.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE.
+    """
+    if not is_authority(authority):
+        raise TrystError(ErrorCode.CERTIFICATE, "the pinned authority may not sign certificates", where=where)
+    if is_authority(certificate):
+        raise TrystError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "the certificate was not issued by the authority pinned for this member",
+            where=where,
+            remedy="compare both fingerprints with the membership list",
+        ) from None
+    check_dates(authority, now, where, "the authority's certificate")
+    check_dates(certificate, now, where)
+
+
+def utc_now() -> datetime:
+    """The time by this machine's clock."""
+    return datetime.now(UTC)
+
+
+def _subject(name: str) -> x509.Name:
+    if not 1 <= len(name) <= _NAME_LIMIT:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"a name in a certificate has 1 to {_NAME_LIMIT} characters",
+            got=f"{len(name)} characters",
+        )
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,286 @@
+"""What is in a Tryst certificate, and how one is read: keys, names, roles, fingerprints, dates.
+
+A leaf carries its party's role as the URI ``urn:tryst:role:<role>`` and a DNS name for that role,
+``<role>.tryst.internal``, which an authority gives to that role alone. A client asks for the role's name whatever the
+address: a certificate of another member, even one for the same host, never passes for the service that is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from common.errors import ErrorCode, TrystError
+from common.keys.private_files import read_private
+from common.parties import Role
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+SKEW = timedelta(minutes=5)
+"""How long before its making a certificate is valid, because no two clocks agree."""
+
+_URN = "urn:tryst:role:"
+_DOMAIN = "tryst.internal"
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_DNS = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
+
+
+@dataclass(frozen=True)
+class Validity:
+    """From when until when a certificate is valid; both with a time zone."""
+
+    not_before: datetime
+    not_after: datetime
+
+    @classmethod
+    def lasting(cls, duration: timedelta, *, start: datetime | None = None) -> Validity:
+        """Valid for `duration` from `start`, which is five minutes ago by default."""
+        # Certificates count in seconds; so do we, that what is asked for is what is read back.
+        begin = (start or datetime.now(UTC) - SKEW).replace(microsecond=0)
+        return cls(begin, begin + duration)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Host names and addresses at which a service is reached."""
+
+    dns: tuple[str, ...] = ()
+    addresses: tuple[Address, ...] = ()
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Names:
+        """Tell host names from addresses.
+
+        Raises
+        ------
+        TrystError
+            CERTIFICATE if a name is neither, or belongs to Tryst's own ``tryst.internal``.
+        """
+        dns: list[str] = []
+        addresses: list[Address] = []
+        for name in dict.fromkeys(names):
+            try:
+                addresses.append(ipaddress.ip_address(name))
+            except ValueError:
+                dns.append(_host(name))
+        return cls(tuple(dict.fromkeys(dns)), tuple(addresses))
+
+    def __bool__(self) -> bool:
+        return bool(self.dns or self.addresses)
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """A new TLS key on the curve P-256."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """The key as unencrypted PKCS #8 PEM. Secret."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def certificate_pem(certificate: x509.Certificate) -> bytes:
+    """The certificate as PEM."""
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """Read a TLS key that only its owner may read.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the file is missing or open to others; CERTIFICATE if it holds no P-256 key.
+    """
+    pem = read_private(path, "the private key")
+    try:
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "expected a private key on the curve P-256 as unencrypted PKCS #8 PEM",
+            where=str(path),
+            remedy="restore the file from its backup, or make a new key and have it certified",
+        )
+    return key
+
+
+def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
+    """All certificates in `pem`, at least one.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if there is none, or one is malformed.
+    """
+    try:
+        return x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "expected certificates as PEM",
+            where=where,
+            remedy="the file begins with '-----BEGIN CERTIFICATE-----'; copy it again from who made it",
+        ) from None
+
+
+def read_certificate(pem: bytes, where: str) -> x509.Certificate:
+    """The one certificate in `pem`.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if there is none, more than one, or it is malformed.
+    """
+    certificates = read_certificates(pem, where)
+    if len(certificates) != 1:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "expected one certificate and no chain",
+            where=where,
+            got=f"{len(certificates)} certificates",
+            remedy="keep the party's own certificate only; its authority is pinned elsewhere",
+        )
+    return certificates[0]
+
+
+def load_certificate(path: Path) -> x509.Certificate:
+    """Read the one certificate in a file.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificate`.
+    """
+    return read_certificate(read_public(path, "the certificate"), str(path))
+
+
+def read_public(path: Path, content: str) -> bytes:
+    """Read a file that holds no secret.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"cannot read {content}",
+            where=str(path),
+            got=error.strerror or type(error).__name__,
+            remedy="check the path in the configuration; 'tryst init' makes this file",
+        ) from None
+
+
+def role_urn(role: Role) -> str:
+    """The URI by which a certificate names its role."""
+    return _URN + role.value
+
+
+def server_name(role: Role) -> str:
+    """The DNS name that the certificate of a service in this role has, wherever the service listens."""
+    return f"{role.value}.{_DOMAIN}"
+
+
+def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, where: str) -> Role:
+    """The one role that a certificate, or a request for one, names.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if it names none, several, or one that does not exist.
+    """
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        uris = extension.value.get_values_for_type(x509.UniformResourceIdentifier)
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        uris = []
+    named = [uri for uri in uris if uri.startswith(_URN)]
+    known = {role_urn(role): role for role in Role}
+    if len(named) != 1 or named[0] not in known:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"a certificate names exactly one role, as '{_URN}' and one of {', '.join(Role)}",
+            where=where,
+            got=f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist",
+            remedy="have it issued again by 'tryst init' or 'tryst certify'",
+        )
+    return known[named[0]]
+
+
+def host_names(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list[str]:
+    """DNS names and addresses in a certificate or a request, as text."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return [*names.get_values_for_type(x509.DNSName), *(str(address) for address in addresses)]
+
+
+def spki_fingerprint(certificate: x509.Certificate | x509.CertificateSigningRequest) -> str:
+    """SHA-256 of the public key (its SubjectPublicKeyInfo), 64 hexadecimal digits. A renewal may keep it."""
+    return hashlib.sha256(public_key_bytes(certificate)).hexdigest()
+
+
+def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest | ec.EllipticCurvePrivateKey) -> bytes:
+    """The SubjectPublicKeyInfo of whoever holds this key."""
+    return holder.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:
+    """Refuse a certificate outside its dates.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE, with both dates.
+    """
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if begin <= now <= end:
+        return
+    state = "has expired" if now > end else "is not valid yet"
+    raise TrystError(
+        ErrorCode.CERTIFICATE,
+        f"{what} {state}: it is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC",
+        where=where,
+        got=f"{now:%Y-%m-%d %H:%M} UTC by this machine's clock",
+        remedy="have it renewed" if now > end else "check this machine's clock, or wait",
+    )
+
+
+def _host(name: str) -> str:
+    lowered = name.lower()
+    if not _DNS.fullmatch(lowered) or re.fullmatch(r"[0-9.]+", lowered):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "this is neither a host name nor an address",
+            where="names of a certificate",
+            got=repr(name[:80]),
+            remedy="write a name such as carole.example.org, or an address such as 192.0.2.7",
+        )
+    if lowered == _DOMAIN or lowered.endswith(f".{_DOMAIN}"):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"names within {_DOMAIN} are given to roles by the authority and cannot be asked for",
+            where="names of a certificate",
+            got=lowered,
+            remedy="leave it out",
+        )
+    return lowered

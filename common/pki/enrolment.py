@@ -1,0 +1,319 @@
+"""How an organisation becomes a member without sending a private key anywhere.
+
+1. Each organisation, on its own machine, runs `enrol`: it makes its keys and a *card*, which holds its public keys and
+   a certificate request and is signed by its identity.
+2. It sends the card to whoever certifies: the coordinator's authority, or an authority of its own. `certify` checks
+   the card and issues the certificate.
+3. From all cards, certificates and authorities the coordinator makes the membership list with `assemble`, and sends
+   list and authorities to everyone, and each its certificate.
+4. Each organisation compares the fingerprints of the others' identities over the phone (`Member.identity`), and puts
+   what it got into its folder with `accept`, which checks that its own keys are in the list.
+
+`provision` does all of it at once for parties that share a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cryptography import x509
+from pydantic import AfterValidator
+
+from common.configuration import Configuration, parse_configuration
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity, PublicIdentity
+from common.keys.private_files import write_private
+from common.keys.sealing import SealingKey, SealingPublicKey
+from common.keys.wrapping import WrappingKeys
+from common.parties import Role
+from common.pki.authority import Authority, check_issued, new_request, read_request, utc_now
+from common.pki.certificates import (
+    Names,
+    Validity,
+    certificate_pem,
+    key_pem,
+    load_key,
+    new_key,
+    public_key_bytes,
+    read_certificate,
+    read_certificates,
+    read_public,
+    role_of,
+    spki_fingerprint,
+)
+from common.pki.folders import PartyFolder, new_folders, write_public
+from common.pki.members import NAME, Member, Members
+
+_PURPOSE = "enrolment card"
+
+
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
+    return text
+
+
+class _CardFile(Configuration):
+    version: Literal[1]
+    name: Annotated[str, AfterValidator(_name)]
+    role: Role
+    identity: str
+    sealing: str
+    request: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A party's public keys and certificate request, signed by its identity."""
+
+    name: str
+    role: Role
+    identity: PublicIdentity
+    sealing: SealingPublicKey
+    request: bytes
+
+    @classmethod
+    def parse(cls, text: str, where: str = "card.yaml") -> Card:
+        """Read a card.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if
+            its request is not signed by the key in it or names another role.
+        """
+        file = parse_configuration(text, _CardFile, folder=Path(), where=where)
+        card = cls(
+            file.name,
+            file.role,
+            PublicIdentity.from_hex(file.identity),
+            SealingPublicKey.from_hex(file.sealing),
+            file.request.encode(),
+        )
+        try:
+            signature = bytes.fromhex(file.signature)
+        except ValueError:
+            signature = b""
+        card.identity.verify(signature, _PURPOSE, *card._parts)
+        if role_of(read_request(card.request, where), where) is not card.role:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"the request on a card must be for the role on it, {card.role}",
+                where=where,
+                remedy="have its sender enrol again",
+            )
+        return card
+
+    def signed(self, identity: Identity) -> str:
+        """The card as text, signed."""
+        lines = [
+            "# Public. Send it to whoever issues the certificates.",
+            "version: 1",
+            f'name: "{self.name}"',
+            f"role: {self.role}",
+            f'identity: "{self.identity.hex}"',
+            f'sealing: "{self.sealing.hex}"',
+            f'signature: "{identity.sign(_PURPOSE, *self._parts).hex()}"',
+            "request: |",
+            *(f"  {line}" for line in self.request.decode("ascii").splitlines()),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _parts(self) -> tuple[bytes, ...]:
+        return (
+            self.name.encode(),
+            self.role.value.encode(),
+            self.identity.raw,
+            self.sealing.raw,
+            self.request,
+        )
+
+
+def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Card:
+    """Make a party's keys and its card in a new folder, on the party's own machine.
+
+    Parameters
+    ----------
+    folder
+        The folder to make; it appears complete or not at all.
+    names
+        For the linker: hosts and addresses at which it will be reached.
+
+    Raises
+    ------
+    TrystError
+        EXISTS if there is something in this place; CERTIFICATE or CONFIGURATION for a name that cannot be used.
+    """
+    if not NAME.fullmatch(name):
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end",
+            got=repr(name[:40]),
+        )
+    hosts = Names.of(names)
+    folder = folder.absolute()
+    with new_folders(folder.parent, folder.name) as staging:
+        return make_keys(staging / folder.name, name, role, hosts)
+
+
+def make_keys(folder: Path, name: str, role: Role, hosts: Names) -> Card:
+    """What `enrol` puts into the folder; makes the folder, but not at once with what is in it."""
+    folder.mkdir(mode=0o700)
+    party = PartyFolder(folder)
+    tls, identity, sealing = new_key(), Identity.create(), SealingKey.create()
+    card = Card(name, role, identity.public, sealing.public, new_request(tls, name, role, hosts))
+    write_private(party.tls_key, key_pem(tls))
+    identity.save(party.identity)
+    sealing.save(party.sealing)
+    WrappingKeys.create().save(party.wrapping)
+    write_public(party.card, card.signed(identity).encode())
+    return card
+
+
+def certify(authority: Authority, card: Card, validity: Validity | None = None) -> bytes:
+    """Issue the certificate (PEM) that a card asks for.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE as `Authority.certify`.
+    """
+    return certificate_pem(authority.certify(card.request, card.name, card.role, validity))
+
+
+def assemble(
+    cards: Iterable[Card],
+    certificates: Mapping[str, bytes],
+    authorities: bytes,
+    now: datetime | None = None,
+) -> Members:
+    """Make the membership list.
+
+    Parameters
+    ----------
+    certificates
+        Each party's certificate (PEM) by its name.
+    authorities
+        Certificates of all authorities involved, as PEM.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if a certificate is missing, is not for the key and role on its card, is not valid now or was
+        issued by none of the authorities; CONFIGURATION as `Members`.
+    """
+    known = read_certificates(authorities, "the authorities")
+    members = []
+    for card in cards:
+        where = f"the certificate of {card.name}"
+        if card.name not in certificates:
+            raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the card certified")
+        certificate = read_certificate(certificates[card.name], where)
+        if spki_fingerprint(certificate) != spki_fingerprint(read_request(card.request, where)):
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                "the certificate is for another key than the card",
+                where=where,
+                remedy="certify the card that the party sent last",
+            )
+        if role_of(certificate, where) is not card.role:
+            raise TrystError(ErrorCode.CERTIFICATE, f"the certificate must be for {card.role}", where=where)
+        issuer = _issuer(certificate, known, now or utc_now(), where)
+        members.append(
+            Member(
+                card.name,
+                card.role,
+                spki_fingerprint(issuer),
+                spki_fingerprint(certificate),
+                card.identity,
+                card.sealing,
+            )
+        )
+    return Members(members)
+
+
+def accept(folder: Path, name: str, certificate: bytes, members: str, authorities: bytes) -> Members:
+    """Put certificate, membership list and authorities into a party's folder, in the place of former ones.
+
+    Everything is checked before anything is written; written again, the same changes nothing.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by another
+        authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
+    """
+    party = PartyFolder(folder)
+    listed = Members.parse(members)
+    own = listed.named(name)
+    leaf = read_certificate(certificate, f"the certificate of {name}")
+    held = {
+        "certificate": spki_fingerprint(leaf),
+        "identity": Identity.load(party.identity).public,
+        "sealing": SealingKey.load(party.sealing).public,
+    }
+    if public_key_bytes(load_key(party.tls_key)) != public_key_bytes(leaf):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"the certificate is not for the key in {party.tls_key.name}",
+            where=str(folder),
+            remedy="send the card in this folder to whoever certifies, and use the certificate that comes back",
+        )
+    for key, value in held.items():
+        if getattr(own, key) != value:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the membership list has another {key} key for {name} than this folder",
+                where=str(folder),
+                remedy="send the card in this folder to the coordinator again",
+            )
+    known = {spki_fingerprint(one): one for one in read_certificates(authorities, "the authorities")}
+    linker = listed.in_role(Role.LINKER)
+    needed = {member.authority for member in (listed if own.role is Role.LINKER else (own, linker))}
+    if missing := sorted(needed - known.keys()):
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the certificates of authorities in the membership list are missing",
+            where="the authorities",
+            got=f"none for {', '.join(digits[:16] for digits in missing)}",
+            remedy="ask the coordinator for all of them",
+        )
+    check_issued(leaf, known[own.authority], utc_now(), f"the certificate of {name}")
+    if role_of(leaf, f"the certificate of {name}") is not own.role:
+        raise TrystError(
+            ErrorCode.CERTIFICATE, f"the certificate must be for {own.role}", where=f"the certificate of {name}"
+        )
+    callers = sorted(needed) if own.role is Role.LINKER else [own.authority]
+    write_public(party.callers, b"".join(certificate_pem(known[digits]) for digits in callers))
+    write_public(party.linker, certificate_pem(known[linker.authority]))
+    write_public(party.members, members.encode())
+    write_public(party.certificate, certificate_pem(leaf))
+    return listed
+
+
+def load_card(path: Path) -> Card:
+    """Read a card from a file; as `Card.parse`."""
+    return Card.parse(read_public(path, "the card").decode("utf-8", errors="replace"), str(path))
+
+
+def _issuer(
+    certificate: x509.Certificate, authorities: Iterable[x509.Certificate], now: datetime, where: str
+) -> x509.Certificate:
+    refusal: TrystError | None = None
+    for authority in authorities:
+        try:
+            check_issued(certificate, authority, now, where)
+        except TrystError as error:
+            # An expiry says more than that some other authority is not the issuer.
+            if refusal is None or authority.subject == certificate.issuer:
+                refusal = error
+        else:
+            return authority
+    assert refusal is not None  # noqa: S101 - there is at least one authority
+    raise refusal

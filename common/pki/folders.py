@@ -1,0 +1,181 @@
+"""A party's folder: which file is called what, and how several files come into being at once.
+
+============== ====================================================== ======
+tls.key        TLS private key, P-256                                 0600
+identity.key   Ed25519 private key: approvals, letters                0600
+sealing.key    X25519 private key: opens what is sealed for the party 0600
+wrapping.key   wrapping keys of everything encrypted at rest          0600
+card.yaml      the party's public keys and certificate request        public
+certificate.pem the party's certificate                               public
+linker.pem     authority of the linker's certificate                  public
+callers.pem    authorities of those who may call the party's service  public
+members.yaml   the membership list                                    public
+============== ====================================================== ======
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.errors import ErrorCode, TrystError
+
+
+@dataclass(frozen=True)
+class PartyFolder:
+    """The paths of a party's files."""
+
+    path: Path
+
+    @property
+    def tls_key(self) -> Path:
+        """The TLS private key."""
+        return self.path / "tls.key"
+
+    @property
+    def identity(self) -> Path:
+        """The Ed25519 private key."""
+        return self.path / "identity.key"
+
+    @property
+    def sealing(self) -> Path:
+        """The X25519 private key."""
+        return self.path / "sealing.key"
+
+    @property
+    def wrapping(self) -> Path:
+        """The wrapping keys."""
+        return self.path / "wrapping.key"
+
+    @property
+    def card(self) -> Path:
+        """The party's public keys and certificate request, to be sent to whoever certifies."""
+        return self.path / "card.yaml"
+
+    @property
+    def certificate(self) -> Path:
+        """The party's certificate."""
+        return self.path / "certificate.pem"
+
+    @property
+    def linker(self) -> Path:
+        """The authority by which the linker's certificate is known."""
+        return self.path / "linker.pem"
+
+    @property
+    def callers(self) -> Path:
+        """The authorities of those who may call this party's service."""
+        return self.path / "callers.pem"
+
+    @property
+    def members(self) -> Path:
+        """The membership list."""
+        return self.path / "members.yaml"
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """File names that no configuration file may take."""
+        return frozenset(
+            path.name
+            for path in (
+                self.tls_key,
+                self.identity,
+                self.sealing,
+                self.wrapping,
+                self.card,
+                self.certificate,
+                self.linker,
+                self.callers,
+                self.members,
+            )
+        )
+
+
+@contextmanager
+def new_folders(root: Path, *names: str) -> Iterator[Path]:
+    """Make folders `names` in `root` that appear complete, or not at all.
+
+    Yields a temporary folder (mode 0700, beside them) in which the caller makes them; at the end of a block without
+    an error each is renamed to its place. An existing folder is never touched.
+
+    Raises
+    ------
+    TrystError
+        EXISTS if there is a file or folder of one of these names; CONFIGURATION if `root` cannot be written.
+    """
+    taken = [name for name in names if os.path.lexists(root / name)]
+    if taken:
+        raise TrystError(
+            ErrorCode.EXISTS,
+            f"there is already {' and '.join(taken)}, and keys are never overwritten",
+            where=str(root),
+            remedy="choose another folder, or move the old ones away if nothing needs their keys any more",
+        )
+    created: list[Path] = []
+    placed: list[Path] = []
+    staging = root / f".new-{secrets.token_hex(8)}"
+    try:
+        for folder in (*reversed(root.parents), root):
+            if not folder.exists():
+                folder.mkdir(mode=0o700)
+                created.append(folder)
+        staging.mkdir(mode=0o700)
+        yield staging
+        for name in names:
+            _sync(staging / name)
+            (staging / name).rename(root / name)
+            placed.append(root / name)
+        _sync(root)
+    except BaseException as error:
+        for place in placed:
+            shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
+        for folder in reversed(created):
+            with suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "cannot make the folders here",
+                where=str(root),
+                got=error.strerror or type(error).__name__,
+                remedy="check that this user may write there",
+            ) from None
+        raise
+    else:
+        staging.rmdir()
+
+
+def write_public(path: Path, data: bytes) -> None:
+    """Write a file that holds no secret, whole or not at all, in the place of one that is there."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "cannot write this file",
+            where=str(path),
+            got=error.strerror or type(error).__name__,
+            remedy="check that the folder exists and that this user may write there",
+        ) from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,358 @@
+"""Who belongs to a project's deployment: the membership list, and whether a caller is on it.
+
+``members.yaml`` binds each party's name and role to four public keys::
+
+    version: 1
+    members:
+      - name: alice
+        role: custodian-a
+        authority: <SHA-256 of the public key of the authority that issues its certificates>
+        certificate: <SHA-256 of the public key in its certificate>
+        identity: <Ed25519 public key>
+        sealing: <X25519 public key>
+
+all as 64 hexadecimal digits. A caller is a member if its certificate has the pinned public key, was issued by the
+authority pinned *for that member*, is within its dates and names the member's role. So an authority that one
+organisation brings can vouch for that organisation only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from pydantic import AfterValidator
+
+from common.configuration import Configuration, load_configuration, parse_configuration
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.keys.identity import PublicIdentity
+from common.keys.sealing import SealingPublicKey
+from common.parties import Role
+from common.pki.authority import check_issued, utc_now
+from common.pki.certificates import read_certificate, read_certificates, role_of, spki_fingerprint
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+"""What a member's name looks like."""
+
+_ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
+
+
+def _digits(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", text):
+        raise ValueError(f"expected 64 hexadecimal digits in small letters, got {len(text)} characters")
+    return text
+
+
+def _member_name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
+    return text
+
+
+def _identity(text: str) -> str:
+    try:
+        PublicIdentity.from_hex(_digits(text))
+    except TrystError as error:
+        raise ValueError(error.what) from None
+    return text
+
+
+_Digits = Annotated[str, AfterValidator(_digits)]
+
+
+class _Entry(Configuration):
+    name: Annotated[str, AfterValidator(_member_name)]
+    role: Role
+    authority: _Digits
+    certificate: _Digits
+    identity: Annotated[str, AfterValidator(_identity)]
+    sealing: _Digits
+
+
+class _File(Configuration):
+    version: Literal[1]
+    members: tuple[_Entry, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One party of the deployment, by its public keys."""
+
+    name: str
+    role: Role
+    authority: str
+    certificate: str
+    identity: PublicIdentity
+    sealing: SealingPublicKey
+
+
+class Members:
+    """The membership list.
+
+    Raises
+    ------
+    TrystErrors
+        CONFIGURATION, with every mistake: a name, certificate, identity or sealing key that two members share, or a
+        role of which there must be one and is none or several.
+    """
+
+    def __init__(self, members: Iterable[Member], *, where: str = "members.yaml") -> None:
+        self._members = tuple(members)
+        mistakes = _shared(self._members, where) + _roles(self._members, where)
+        if mistakes:
+            raise TrystErrors(ErrorCode.CONFIGURATION, mistakes, where=where)
+        self._by_certificate = {member.certificate: member for member in self._members}
+
+    @classmethod
+    def load(cls, path: Path) -> Members:
+        """Read ``members.yaml``.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION, with every mistake by key and line.
+        """
+        return cls._of(load_configuration(path, _File), str(path))
+
+    @classmethod
+    def parse(cls, text: str, where: str = "members.yaml") -> Members:
+        """Read the text of a membership list; as `load`."""
+        return cls._of(parse_configuration(text, _File, folder=Path(), where=where), where)
+
+    @classmethod
+    def _of(cls, file: _File, where: str) -> Members:
+        return cls(
+            (
+                Member(
+                    entry.name,
+                    entry.role,
+                    entry.authority,
+                    entry.certificate,
+                    PublicIdentity.from_hex(entry.identity),
+                    SealingPublicKey.from_hex(entry.sealing),
+                )
+                for entry in file.members
+            ),
+            where=where,
+        )
+
+    def dump(self) -> str:
+        """The list as the text of ``members.yaml``."""
+        # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
+        lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
+        lines += ["version: 1", "members:"]
+        for member in self._members:
+            lines += [
+                f'  - name: "{member.name}"',
+                f"    role: {member.role}",
+                f'    authority: "{member.authority}"',
+                f'    certificate: "{member.certificate}"',
+                f'    identity: "{member.identity.hex}"',
+                f'    sealing: "{member.sealing.hex}"',
+            ]
+        return "\n".join(lines) + "\n"
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def named(self, name: str) -> Member:
+        """The member of this name.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        for member in self._members:
+            if member.name == name:
+                return member
+        raise TrystError(ErrorCode.NOT_FOUND, "no member has this name", where="membership list", got=repr(name[:40]))
+
+    def in_role(self, role: Role) -> Member:
+        """The one member in a role of which there is one: either custodian, or the linker.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if there is none or several.
+        """
+        found = [member for member in self._members if member.role is role]
+        if len(found) != 1:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                f"expected one member in the role {role}",
+                where="membership list",
+                got=str(len(found)),
+            )
+        return found[0]
+
+    def with_certificate(self, fingerprint: str) -> Member | None:
+        """The member whose certificate has this public key."""
+        return self._by_certificate.get(fingerprint)
+
+
+class Admission:
+    """Finds the member behind a peer's certificate.
+
+    Parameters
+    ----------
+    members
+        The membership list.
+    authorities
+        Certificates of authorities that members' certificates may be issued by.
+    only
+        Names of the members to admit; all by default. A custodian's own service admits itself alone.
+
+    Raises
+    ------
+    TrystErrors
+        CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
+    """
+
+    def __init__(
+        self, members: Members, authorities: Iterable[x509.Certificate], *, only: Iterable[str] | None = None
+    ) -> None:
+        self._members = members
+        self._authorities: Mapping[str, x509.Certificate] = {
+            spki_fingerprint(authority): authority for authority in authorities
+        }
+        self._only = frozenset(only) if only is not None else frozenset(member.name for member in members)
+        missing = [
+            TrystError(
+                ErrorCode.CONFIGURATION,
+                "the certificate of the authority pinned for this member is not here",
+                where=f"member {member.name}",
+                got=f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}",
+                remedy=f"add the certificate of the authority {member.authority[:16]}",
+            )
+            for member in members
+            if member.name in self._only and member.authority not in self._authorities
+        ]
+        if missing:
+            raise TrystErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
+
+    @classmethod
+    def from_pem(cls, members: Members, authorities: bytes, *, only: Iterable[str] | None = None) -> Admission:
+        """As the constructor, with the authorities as PEM."""
+        return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
+
+    def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
+        """The member whose certificate (PEM) this is.
+
+        The error says what is wrong, for the log of whoever is called. The caller must not see it: to the unknown,
+        every refusal looks the same.
+
+        Raises
+        ------
+        TrystError
+            NOT_ADMITTED.
+        """
+        where = "the caller's certificate"
+        try:
+            certificate = read_certificate(peer, where)
+            fingerprint = spki_fingerprint(certificate)
+            member = self._members.with_certificate(fingerprint)
+            if member is None or member.name not in self._only:
+                raise TrystError(
+                    ErrorCode.NOT_ADMITTED,
+                    "no member has this public key" if member is None else "this member is not admitted here",
+                    where=where,
+                    got=f"public key {fingerprint[:16]}",
+                    remedy="if this is a new certificate, change the membership list",
+                )
+            where = f"the certificate of {member.name}"
+            check_issued(certificate, self._authorities[member.authority], now or utc_now(), where)
+            role = role_of(certificate, where)
+            if role is not member.role:
+                raise TrystError(
+                    ErrorCode.NOT_ADMITTED,
+                    f"the certificate must name the member's role {member.role}",
+                    where=where,
+                    got=str(role),
+                    remedy="have it issued for the role in the membership list",
+                )
+            if not _is_for_clients(certificate):
+                raise TrystError(
+                    ErrorCode.NOT_ADMITTED,
+                    "the certificate is not made for calling others",
+                    where=where,
+                    remedy="have it issued by 'tryst init' or 'tryst certify'",
+                )
+        except (ValueError, UnsupportedAlgorithm):
+            # A part that is read only when it is asked for: an extension, the public key.
+            raise TrystError(ErrorCode.NOT_ADMITTED, "the certificate is malformed", where=where) from None
+        except TrystError as error:
+            if error.code is ErrorCode.NOT_ADMITTED:
+                raise
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED, error.what, where=error.where, got=error.got, remedy=error.remedy
+            ) from None
+        return member
+
+
+def admit(
+    peer: bytes, members: Members, authorities: Iterable[x509.Certificate], now: datetime | None = None
+) -> Member:
+    """The member whose certificate (PEM) this is; see `Admission`, which is better for many calls."""
+    return Admission(members, authorities)(peer, now)
+
+
+def _is_for_clients(certificate: x509.Certificate) -> bool:
+    try:
+        uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return False
+    return ExtendedKeyUsageOID.CLIENT_AUTH in uses
+
+
+def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
+    mistakes: list[TrystError] = []
+    for what, values in (
+        ("name", [member.name for member in members]),
+        ("certificate key", [member.certificate for member in members]),
+        ("identity", [member.identity.hex for member in members]),
+        ("sealing key", [member.sealing.hex for member in members]),
+    ):
+        owners: dict[str, list[str]] = {}
+        for member, value in zip(members, values, strict=True):
+            owners.setdefault(value, []).append(member.name)
+        mistakes += [
+            TrystError(
+                ErrorCode.CONFIGURATION,
+                f"every member has a {what} of its own",
+                where=where,
+                got=f"one {what} for {' and '.join(names)}",
+                remedy="enter what each party's own card says",
+            )
+            for names in owners.values()
+            if len(names) > 1
+        ]
+    return mistakes
+
+
+def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:
+    held = [member.role for member in members]
+    mistakes = [
+        TrystError(
+            ErrorCode.CONFIGURATION,
+            f"there is exactly one {role}",
+            where=where,
+            got=str(held.count(role)),
+            remedy="name one member for it",
+        )
+        for role in _ONE_EACH
+        if held.count(role) != 1
+    ]
+    if Role.COORDINATOR not in held:
+        mistakes.append(TrystError(ErrorCode.CONFIGURATION, "there is at least one coordinator", where=where, got="0"))
+    return mistakes

@@ -1,0 +1,167 @@
+"""TLS credentials from a party's folder: mutual, TLS 1.2 or later, and checked before anything connects.
+
+A TLS library says little more than that the handshake failed. So every reason that this side can know is looked for
+first: a missing file, a certificate out of its dates or for another role, a key that does not belong to it.
+
+gRPC's own lower bound is TLS 1.2, and a client certificate is required. Membership and role of a caller are *not*
+settled by TLS; see `common.pki.members.Admission`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import grpc
+
+from common.errors import ErrorCode, TrystError
+from common.parties import Role
+from common.pki.authority import is_authority, utc_now
+from common.pki.certificates import (
+    certificate_pem,
+    check_dates,
+    key_pem,
+    load_certificate,
+    load_key,
+    public_key_bytes,
+    read_certificates,
+    read_public,
+    role_of,
+)
+from common.pki.folders import PartyFolder
+from common.pki.members import Admission, Members
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """A party's key, certificate and trusted authorities, checked, as PEM."""
+
+    role: Role
+    certificate: bytes
+    callers: bytes
+    linker: bytes
+    _key: bytes = field(repr=False)
+
+    @classmethod
+    def load(cls, folder: Path, role: Role, now: datetime | None = None) -> TlsFiles:
+        """Read and check the files.
+
+        Parameters
+        ----------
+        folder
+            The party's folder, as `tryst init` makes it.
+        role
+            The role this program plays; its certificate must name it.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if a file is missing, or a key is open to others; CERTIFICATE if the certificate is out of
+            its dates (which are told), for another role or another key, or if no authority in a bundle is valid.
+        """
+        party, moment = PartyFolder(folder), now or utc_now()
+        certificate = load_certificate(party.certificate)
+        where = str(party.certificate)
+        check_dates(certificate, moment, where)
+        named = role_of(certificate, where)
+        if named is not role:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"expected a certificate for the role {role}",
+                where=where,
+                got=str(named),
+                remedy="point the configuration to this party's own folder",
+            )
+        key = load_key(party.tls_key)
+        if public_key_bytes(key) != public_key_bytes(certificate):
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"the key in {party.tls_key.name} is not the one the certificate is for",
+                where=where,
+                remedy="put both files of the same party back, or have the key in this folder certified",
+            )
+        return cls(
+            role,
+            certificate_pem(certificate),
+            _authorities(party.callers, moment),
+            _authorities(party.linker, moment),
+            key_pem(key),
+        )
+
+    def server(self) -> grpc.ServerCredentials:
+        """For the party's own service: a certificate of the authorities in ``callers.pem`` is required of a caller."""
+        return grpc.ssl_server_credentials(
+            [(self._key, self.certificate)], root_certificates=self.callers, require_client_auth=True
+        )
+
+    def channel(self, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
+        """For calling the linker, or, with the own role, the party's own service.
+
+        The connection must ask for `common.pki.server_name` of `to`, whatever the address: this name is what tells
+        the service from any other member.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER for any other role: no other service is ever called.
+        """
+        if to is not Role.LINKER and to is not self.role:
+            raise TrystError(ErrorCode.PARAMETER, f"a {self.role} does not call a {to}")
+        roots = self.linker if to is Role.LINKER else self.callers
+        return grpc.ssl_channel_credentials(
+            root_certificates=roots, private_key=self._key, certificate_chain=self.certificate
+        )
+
+
+def server_credentials(folder: Path, role: Role) -> grpc.ServerCredentials:
+    """Credentials of the service whose files are in `folder`; raises as `TlsFiles.load`."""
+    return TlsFiles.load(folder, role).server()
+
+
+def channel_credentials(folder: Path, role: Role, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
+    """Credentials for calling the linker, or with `to` the own role the own service; raises as `TlsFiles.load`."""
+    return TlsFiles.load(folder, role).channel(to)
+
+
+def admission(folder: Path, *, only: tuple[str, ...] | None = None) -> Admission:
+    """Who may call the service whose files are in `folder`.
+
+    Parameters
+    ----------
+    only
+        Names of members to admit; all by default. A custodian's service admits the custodian's own name.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION or CERTIFICATE, as `Members.load` and `Admission`.
+    """
+    party = PartyFolder(folder)
+    authorities = read_public(party.callers, "the authorities of callers")
+    return Admission.from_pem(Members.load(party.members), authorities, only=only)
+
+
+def _authorities(path: Path, now: datetime) -> bytes:
+    """The authorities in a bundle that are valid now, at least one."""
+    found = read_certificates(read_public(path, "the authorities"), str(path))
+    refusal: TrystError | None = None
+    valid = []
+    for certificate in found:
+        if not is_authority(certificate):
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                "expected certificates of authorities",
+                where=str(path),
+                got="a certificate that may not sign others",
+                remedy="this file holds authorities; a party's certificate belongs into certificate.pem",
+            )
+        try:
+            check_dates(certificate, now, str(path), "the authority's certificate")
+        except TrystError as error:
+            refusal = error
+        else:
+            valid.append(certificate_pem(certificate))
+    if refusal is not None and not valid:
+        raise refusal
+    return b"".join(valid)
