@@ -1,0 +1,95 @@
+"""The tables of a custodian's own database."""
+
+from __future__ import annotations
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+SCHEMA_VERSION = 1
+"""Kept in the database as SQLite's ``user_version``."""
+
+
+class Base(DeclarativeBase):
+    """Base of the tables."""
+
+
+class Project(Base):
+    """A project this custodian has seen, and how far it has come in it."""
+
+    __tablename__ = "project"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    specification: Mapped[str] = mapped_column(default="")
+    """The text as Carole handed it out; believed only as far as its digest was approved."""
+    specification_digest: Mapped[bytes] = mapped_column(default=b"")
+    mode: Mapped[str] = mapped_column(default="")
+    carole_state: Mapped[int] = mapped_column(default=0)
+    """As Carole last said."""
+    epoch: Mapped[int] = mapped_column(default=0)
+    decision: Mapped[str] = mapped_column(default="")
+    """Empty, ``approved`` or ``declined``."""
+    decided_digest: Mapped[bytes] = mapped_column(default=b"")
+    """What the decision is about: another specification needs another decision."""
+    decided_by: Mapped[str] = mapped_column(default="")
+    """``operator`` or ``policy``."""
+    decided_at: Mapped[float] = mapped_column(default=0.0)
+    reason: Mapped[str] = mapped_column(default="")
+    """Why it was declined."""
+    stage: Mapped[str] = mapped_column(default="")
+    trouble: Mapped[str] = mapped_column(default="")
+    rows: Mapped[int] = mapped_column(default=0)
+    links: Mapped[int] = mapped_column(default=0)
+    results: Mapped[str] = mapped_column(default="")
+    profile: Mapped[str] = mapped_column(default="")
+    """Counts only, JSON."""
+    timings: Mapped[str] = mapped_column(default="{}")
+    """Seconds and sizes per stage, JSON."""
+
+
+class Secret(Base):
+    """Something encrypted by the vault: the state of a seed agreement, or the seed."""
+
+    __tablename__ = "secret"
+
+    project: Mapped[str] = mapped_column(ForeignKey("project.name"), primary_key=True)
+    epoch: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[bytes]
+
+
+class Upload(Base):
+    """A contribution: its body until it is committed, its pseudonym map until the retention ends."""
+
+    __tablename__ = "upload"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project: Mapped[str] = mapped_column(ForeignKey("project.name"), index=True)
+    epoch: Mapped[int]
+    manifest: Mapped[bytes]
+    """The serialised message, so that a resumed upload announces the very same."""
+    rows: Mapped[int]
+    total_bytes: Mapped[int]
+    digests: Mapped[bytes]
+    """SHA-256 of every chunk, joined."""
+    created_at: Mapped[float]
+    committed_at: Mapped[float | None]
+    body_key: Mapped[bytes | None]
+    """Wrapped; none once the body is erased."""
+    map_key: Mapped[bytes | None]
+    """Wrapped; none once the map is erased."""
+    map_until: Mapped[float]
+    """Unix time at which the map is erased."""
+
+
+class Result(Base):
+    """A fetched share of a result."""
+
+    __tablename__ = "result"
+
+    project: Mapped[str] = mapped_column(ForeignKey("project.name"), primary_key=True)
+    run: Mapped[str] = mapped_column(primary_key=True)
+    sha256: Mapped[bytes]
+    folder: Mapped[str]
+    links: Mapped[int]
+    fetched_at: Mapped[float]
+    acknowledged: Mapped[bool] = mapped_column(default=False)
