@@ -1,10 +1,10 @@
 """Keys: what two custodians share, what each party is known by, and what is encrypted for whom.
 
 - `derivation`: every key of a project from the one seed.
-- `agreement`, `letters`: how the custodians agree on the seed through Carole; `seed_file`: or by hand.
+- `agreement`, `letters`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or by hand.
 - `check`: key-check value and canary digest, before any upload.
 - `identity`, `fingerprint`: Ed25519 identities, and how people compare them.
-- `sealing`: bytes that only one recipient opens.
+- `sealing`, `sealing_key`: bytes that only one recipient opens.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.
 - `framing`, `private_files`: what the others stand on.
 """
@@ -14,7 +14,8 @@ from common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
 from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from common.keys.identity import Identity, PublicIdentity
 from common.keys.letters import Terms
-from common.keys.sealing import SealContext, SealingKey, SealingPublicKey, open_sealed, seal
+from common.keys.sealing import SealContext, open_sealed, seal
+from common.keys.sealing_key import SealingKey, SealingPublicKey
 from common.keys.seed_file import load_seed_file, new_seed_file
 from common.keys.vault import DataKey, Vault
 from common.keys.wrapping import WrappingKeys

@@ -27,13 +27,10 @@ custodian's vault, and `resume` takes it up again.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from typing import NoReturn
 
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed
@@ -49,6 +46,7 @@ from common.keys.letters import (
     read_confirmation,
     read_offer,
 )
+from common.keys.transcript import Transcript
 from common.parties import Side
 
 _STATE = b"tryst seed agreement state 1"
@@ -100,8 +98,7 @@ class Agreement:
         self._peer_offer = b""
         self._peer_confirmation = b""
         self._canary = b""
-        self._transcript = b""
-        self._secrets: dict[str, bytes] = {}
+        self._transcript: Transcript | None = None
 
     def __repr__(self) -> str:
         return f"Agreement({self.terms.project!r}, epoch={self.terms.epoch}, side={self.side!s})"
@@ -109,8 +106,7 @@ class Agreement:
     @property
     def offer(self) -> bytes:
         """The own offer letter."""
-        offer = Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public)
-        return offer.signed(self._identity)
+        return self._own_offer.signed(self._identity)
 
     @property
     def has_peer_offer(self) -> bool:
@@ -151,11 +147,7 @@ class Agreement:
             shared = self._ephemeral.exchange(X25519PublicKey.from_public_bytes(offer.ephemeral))
         except ValueError:
             self._refuse("the other custodian's ephemeral key is a point of low order", _AGAIN)
-        self._transcript = self._transcript_with(offer)
-        self._secrets = {
-            purpose: HKDF(hashes.SHA256(), 32, salt=self._transcript, info=frame(purpose.encode())).derive(shared)
-            for purpose in ("tryst seed 1", _mac_purpose(Side.ALICE), _mac_purpose(Side.BOB))
-        }
+        self._transcript = Transcript.of(self._own_offer, offer, shared)
         self._peer_offer = letter
 
     @property
@@ -167,9 +159,7 @@ class Agreement:
         TrystError
             WRONG_STATE before the other's offer was accepted.
         """
-        if not self._peer_offer:
-            self._refuse("the other custodian's offer is not here yet", "wait for it", code=ErrorCode.WRONG_STATE)
-        return Seed(self._secrets["tryst seed 1"])
+        return self._shared_transcript().seed
 
     def confirm(self, canary: bytes) -> bytes:
         """The own confirmation letter.
@@ -184,8 +174,7 @@ class Agreement:
         TrystError
             WRONG_STATE before the other's offer was accepted, or if another digest was confirmed before.
         """
-        if not self._peer_offer:
-            self._refuse("the other custodian's offer is not here yet", "wait for it", code=ErrorCode.WRONG_STATE)
+        transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
             raise TrystError(
                 ErrorCode.PARAMETER, f"a canary digest has {DIGEST_BYTES} bytes", got=f"{len(canary)} bytes"
@@ -193,8 +182,8 @@ class Agreement:
         if self._canary and canary != self._canary:
             self._refuse("another canary digest was confirmed before", _AGAIN, code=ErrorCode.WRONG_STATE)
         self._canary = canary
-        mac = self._mac(self.side, canary)
-        return Confirmation(self.terms, self.side, self._transcript, canary, mac).signed(self._identity)
+        mac = transcript.confirmation(self.side, canary)
+        return Confirmation(self.terms, self.side, transcript.digest, canary, mac).signed(self._identity)
 
     def accept_confirmation(self, letter: bytes) -> None:
         """Take the other custodian's confirmation; then the seed is agreed.
@@ -214,15 +203,17 @@ class Agreement:
             )
         if self._peer_confirmation and letter == self._peer_confirmation:
             return
+        transcript = self._shared_transcript()
         confirmation = read_confirmation(letter, self._peer, self._where("confirmation"))
         self._check_terms(confirmation.terms, confirmation.side)
-        if not hmac.compare_digest(confirmation.transcript, self._transcript):
+        if not hmac.compare_digest(confirmation.transcript, transcript.digest):
             self._refuse(
                 "the two custodians have seen different offers",
                 f"compare both identities' fingerprints by phone; {_AGAIN}",
                 code=ErrorCode.KEY_MISMATCH,
             )
-        if not hmac.compare_digest(confirmation.mac, self._mac(self.side.other, confirmation.canary)):
+        expected = transcript.confirmation(self.side.other, confirmation.canary)
+        if not hmac.compare_digest(confirmation.mac, expected):
             self._refuse("the other custodian's key confirmation does not hold", _AGAIN, code=ErrorCode.KEY_MISMATCH)
         if not hmac.compare_digest(confirmation.canary, self._canary):
             self._refuse(
@@ -299,6 +290,15 @@ class Agreement:
             agreement.accept_confirmation(parts[10])
         return agreement
 
+    @property
+    def _own_offer(self) -> Offer:
+        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public)
+
+    def _shared_transcript(self) -> Transcript:
+        if self._transcript is None:
+            self._refuse("the other custodian's offer is not here yet", "wait for it", code=ErrorCode.WRONG_STATE)
+        return self._transcript
+
     def _check_terms(self, terms: Terms, side: Side) -> None:
         if terms.project != self.terms.project:
             self._refuse("the letter is of another project", "ask the linkage unit", got=terms.project)
@@ -323,18 +323,6 @@ class Agreement:
                 code=ErrorCode.ENCODING_MISMATCH,
             )
 
-    def _transcript_with(self, offer: Offer) -> bytes:
-        keys = {
-            self.side: (self._identity.public.raw, self._ephemeral_public),
-            offer.side: (offer.identity, offer.ephemeral),
-        }
-        framed = frame(b"tryst seed agreement transcript 1", *self.terms.parts, *keys[Side.ALICE], *keys[Side.BOB])
-        return hashlib.sha256(framed).digest()
-
-    def _mac(self, side: Side, canary: bytes) -> bytes:
-        key = self._secrets[_mac_purpose(side)]
-        return hmac.digest(key, frame(self._transcript, side.value.encode(), canary), "sha256")
-
     def _where(self, letter: str) -> str:
         return f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}, the other's {letter}"
 
@@ -356,7 +344,3 @@ _STATE_PARTS = [
     Part("canary digest", 0, DIGEST_BYTES),
     Part("the other's confirmation", 0, LETTER_LIMIT),
 ]
-
-
-def _mac_purpose(side: Side) -> str:
-    return f"tryst key confirmation of {side.value} 1"

@@ -8,23 +8,22 @@ are issued by the authority directly, with no level between.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from common.errors import ErrorCode, TrystError
 from common.keys.private_files import write_private
 from common.parties import CUSTODIANS, Role
+from common.pki.certificate_requests import read_request, subject_of
 from common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
-    check_dates,
     host_names,
     key_pem,
     load_certificate,
@@ -36,6 +35,7 @@ from common.pki.certificates import (
     server_name,
     spki_fingerprint,
 )
+from common.pki.checks import is_authority
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=397)
@@ -46,7 +46,6 @@ CERTIFICATE_FILE = "authority.pem"
 KEY_FILE = "authority.key"
 
 _SERVERS = CUSTODIANS | {Role.LINKER}
-_NAME_LIMIT = 64  # of an X.509 common name
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Authority:
         """
         key = new_key()
         span = validity or Validity.lasting(AUTHORITY_LIFETIME)
-        subject = _subject(name)
+        subject = subject_of(name)
         certificate = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -194,7 +193,7 @@ class Authority:
         issuer_id = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         return (
             x509.CertificateBuilder()
-            .subject_name(_subject(name))
+            .subject_name(subject_of(name))
             .issuer_name(self.certificate.subject)
             .public_key(public_key)
             .serial_number(x509.random_serial_number())
@@ -234,94 +233,6 @@ class Authority:
         if not isinstance(key, ec.EllipticCurvePublicKey):
             raise TrystError(ErrorCode.CERTIFICATE, "a party's key is on the curve P-256", where=where)
         return self.issue(key, name, role, Names.of(host_names(asked)), validity)
-
-
-def new_request(key: ec.EllipticCurvePrivateKey, name: str, role: Role, names: Names | None = None) -> bytes:
-    """A request (PEM) for a certificate, made where the key is; it holds the public key only."""
-    general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
-    if names:
-        general += [x509.DNSName(dns) for dns in names.dns]
-        general += [x509.IPAddress(address) for address in names.addresses]
-    return (
-        x509.CertificateSigningRequestBuilder()
-        .subject_name(_subject(name))
-        .add_extension(x509.SubjectAlternativeName(general), critical=False)
-        .sign(key, hashes.SHA256())
-        .public_bytes(serialization.Encoding.PEM)
-    )
-
-
-def read_request(pem: bytes, where: str) -> x509.CertificateSigningRequest:
-    """A request whose sender holds the private key.
-
-    Raises
-    ------
-    TrystError
-        CERTIFICATE if it is malformed or not signed by its own key.
-    """
-    try:
-        request = x509.load_pem_x509_csr(pem)
-        valid = request.is_signature_valid
-    except (ValueError, TypeError):
-        valid = False
-    if not valid:
-        raise TrystError(
-            ErrorCode.CERTIFICATE,
-            "expected a certificate request as PEM, signed by the key in it",
-            where=where,
-            remedy="copy it again from its sender",
-        )
-    return request
-
-
-def is_authority(certificate: x509.Certificate) -> bool:
-    """Whether a certificate may sign others."""
-    try:
-        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
-        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
-    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
-        return False
-    return constraints.ca and usage.key_cert_sign
-
-
-def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now: datetime, where: str) -> None:
-    """Refuse a leaf that `authority` did not issue directly, or that either's dates make invalid.
-
-    Raises
-    ------
-    TrystError
-        CERTIFICATE.
-    """
-    if not is_authority(authority):
-        raise TrystError(ErrorCode.CERTIFICATE, "the pinned authority may not sign certificates", where=where)
-    if is_authority(certificate):
-        raise TrystError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (InvalidSignature, ValueError, TypeError):
-        raise TrystError(
-            ErrorCode.CERTIFICATE,
-            "the certificate was not issued by the authority pinned for this member",
-            where=where,
-            remedy="compare both fingerprints with the membership list",
-        ) from None
-    check_dates(authority, now, where, "the authority's certificate")
-    check_dates(certificate, now, where)
-
-
-def utc_now() -> datetime:
-    """The time by this machine's clock."""
-    return datetime.now(UTC)
-
-
-def _subject(name: str) -> x509.Name:
-    if not 1 <= len(name) <= _NAME_LIMIT:
-        raise TrystError(
-            ErrorCode.CERTIFICATE,
-            f"a name in a certificate has 1 to {_NAME_LIMIT} characters",
-            got=f"{len(name)} characters",
-        )
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _usage(*, authority: bool) -> x509.KeyUsage:

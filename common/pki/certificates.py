@@ -244,27 +244,6 @@ def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest |
     return holder.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
-def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:
-    """Refuse a certificate outside its dates.
-
-    Raises
-    ------
-    TrystError
-        CERTIFICATE, with both dates.
-    """
-    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    if begin <= now <= end:
-        return
-    state = "has expired" if now > end else "is not valid yet"
-    raise TrystError(
-        ErrorCode.CERTIFICATE,
-        f"{what} {state}: it is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC",
-        where=where,
-        got=f"{now:%Y-%m-%d %H:%M} UTC by this machine's clock",
-        remedy="have it renewed" if now > end else "check this machine's clock, or wait",
-    )
-
-
 def _host(name: str) -> str:
     lowered = name.lower()
     if not _DNS.fullmatch(lowered) or re.fullmatch(r"[0-9.]+", lowered):

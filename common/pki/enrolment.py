@@ -15,22 +15,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
 
 from cryptography import x509
-from pydantic import AfterValidator
 
-from common.configuration import Configuration, parse_configuration
 from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity, PublicIdentity
+from common.keys.identity import Identity
 from common.keys.private_files import write_private
-from common.keys.sealing import SealingKey, SealingPublicKey
+from common.keys.sealing_key import SealingKey
 from common.keys.wrapping import WrappingKeys
 from common.parties import Role
-from common.pki.authority import Authority, check_issued, new_request, read_request, utc_now
+from common.pki.authority import Authority
+from common.pki.cards import Card
+from common.pki.certificate_requests import new_request, read_request
 from common.pki.certificates import (
     Names,
     Validity,
@@ -41,98 +39,12 @@ from common.pki.certificates import (
     public_key_bytes,
     read_certificate,
     read_certificates,
-    read_public,
     role_of,
     spki_fingerprint,
 )
+from common.pki.checks import check_issued, utc_now
 from common.pki.folders import PartyFolder, new_folders, write_public
 from common.pki.members import NAME, Member, Members
-
-_PURPOSE = "enrolment card"
-
-
-def _name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
-    return text
-
-
-class _CardFile(Configuration):
-    version: Literal[1]
-    name: Annotated[str, AfterValidator(_name)]
-    role: Role
-    identity: str
-    sealing: str
-    request: str
-    signature: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """A party's public keys and certificate request, signed by its identity."""
-
-    name: str
-    role: Role
-    identity: PublicIdentity
-    sealing: SealingPublicKey
-    request: bytes
-
-    @classmethod
-    def parse(cls, text: str, where: str = "card.yaml") -> Card:
-        """Read a card.
-
-        Raises
-        ------
-        TrystError
-            CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if
-            its request is not signed by the key in it or names another role.
-        """
-        file = parse_configuration(text, _CardFile, folder=Path(), where=where)
-        card = cls(
-            file.name,
-            file.role,
-            PublicIdentity.from_hex(file.identity),
-            SealingPublicKey.from_hex(file.sealing),
-            file.request.encode(),
-        )
-        try:
-            signature = bytes.fromhex(file.signature)
-        except ValueError:
-            signature = b""
-        card.identity.verify(signature, _PURPOSE, *card._parts)
-        if role_of(read_request(card.request, where), where) is not card.role:
-            raise TrystError(
-                ErrorCode.CERTIFICATE,
-                f"the request on a card must be for the role on it, {card.role}",
-                where=where,
-                remedy="have its sender enrol again",
-            )
-        return card
-
-    def signed(self, identity: Identity) -> str:
-        """The card as text, signed."""
-        lines = [
-            "# Public. Send it to whoever issues the certificates.",
-            "version: 1",
-            f'name: "{self.name}"',
-            f"role: {self.role}",
-            f'identity: "{self.identity.hex}"',
-            f'sealing: "{self.sealing.hex}"',
-            f'signature: "{identity.sign(_PURPOSE, *self._parts).hex()}"',
-            "request: |",
-            *(f"  {line}" for line in self.request.decode("ascii").splitlines()),
-        ]
-        return "\n".join(lines) + "\n"
-
-    @property
-    def _parts(self) -> tuple[bytes, ...]:
-        return (
-            self.name.encode(),
-            self.role.value.encode(),
-            self.identity.raw,
-            self.sealing.raw,
-            self.request,
-        )
 
 
 def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Card:
@@ -295,11 +207,6 @@ def accept(folder: Path, name: str, certificate: bytes, members: str, authoritie
     write_public(party.members, members.encode())
     write_public(party.certificate, certificate_pem(leaf))
     return listed
-
-
-def load_card(path: Path) -> Card:
-    """Read a card from a file; as `Card.parse`."""
-    return Card.parse(read_public(path, "the card").decode("utf-8", errors="replace"), str(path))
 
 
 def _issuer(

@@ -1,4 +1,4 @@
-"""Who belongs to a project's deployment: the membership list, and whether a caller is on it.
+"""Who belongs to a deployment: the membership list.
 
 ``members.yaml`` binds each party's name and role to four public keys::
 
@@ -11,32 +11,24 @@
         identity: <Ed25519 public key>
         sealing: <X25519 public key>
 
-all as 64 hexadecimal digits. A caller is a member if its certificate has the pinned public key, was issued by the
-authority pinned *for that member*, is within its dates and names the member's role. So an authority that one
-organisation brings can vouch for that organisation only.
+all as 64 hexadecimal digits. Whether a caller is one of them is for `admission` to say.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509.oid import ExtendedKeyUsageOID
 from pydantic import AfterValidator
 
 from common.configuration import Configuration, load_configuration, parse_configuration
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.keys.identity import PublicIdentity
-from common.keys.sealing import SealingPublicKey
+from common.keys.sealing_key import SealingPublicKey
 from common.parties import Role
-from common.pki.authority import check_issued, utc_now
-from common.pki.certificates import read_certificate, read_certificates, role_of, spki_fingerprint
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """What a member's name looks like."""
@@ -199,120 +191,6 @@ class Members:
     def with_certificate(self, fingerprint: str) -> Member | None:
         """The member whose certificate has this public key."""
         return self._by_certificate.get(fingerprint)
-
-
-class Admission:
-    """Finds the member behind a peer's certificate.
-
-    Parameters
-    ----------
-    members
-        The membership list.
-    authorities
-        Certificates of authorities that members' certificates may be issued by.
-    only
-        Names of the members to admit; all by default. A custodian's own service admits itself alone.
-
-    Raises
-    ------
-    TrystErrors
-        CONFIGURATION if a member to be admitted has an authority that is not among `authorities`.
-    """
-
-    def __init__(
-        self, members: Members, authorities: Iterable[x509.Certificate], *, only: Iterable[str] | None = None
-    ) -> None:
-        self._members = members
-        self._authorities: Mapping[str, x509.Certificate] = {
-            spki_fingerprint(authority): authority for authority in authorities
-        }
-        self._only = frozenset(only) if only is not None else frozenset(member.name for member in members)
-        missing = [
-            TrystError(
-                ErrorCode.CONFIGURATION,
-                "the certificate of the authority pinned for this member is not here",
-                where=f"member {member.name}",
-                got=f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}",
-                remedy=f"add the certificate of the authority {member.authority[:16]}",
-            )
-            for member in members
-            if member.name in self._only and member.authority not in self._authorities
-        ]
-        if missing:
-            raise TrystErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
-
-    @classmethod
-    def from_pem(cls, members: Members, authorities: bytes, *, only: Iterable[str] | None = None) -> Admission:
-        """As the constructor, with the authorities as PEM."""
-        return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
-
-    def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
-        """The member whose certificate (PEM) this is.
-
-        The error says what is wrong, for the log of whoever is called. The caller must not see it: to the unknown,
-        every refusal looks the same.
-
-        Raises
-        ------
-        TrystError
-            NOT_ADMITTED.
-        """
-        where = "the caller's certificate"
-        try:
-            certificate = read_certificate(peer, where)
-            fingerprint = spki_fingerprint(certificate)
-            member = self._members.with_certificate(fingerprint)
-            if member is None or member.name not in self._only:
-                raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    "no member has this public key" if member is None else "this member is not admitted here",
-                    where=where,
-                    got=f"public key {fingerprint[:16]}",
-                    remedy="if this is a new certificate, change the membership list",
-                )
-            where = f"the certificate of {member.name}"
-            check_issued(certificate, self._authorities[member.authority], now or utc_now(), where)
-            role = role_of(certificate, where)
-            if role is not member.role:
-                raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    f"the certificate must name the member's role {member.role}",
-                    where=where,
-                    got=str(role),
-                    remedy="have it issued for the role in the membership list",
-                )
-            if not _is_for_clients(certificate):
-                raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    "the certificate is not made for calling others",
-                    where=where,
-                    remedy="have it issued by 'tryst init' or 'tryst certify'",
-                )
-        except (ValueError, UnsupportedAlgorithm):
-            # A part that is read only when it is asked for: an extension, the public key.
-            raise TrystError(ErrorCode.NOT_ADMITTED, "the certificate is malformed", where=where) from None
-        except TrystError as error:
-            if error.code is ErrorCode.NOT_ADMITTED:
-                raise
-            raise TrystError(
-                ErrorCode.NOT_ADMITTED, error.what, where=error.where, got=error.got, remedy=error.remedy
-            ) from None
-        return member
-
-
-def admit(
-    peer: bytes, members: Members, authorities: Iterable[x509.Certificate], now: datetime | None = None
-) -> Member:
-    """The member whose certificate (PEM) this is; see `Admission`, which is better for many calls."""
-    return Admission(members, authorities)(peer, now)
-
-
-def _is_for_clients(certificate: x509.Certificate) -> bool:
-    try:
-        uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    except x509.ExtensionNotFound:
-        return False
-    return ExtendedKeyUsageOID.CLIENT_AUTH in uses
 
 
 def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:

@@ -14,8 +14,9 @@ from types import MappingProxyType
 from common.errors import ErrorCode, TrystError
 from common.parties import Role
 from common.pki.authority import Authority
+from common.pki.cards import Card
 from common.pki.certificates import Names, Validity
-from common.pki.enrolment import Card, accept, assemble, certify, make_keys
+from common.pki.enrolment import accept, assemble, certify, make_keys
 from common.pki.folders import PartyFolder, new_folders, write_public
 from common.pki.members import NAME, Members
 

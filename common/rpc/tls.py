@@ -4,7 +4,7 @@ A TLS library says little more than that the handshake failed. So every reason t
 first: a missing file, a certificate out of its dates or for another role, a key that does not belong to it.
 
 gRPC's own lower bound is TLS 1.2, and a client certificate is required. Membership and role of a caller are *not*
-settled by TLS; see `common.pki.members.Admission`.
+settled by TLS; see `common.pki.admission.Admission`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import grpc
 
 from common.errors import ErrorCode, TrystError
 from common.parties import Role
-from common.pki.authority import is_authority, utc_now
+from common.pki.admission import Admission
 from common.pki.certificates import (
     certificate_pem,
-    check_dates,
     key_pem,
     load_certificate,
     load_key,
@@ -29,8 +28,9 @@ from common.pki.certificates import (
     read_public,
     role_of,
 )
+from common.pki.checks import check_dates, is_authority, utc_now
 from common.pki.folders import PartyFolder
-from common.pki.members import Admission, Members
+from common.pki.members import Members
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,53 @@
+"""What both custodians must have seen alike, and the three keys that hang on it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from common.keys.derivation import Seed
+from common.keys.framing import frame
+from common.keys.letters import Offer
+from common.parties import Side
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The seed of one agreement and both sides' confirmation keys, bound to everything the two have exchanged.
+
+    Parameters
+    ----------
+    digest
+        SHA-256 over terms, identities and ephemeral keys; public.
+    """
+
+    digest: bytes
+    seed: Seed = field(repr=False)
+    _confirmation_keys: Mapping[Side, bytes] = field(repr=False)
+
+    @classmethod
+    def of(cls, own: Offer, other: Offer, shared: bytes) -> Transcript:
+        """The transcript of two offers of the same terms, with the X25519 secret of their ephemeral keys.
+
+        Either custodian gets the same one: Alice's keys come first, whoever computes.
+        """
+        offers = {own.side: own, other.side: other}
+        ends = [part for side in Side for part in (offers[side].identity, offers[side].ephemeral)]
+        framed = frame(b"tryst seed agreement transcript 1", *own.terms.parts, *ends)
+        digest = hashlib.sha256(framed).digest()
+
+        def key(purpose: str) -> bytes:
+            return HKDF(hashes.SHA256(), 32, salt=digest, info=frame(purpose.encode())).derive(shared)
+
+        confirmation_keys = {side: key(f"tryst key confirmation of {side.value} 1") for side in Side}
+        return cls(digest, Seed(key("tryst seed 1")), confirmation_keys)
+
+    def confirmation(self, side: Side, canary: bytes) -> bytes:
+        """The MAC by which `side` proves that it has this transcript's secret; covers its canary digest."""
+        framed = frame(self.digest, side.value.encode(), canary)
+        return hmac.digest(self._confirmation_keys[side], framed, "sha256")

@@ -1,0 +1,71 @@
+"""Is a certificate within its dates, and was it issued by the authority it should be from?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+
+from common.errors import ErrorCode, TrystError
+
+
+def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:
+    """Refuse a certificate outside its dates.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE, with both dates.
+    """
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if begin <= now <= end:
+        return
+    state = "has expired" if now > end else "is not valid yet"
+    raise TrystError(
+        ErrorCode.CERTIFICATE,
+        f"{what} {state}: it is valid from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC",
+        where=where,
+        got=f"{now:%Y-%m-%d %H:%M} UTC by this machine's clock",
+        remedy="have it renewed" if now > end else "check this machine's clock, or wait",
+    )
+
+
+def is_authority(certificate: x509.Certificate) -> bool:
+    """Whether a certificate may sign others."""
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+        usage = certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        return False
+    return constraints.ca and usage.key_cert_sign
+
+
+def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now: datetime, where: str) -> None:
+    """Refuse a leaf that `authority` did not issue directly, or that either's dates make invalid.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE.
+    """
+    if not is_authority(authority):
+        raise TrystError(ErrorCode.CERTIFICATE, "the pinned authority may not sign certificates", where=where)
+    if is_authority(certificate):
+        raise TrystError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "the certificate was not issued by the authority pinned for this member",
+            where=where,
+            remedy="compare both fingerprints with the membership list",
+        ) from None
+    check_dates(authority, now, where, "the authority's certificate")
+    check_dates(certificate, now, where)
+
+
+def utc_now() -> datetime:
+    """The time by this machine's clock."""
+    return datetime.now(UTC)
