@@ -1,0 +1,178 @@
+"""Counting packed comparison vectors with a compiled hash table, and finding pairs by their vector.
+
+A key is a packed vector and a mask of blocking rules. The table is open, with linear probing, kept at most
+half full; a slot is empty when its value is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+SLOT_BYTES = 8 + 4 + 8
+"""Memory of a slot of the table: code, mask, value."""
+
+
+@njit(nogil=True, cache=True)
+def _slot(
+    code: np.int64,
+    mask: np.uint32,
+    codes: NDArray[np.int64],
+    masks: NDArray[np.uint32],
+    values: NDArray[np.int64],
+) -> int:
+    """Where a key is, or would be put."""
+    hashed = np.uint64(code) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(mask) * np.uint64(0xC2B2AE3D27D4EB4F)
+    hashed ^= hashed >> np.uint64(32)
+    last = np.uint64(codes.size - 1)
+    slot = hashed & last
+    while values[slot] != 0 and (codes[slot] != code or masks[slot] != mask):
+        slot = (slot + np.uint64(1)) & last
+    return int(slot)
+
+
+@njit(nogil=True, cache=True)
+def _add(
+    code: NDArray[np.int64],
+    mask: NDArray[np.uint32],
+    value: NDArray[np.int64],
+    first: int,
+    n: int,
+    codes: NDArray[np.int64],
+    masks: NDArray[np.uint32],
+    values: NDArray[np.int64],
+    used: NDArray[np.int64],
+) -> int:
+    """Add values to the keys `first` to `n`; stop before a key there is no room for, and return where.
+
+    `value` has one entry per key, or a single one that is added to all.
+    """
+    room = codes.size // 2
+    one = value.size == 1
+    for i in range(first, n):
+        slot = _slot(code[i], mask[i], codes, masks, values)
+        if values[slot] == 0:
+            if used[0] == room:
+                return i
+            used[0] += 1
+            codes[slot] = code[i]
+            masks[slot] = mask[i]
+        values[slot] += value[0] if one else value[i]
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _find(
+    code: NDArray[np.int64],
+    mask: NDArray[np.uint32],
+    n: int,
+    codes: NDArray[np.int64],
+    masks: NDArray[np.uint32],
+    values: NDArray[np.int64],
+    position: NDArray[np.int32],
+    value: NDArray[np.int32],
+) -> int:
+    """Positions of those of the first `n` keys that are in the table, and their values less 1; their number."""
+    found = 0
+    for i in range(n):
+        slot = _slot(code[i], mask[i], codes, masks, values)
+        if values[slot] != 0:
+            position[found] = i
+            value[found] = values[slot] - 1
+            found += 1
+    return found
+
+
+class PatternTable:
+    """A hash table from (packed vector, mask) to a positive integer.
+
+    Parameters
+    ----------
+    most : int
+        Keys it may hold; `add` says when there are more.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._used = np.zeros(1, dtype=np.int64)
+        self._allocate(min(1 << 12, _capacity(most)))
+
+    @property
+    def n_keys(self) -> int:
+        """Keys in the table."""
+        return int(self._used[0])
+
+    def add(self, code: NDArray[np.int64], mask: NDArray[np.uint32], value: NDArray[np.int64], n: int) -> bool:
+        """Add to the values of the first `n` keys.
+
+        Parameters
+        ----------
+        code, mask : ndarray of int64, of uint32
+            Keys.
+        value : ndarray of int64
+            One per key, or a single one for all; positive.
+        n : int
+            How many of them.
+
+        Returns
+        -------
+        bool
+            False if the table would have to hold more than `most` keys; it is then unchanged by the rest.
+        """
+        done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
+        while done < n:
+            if self.n_keys >= self._most:
+                return False
+            self._grow()
+            done = _add(code, mask, value, done, n, self._codes, self._masks, self._values, self._used)
+        return self.n_keys <= self._most
+
+    def find(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        n: int,
+        position: NDArray[np.int32],
+        value: NDArray[np.int32],
+    ) -> int:
+        """Write the positions of those of the first `n` keys that are here, and their values less 1."""
+        return _find(code, mask, n, self._codes, self._masks, self._values, position, value)
+
+    def items(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+        """Codes, masks and values, in no particular order."""
+        full = self._values > 0
+        return self._codes[full], self._masks[full], self._values[full]
+
+    def _allocate(self, capacity: int) -> None:
+        self._codes = np.zeros(capacity, dtype=np.int64)
+        self._masks = np.zeros(capacity, dtype=np.uint32)
+        self._values = np.zeros(capacity, dtype=np.int64)
+        self._used[0] = 0
+
+    def _grow(self) -> None:
+        code, mask, value = self.items()
+        self._allocate(2 * len(self._codes))
+        _add(code, mask, value, 0, len(code), self._codes, self._masks, self._values, self._used)
+
+
+def merged(
+    tables: Sequence[PatternTable],
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    """Sum of several tables, sorted by code and mask: the same whichever thread counted what."""
+    parts = [table.items() for table in tables]
+    code, mask, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((mask, code))
+    code, mask, value = code[order], mask[order], value[order]
+    first = np.ones(len(code), dtype=np.bool_)
+    first[1:] = (code[1:] != code[:-1]) | (mask[1:] != mask[:-1])
+    starts = np.flatnonzero(first)
+    total = np.add.reduceat(value, starts) if len(starts) else value
+    return code[starts], mask[starts], total
+
+
+def _capacity(most: int) -> int:
+    """Smallest power of two that holds `most` keys half full."""
+    return 1 << max(4, (2 * most).bit_length())

@@ -1,0 +1,53 @@
+"""The memory a run may use: everything large is asked for here before it is allocated."""
+
+from __future__ import annotations
+
+from common.errors import ErrorCode, TrystError
+
+
+def mebibytes(n_bytes: int) -> str:
+    """Size for a person to read."""
+    return f"{-(-n_bytes // 2**20):,} MiB"
+
+
+class MemoryBudget:
+    """Memory granted and memory left.
+
+    Parameters
+    ----------
+    total : int
+        Bytes.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.free = total
+
+    def take(self, n_bytes: int, purpose: str, remedy: str) -> None:
+        """Reserve memory.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if less is left, naming what it was for, what is missing and what to do.
+        """
+        if n_bytes > self.free:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                f"{purpose} needs {mebibytes(n_bytes)} of memory and {mebibytes(max(0, self.free))} are left of "
+                f"the {mebibytes(self.total)} this run may use",
+                where="resources.memory_bytes",
+                remedy=f"grant {mebibytes(self.total + n_bytes - self.free)} or more, or {remedy}",
+            )
+        self.free -= n_bytes
+
+    def try_take(self, n_bytes: int, share: float) -> bool:
+        """Reserve memory if it is at most a share of what is left; say whether it was."""
+        if n_bytes > share * self.free:
+            return False
+        self.free -= n_bytes
+        return True
+
+    def give_back(self, n_bytes: int) -> None:
+        """Return memory that was taken."""
+        self.free += n_bytes

@@ -1,0 +1,115 @@
+"""What a run is asked to do, and with what: plain values, made from the specification by the caller."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from common.errors import ErrorCode, TrystError
+
+U = Literal["all_pairs", "corrected", "free"]
+
+
+@dataclass(frozen=True)
+class FieldPlan:
+    """A compared field: its name, bits per signature, and the inclusive upper bounds of its levels."""
+
+    name: str
+    bits: int
+    bounds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
+        if not self.bounds or not ascending or self.bounds[0] < 0 or self.bounds[-1] != 1:
+            raise _wrong(
+                f"fields.{self.name}.bounds",
+                "bounds must ascend from 0 or more to 1",
+                str(list(self.bounds)),
+                "give the levels' inclusive upper bounds, the last of them 1",
+            )
+        if len(self.bounds) > 100:
+            raise _wrong(f"fields.{self.name}.bounds", "at most 100 levels", str(len(self.bounds)), "use fewer levels")
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """A blocking rule: its name and the fields its key is made of.
+
+    The m of those fields is never learnt from this rule's pairs, which agree on them by construction.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LinkagePlan:
+    """One linkage run.
+
+    Attributes
+    ----------
+    fields
+        Compared fields, in the order of the model.
+    rules
+        Blocking rules; none compares every pair.
+    u
+        "all_pairs": u is the levels' distribution over all pairs of the two files. "corrected": the matches'
+        share of it is taken out. "free": u is estimated.
+    one_to_one
+        Whether a record is linked at most once.
+    threshold
+        Smallest probability of a link.
+    seed
+        Seed of the random sample of pairs, where there is one.
+    max_iterations, tolerance
+        Of the EM algorithm.
+    expected_matches
+        Where p starts, as a number of matches; None: from the sizes of the files.
+    """
+
+    fields: tuple[FieldPlan, ...]
+    rules: tuple[RulePlan, ...] = ()
+    u: U = "corrected"
+    one_to_one: bool = True
+    threshold: float = 0.5
+    seed: int = 1
+    max_iterations: int = 500
+    tolerance: float = 1e-8
+    expected_matches: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise _wrong("fields", "at least one compared field", "none", "name the fields to compare")
+        names = [field.name for field in self.fields]
+        if len(set(names)) != len(names):
+            raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
+        if not 0 < self.threshold <= 1:
+            raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
+        expected = self.expected_matches
+        if expected is not None and not (expected > 0 and math.isfinite(expected)):
+            raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use.
+
+    Attributes
+    ----------
+    memory_bytes
+        For the run's data, signatures included; the interpreter and its libraries come on top (about 250 MB).
+    threads
+        Threads that compare and count.
+    """
+
+    memory_bytes: int
+    threads: int
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise _wrong("resources.threads", "at least one thread", str(self.threads), "give 1 or more")
+
+
+def _wrong(where: str, what: str, got: str, remedy: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

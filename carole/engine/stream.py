@@ -1,0 +1,216 @@
+"""Two passes over the pairs of a run, part by part: count their comparison vectors, then keep the best pairs.
+
+The pairs themselves are never stored. What is stored, where memory allows, is the packed vector of each, so
+that the second pass need not compare again.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.blocking import PairSource, Part
+from carole.comparison import FieldComparison
+from carole.engine.counting import PatternTable, merged
+from carole.engine.packing import Packing
+from carole.engine.parallel import in_order
+from common.errors import ErrorCode, TrystError
+
+PART_PAIRS = 1 << 17
+"""Pairs of a part: its working arrays stay in a core's own cache."""
+
+_PAIR_BYTES = 4 + 4 + 4 + 8 + 4 + 4
+_TASKS_PER_THREAD = 4
+
+
+@dataclass
+class _Workspace:
+    """One thread's working arrays."""
+
+    row_a: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    row_b: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    mask: NDArray[np.uint32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.uint32))
+    code: NDArray[np.int64] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int64))
+    position: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+    pattern: NDArray[np.int32] = field(default_factory=lambda: np.empty(PART_PAIRS, np.int32))
+
+
+@dataclass(frozen=True)
+class KeptPairs:
+    """Pairs whose pattern was asked for: rows of A and of B, and which pattern each has."""
+
+    row_a: NDArray[np.int32]
+    row_b: NDArray[np.int32]
+    pattern: NDArray[np.int32]
+
+
+class PairStream:
+    """The pairs of a run and their comparison vectors.
+
+    Parameters
+    ----------
+    source : PairSource
+        The pairs.
+    fields : sequence of FieldComparison
+        The compared fields.
+    packing : Packing
+        How their levels are packed.
+    pool : ThreadPoolExecutor
+        Runs the parts.
+    threads : int
+        Threads of the pool.
+    most_patterns : int
+        Distinct (vector, mask) that memory allows.
+    store : bool
+        Whether to keep the packed vectors between the passes.
+    """
+
+    def __init__(
+        self,
+        source: PairSource,
+        fields: Sequence[FieldComparison],
+        packing: Packing,
+        pool: ThreadPoolExecutor,
+        threads: int,
+        *,
+        most_patterns: int,
+        store: bool,
+    ) -> None:
+        self._source = source
+        self._fields = fields
+        self._packing = packing
+        self._pool = pool
+        self._threads = threads
+        self._most_patterns = most_patterns
+        self._stored: dict[Part, NDArray[np.int64]] | None = {} if store else None
+        self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
+        for _ in range(threads):
+            self._workspaces.put(_Workspace())
+
+    @staticmethod
+    def workspace_bytes(threads: int) -> int:
+        """Memory of the threads' working arrays."""
+        return threads * PART_PAIRS * _PAIR_BYTES
+
+    @staticmethod
+    def stored_bytes(n_pairs: int) -> int:
+        """Memory of stored vectors."""
+        return 8 * n_pairs
+
+    def count(
+        self, progress: Callable[[float], None]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+        """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if there are more distinct vectors than memory allows.
+        """
+        tables: queue.SimpleQueue[PatternTable] = queue.SimpleQueue()
+        everything = [PatternTable(self._most_patterns) for _ in range(self._threads)]
+        for table in everything:
+            tables.put(table)
+        one = np.ones(1, dtype=np.int64)
+
+        def count_part(part: Part) -> int:
+            work, table = self._workspaces.get(), tables.get()
+            try:
+                n = self._source.write(part, work.row_a, work.row_b, work.mask)
+                self._compare(work, n)
+                if not table.add(work.code, work.mask, one, n):
+                    raise self._too_many_patterns()
+                if self._stored is not None:
+                    self._stored[part] = work.code[:n].copy()
+            finally:
+                self._workspaces.put(work)
+                tables.put(table)
+            return part.stop - part.start
+
+        self._run(count_part, progress)
+        code, mask, count = merged(everything)
+        if len(code) > self._most_patterns:
+            raise self._too_many_patterns()
+        return code, mask, count
+
+    def keep(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        pattern: NDArray[np.int64],
+        progress: Callable[[float], None],
+    ) -> KeptPairs:
+        """Second pass: the pairs that have one of some vectors.
+
+        Parameters
+        ----------
+        code, mask : ndarray of int64, of uint32, shape (n,)
+            Packed vectors and masks that are wanted.
+        pattern : ndarray of int64, shape (n,)
+            What to call each of them.
+        progress : callable
+            Told the fraction done.
+
+        Returns
+        -------
+        KeptPairs
+            In the order of the source.
+        """
+        wanted = PatternTable(max(1, len(code)))
+        if not wanted.add(code, mask, pattern + 1, len(code)):
+            raise AssertionError("the table of wanted patterns holds them all")
+        found: list[KeptPairs] = []
+
+        def keep_part(part: Part) -> int:
+            work = self._workspaces.get()
+            try:
+                n = self._source.write(part, work.row_a, work.row_b, work.mask)
+                if self._stored is not None:
+                    codes = self._stored.pop(part)
+                else:
+                    self._compare(work, n)
+                    codes = work.code
+                kept = wanted.find(codes, work.mask, n, work.position, work.pattern)
+                at = work.position[:kept]
+                pairs[part] = KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
+            finally:
+                self._workspaces.put(work)
+            return part.stop - part.start
+
+        pairs: dict[Part, KeptPairs] = {}
+        self._run(keep_part, progress)
+        found = [pairs[part] for part in sorted(pairs)]
+        if not found:
+            none = np.empty(0, dtype=np.int32)
+            return KeptPairs(none, none, none)
+        return KeptPairs(
+            np.concatenate([part.row_a for part in found]),
+            np.concatenate([part.row_b for part in found]),
+            np.concatenate([part.pattern for part in found]),
+        )
+
+    def _compare(self, work: _Workspace, n: int) -> None:
+        """Pack the comparison vectors of a workspace's first `n` pairs."""
+        work.code[:n] = 0
+        for comparison, stride in zip(self._fields, self._packing.strides, strict=True):
+            comparison.add(work.row_a, work.row_b, n, stride, work.code)
+
+    def _run(self, function: Callable[[Part], int], progress: Callable[[float], None]) -> None:
+        total, done = max(1, self._source.n_pairs), 0
+        parts = self._source.parts(PART_PAIRS)
+        for n in in_order(self._pool, function, parts, _TASKS_PER_THREAD * self._threads):
+            done += n
+            progress(done / total)
+
+    def _too_many_patterns(self) -> TrystError:
+        return TrystError(
+            ErrorCode.MEMORY,
+            f"more than {self._most_patterns:,} distinct comparison vectors, which is what memory allows for",
+            where="resources.memory_bytes",
+            remedy="compare fewer fields, give them fewer levels, or grant more memory",
+        )
