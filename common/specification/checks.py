@@ -105,6 +105,13 @@ def _cleaning(field: FieldSpec, path: Path) -> Iterator[Mistake]:
         )
 
 
+def _zeros(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    # After the zeros are gone a stop word could appear that was none before: cleaning twice would change more.
+    if field.stop_words and "leading_zeros" in field.clean:
+        remedy = "drop one of them: zeros are dropped from codes, stop words from texts"
+        yield Mistake((*path, "clean"), "stop words and leading_zeros do not go together", remedy=remedy)
+
+
 def _tokens(field: FieldSpec, path: Path) -> Iterator[Mistake]:
     if field.tokens == "date_parts" and field.kind != "date":
         yield Mistake((*path, "tokens"), "only a date has date_parts", f"kind {field.kind}", "choose other tokens")
@@ -129,6 +136,7 @@ _FIELD_CHECKS: tuple[Callable[[FieldSpec, Path], Iterator[Mistake]], ...] = (
     _columns,
     _date_format,
     _cleaning,
+    _zeros,
     _tokens,
     _levels,
 )

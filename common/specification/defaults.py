@@ -6,8 +6,9 @@ on files of which the truth is known.
 
 Missing-value codes are compared ignoring case, blanks at the ends and Unicode compatibility forms. They differ by
 kind because a code in one column is a person in another: *Null*, *None*, *Na* and *Nan* are real names, ``9999`` is
-a real house number and postcode, so a field of kind ``name`` drops neither, and a ``code`` drops only runs of
-nines or zeros too long to have been given out.
+a real house number and postcode. So a field of kind ``name`` drops none of these, and a ``code`` drops only runs of
+nines and zeros that are not given out as postcodes or numbers. What the files at hand use besides, such as ``999``
+for an unknown age, goes into the field's own ``missing``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal
 
 Kind = Literal["name", "text", "date", "number", "code", "category"]
 Step = Literal[
-    "unicode", "case", "accents", "punctuation", "alphanumeric", "digits", "stop_words", "whitespace", "leading_zeros"
+    "unicode", "case", "accents", "punctuation", "stop_words", "whitespace", "alphanumeric", "digits", "leading_zeros"
 ]
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
 LevelTable = Literal["em8", "em15", "exact"]
@@ -38,11 +39,11 @@ STEPS: dict[Step, str] = {
     "unicode": "one form of Unicode (NFKC), control and invisible characters dropped",
     "case": "case folded (also final sigma and sharp s)",
     "accents": "accents dropped: é to e, ø to o, ß to ss",
-    "punctuation": "apostrophes and full stops dropped, other punctuation made a blank",
-    "alphanumeric": "all but letters and digits dropped",
-    "digits": "all but the digits 0 to 9 dropped",
+    "punctuation": "apostrophes dropped, other punctuation and symbols made a blank",
     "stop_words": "the field's stop words dropped, wherever they stand as whole words",
     "whitespace": "runs of blanks made one, none at the ends",
+    "alphanumeric": "all but letters and digits dropped, blanks too",
+    "digits": "all but the digits 0 to 9 dropped",
     "leading_zeros": "zeros at the front dropped",
 }
 """The cleaning steps, in the order in which they run. A specification may list them in any order: run in this one,
@@ -83,8 +84,8 @@ _WRITTEN: frozenset[Step] = frozenset({"unicode", "case", "whitespace"})
 
 KINDS: dict[Kind, KindDefaults] = {
     "name": KindDefaults(
-        meaning="a person's name: spelling varies, word for word",
-        clean=("unicode", "case", "accents", "punctuation", "stop_words", "whitespace"),
+        meaning="a person's name: spelling varies, and whether its parts are written together or apart",
+        clean=("unicode", "case", "accents", "punctuation", "stop_words", "alphanumeric"),
         allowed=_ALL,
         tokens="bigrams",
         levels="em8",
@@ -127,7 +128,10 @@ KINDS: dict[Kind, KindDefaults] = {
         tokens="positional_characters",
         levels="em8",
         bits=1024,
-        missing=_ALWAYS_MISSING + _WORDS_MISSING + tuple(digit * length for digit in "09" for length in range(6, 13)),
+        missing=_ALWAYS_MISSING
+        + _WORDS_MISSING
+        + tuple("0" * length for length in range(4, 13))
+        + tuple("9" * length for length in range(5, 13)),
     ),
     "category": KindDefaults(
         meaning="one of a few values, equal or not",

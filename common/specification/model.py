@@ -140,11 +140,12 @@ class FieldSpec(Section):
     columns: Columns | None = None
     """Its column in each file, when they differ."""
     clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
-    """The cleaning steps: unicode, case, accents, punctuation, alphanumeric, digits, stop_words, whitespace,
+    """The cleaning steps: unicode, case, accents, punctuation, stop_words, whitespace, alphanumeric, digits,
     leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed
     after them."""
     stop_words: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
-    """Words that say nothing, such as titles in a name or *street* in an address; dropped by the step stop_words."""
+    """Words that say nothing, such as titles in a name or *street* in an address; dropped by the step stop_words.
+    They are cleaned by the steps before it, and may be several words (*po box*)."""
     missing: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
     """Values that mean *not known* in this field, besides the common ones (n/a, ?, ...)."""
     date: DateFormat | None = None

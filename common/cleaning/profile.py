@@ -1,0 +1,92 @@
+"""Counts of what a field held and what cleaning did to it. Only counts: a profile can be shown, kept and logged.
+
+What no key check can show, a wrong column or a wrong date order, shows here: as parse failures, as missing values, as
+one token where there should be ten. So each operator looks at it before anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+_MANY = 0.05
+"""Share of unreadable or emptied values that an operator should look into."""
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True)
+class FieldProfile:
+    """What one field held and became. All counts are of rows unless they say otherwise."""
+
+    field: str
+    kind: str
+    column: str
+    rows: int
+    blank: int
+    """Without a value in the file."""
+    coded: int
+    """With a missing-value code, as found or after cleaning."""
+    unreadable: int
+    """That are no date of the stated order, or no number."""
+    emptied: int
+    """Of which cleaning left nothing: only punctuation, only stop words."""
+    changed: Mapping[str, int]
+    """Changed by each step, in the order of the steps; of dates and numbers also by writing them in one way."""
+    distinct: int
+    """Distinct values after cleaning."""
+    tokens: tuple[int, int, int] | None
+    """Least, median and greatest number of tokens of a value; None if no row has one."""
+
+    @property
+    def missing(self) -> int:
+        """Missing after cleaning."""
+        return self.blank + self.coded + self.unreadable + self.emptied
+
+    @property
+    def present(self) -> int:
+        """With a value after cleaning."""
+        return self.rows - self.missing
+
+    def warnings(self) -> Iterator[str]:
+        """What in these counts looks like a mistake in the specification or the file."""
+        written = self.rows - self.blank
+        if self.missing == self.rows:
+            yield f"{self.field}: no row has a value; check that {self.column!r} is the right column"
+        if self.unreadable > _MANY * written:
+            remedy = (
+                "check the order of day, month and year" if self.kind == "date" else "check the kind and the column"
+            )
+            count = f"{self.unreadable:,} of {written:,} values"
+            yield f"{self.field}: {count} could not be read as a {self.kind}; {remedy}"
+        if self.emptied > _MANY * written:
+            yield f"{self.field}: cleaning leaves nothing of {self.emptied:,} of {written:,} values; check its steps"
+        if self.present > 0 and self.missing > _MOSTLY * self.rows:
+            yield f"{self.field}: {self.missing:,} of {self.rows:,} rows have no value; it will decide little"
+        if self.distinct == 1 and self.rows > 1:
+            yield f"{self.field}: all rows have the same value; it tells nobody apart"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What cleaning did to a custodian's file."""
+
+    rows: int
+    fields: tuple[FieldProfile, ...]
+
+    def warnings(self) -> tuple[str, ...]:
+        """What looks like a mistake, for the operator to check before approving."""
+        return tuple(warning for field in self.fields for warning in field.warnings())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The profile as plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The profile that `as_dict` wrote."""
+        fields = []
+        for item in content["fields"]:
+            tokens = item["tokens"]
+            fields.append(FieldProfile(**{**item, "tokens": None if tokens is None else tuple(tokens)}))
+        return cls(rows=content["rows"], fields=tuple(fields))

@@ -1,0 +1,102 @@
+"""The columns of a custodian's file as text, whatever types its source gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.parties import Side
+from common.specification import FieldSpec, Specification
+from common.specification.mistakes import nearest
+
+MAX_CHARACTERS = 10_000
+"""A longer value is no name or address: a quote that is not closed makes one value of half a file."""
+_SHOWN_COLUMNS = 40
+
+
+def columns_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[tuple[FieldSpec, pl.Series]]:
+    """Each field with its column.
+
+    Raises
+    ------
+    TrystError
+        EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one error for each.
+    """
+    lacking = [field for field in spec.fields if field.column_of(side) not in frame.columns]
+    if lacking:
+        errors = [_lacks(field, side, frame.columns) for field in lacking]
+        raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.FIELD_MISSING, errors)
+    if frame.is_empty():
+        raise TrystError(
+            ErrorCode.EMPTY_SOURCE,
+            "the file has no rows",
+            where=f"{side}'s file",
+            got=f"{frame.width} columns, 0 rows",
+            remedy="check that the export or query gives rows",
+        )
+    for field in spec.fields:
+        yield field, frame[field.column_of(side)]
+
+
+def as_text(column: pl.Series, field: FieldSpec, side: Side) -> pl.Series:
+    """A column's values as they would stand in a text file, null where there is none.
+
+    Dates become ISO, which every date order reads. Numbers that a program made floating-point because some are missing
+    become whole again: a postcode 2612.0 is 2612.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a column of lists, structures or bytes, and for a value longer than `MAX_CHARACTERS`.
+    """
+    kind = column.dtype
+    if kind.is_float():
+        column = column.fill_nan(None)
+        present = column.drop_nulls()
+        if present.is_empty() or bool(
+            (present.is_finite() & (present == present.round()) & (present.abs() < 2**53)).all()
+        ):
+            column = column.cast(pl.Int64)
+        text = column.cast(pl.String)
+    elif (
+        kind in (pl.String, pl.Null, pl.Boolean, pl.Date, pl.Categorical, pl.Enum)
+        or kind.is_integer()
+        or kind.is_decimal()
+    ):
+        text = column.cast(pl.String)
+    elif kind == pl.Datetime:
+        text = column.dt.strftime("%Y-%m-%dT%H:%M:%S")
+    else:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            f"the column of field {field.name} does not hold single values",
+            where=f"{side}'s column {field.column_of(side)!r}",
+            got=f"type {kind}",
+            remedy="export it as text, a number or a date",
+        )
+    too_long = int((text.str.len_chars() > MAX_CHARACTERS).sum())
+    if too_long:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            f"a value of field {field.name} is longer than {MAX_CHARACTERS:,} characters",
+            where=f"{side}'s column {field.column_of(side)!r}",
+            got=f"{too_long:,} such values",
+            remedy="look for a quote that is not closed or a wrong separator in the file",
+        )
+    return text
+
+
+def _lacks(field: FieldSpec, side: Side, columns: list[str]) -> TrystError:
+    column = field.column_of(side)
+    shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+    likely = nearest(column, columns)
+    hint = f"{likely} If so, " if likely.startswith("did") else ""
+    return TrystError(
+        ErrorCode.FIELD_MISSING,
+        f"there is no column {column!r} for field {field.name}",
+        where=f"{side}'s file",
+        got=f"the columns {shown}" if columns else "no columns",
+        remedy=f"{hint}name its column in the specification with `columns: {{{side}: ...}}`, or add it to the file",
+    )
