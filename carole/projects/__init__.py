@@ -1,0 +1,10 @@
+"""What a project is and how it moves: states, the one table of transitions, operations, tasks. Pure: no I/O.
+
+`transitions` is the table; `operations` turns a `Project` into the next one with its audit entries, or refuses;
+`tasks` derives what a custodian is to do. The store applies what these return, in one transaction.
+"""
+
+from carole.projects.project import Approval, KeyReport, Project, Run, Upload
+from carole.projects.state import Grant, LetterKind, RunState, State
+
+__all__ = ["Approval", "Grant", "KeyReport", "LetterKind", "Project", "Run", "RunState", "State", "Upload"]

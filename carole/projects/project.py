@@ -1,0 +1,120 @@
+"""A project as its rules see it: all that decides what may happen next, and nothing else.
+
+These are values: an operation returns a new `Project`, and the store writes down what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from carole.projects.state import Grant, LetterKind, RunState, State
+from common.parties import Role, Side
+
+
+@dataclass(frozen=True)
+class Approval:
+    """One member's signed consent to the specification."""
+
+    member: str
+    digest: bytes
+    signature: bytes = field(repr=False)
+    at: int = 0
+    """Milliseconds since 1970, set by Carole."""
+
+
+@dataclass(frozen=True)
+class KeyReport:
+    """What a custodian shows of its keys: eight bytes that tell equal seeds from unequal ones, and the canary."""
+
+    key_check_value: bytes
+    canary_digest: bytes
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A contribution, complete or on its way."""
+
+    upload: str
+    committed: bool
+    rows: int
+    total_bytes: int
+    received_bytes: int = 0
+    expired: bool = False
+    """Its keys are destroyed, because the time for which it may be kept is over."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt, or several, at linking the two contributions."""
+
+    run: str
+    request: str
+    state: RunState
+    stage: str = ""
+    fraction: float = 0.0
+    error: str = ""
+    links: int = 0
+    attempt: int = 0
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where a project stands.
+
+    Attributes
+    ----------
+    name, specification_digest, encoding_digest, epoch
+        What it is. An epoch is one agreed seed.
+    grants
+        What each recipient's specification lets it have: Alice's and Bob's role, and the coordinator's.
+    approvals
+        By role.
+    letters
+        The seed agreement's mailbox, by sender and kind.
+    reports
+        What each custodian reported of its keys.
+    uploads
+        The newest upload of each custodian: the committed one where there is one.
+    runs
+        Oldest first.
+    acknowledged
+        Sides that have confirmed that they hold their share.
+    """
+
+    name: str
+    specification_digest: bytes
+    encoding_digest: bytes
+    grants: Mapping[Role, Grant]
+    state: State = State.DRAFT
+    epoch: int = 1
+    approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
+    letters: Mapping[tuple[Side, LetterKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
+    uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
+    runs: tuple[Run, ...] = ()
+    acknowledged: frozenset[Side] = frozenset()
+
+    @property
+    def newest_run(self) -> Run | None:
+        """The run last asked for."""
+        return self.runs[-1] if self.runs else None
+
+    @property
+    def active_run(self) -> Run | None:
+        """The run that is queued or running; there is never more than one."""
+        return next((run for run in self.runs if run.state.active), None)
+
+    def run(self, name: str) -> Run | None:
+        """The run of that name."""
+        return next((run for run in self.runs if run.run == name), None)
+
+    def contributed(self, side: Side) -> bool:
+        """Whether the side's upload is complete and still there."""
+        upload = self.uploads.get(side)
+        return upload is not None and upload.committed and not upload.expired
+
+    def grant(self, role: Role) -> Grant:
+        """What a role may have of the result; nothing, unless the specification says otherwise."""
+        return self.grants.get(role, Grant.NOTHING)

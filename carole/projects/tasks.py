@@ -1,0 +1,89 @@
+"""What a custodian is to do next, derived from where the project stands.
+
+Nothing is queued: a task is a question about the state, so it can neither be lost nor done twice, and a custodian
+that was away for a week is told the right thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from carole.projects.operations import key_trouble
+from carole.projects.project import Project
+from carole.projects.state import Grant, LetterKind, RunState, State
+from common.parties import Side
+
+
+class TaskKind(IntEnum):
+    """A kind of work, as numbered on the wire."""
+
+    APPROVE = 2
+    AGREE = 3
+    CONTRIBUTE = 4
+    FETCH = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing a custodian is to do in one project; `run` is given for FETCH."""
+
+    kind: TaskKind
+    project: str
+    run: str = ""
+
+
+def next_task(project: Project, side: Side) -> Task | None:
+    """What the custodian on `side` is to do next in this project; None while it can only wait."""
+    match project.state:
+        case State.DRAFT if side.role not in project.approvals:
+            return Task(TaskKind.APPROVE, project.name)
+        case State.APPROVED if _can_agree(project, side):
+            return Task(TaskKind.AGREE, project.name)
+        case State.KEYED if not project.contributed(side):
+            return Task(TaskKind.CONTRIBUTE, project.name)
+        case State.RELEASED if side not in project.acknowledged:
+            run = next((run for run in reversed(project.runs) if run.state is RunState.DONE), None)
+            if run is not None and project.grant(side.role) is not Grant.NOTHING:
+                return Task(TaskKind.FETCH, project.name, run.run)
+    return None
+
+
+def choose(projects: Iterable[Project], side: Side, waiting: Collection[str]) -> Task | None:
+    """The first task among several projects, leaving out those in `waiting`.
+
+    A project whose keys do not agree comes last: its task is offered again and again until someone mends it, and
+    must not keep the custodian from the others.
+    """
+    tasks = [
+        (key_trouble(project) is not None, task)
+        for project in projects
+        if project.name not in waiting and (task := next_task(project, side)) is not None
+    ]
+    return min(tasks, key=lambda pair: pair[0])[1] if tasks else None
+
+
+def trouble(project: Project) -> str:
+    """Why the project cannot go on, in words; empty when it can."""
+    if project.state is State.APPROVED:
+        error = key_trouble(project)
+        return "" if error is None else str(error)
+    if project.state is State.KEYED:
+        expired = [str(side) for side, upload in sorted(project.uploads.items()) if upload.expired]
+        if expired:
+            return f"the upload of {' and '.join(expired)} was erased when its time was over; contribute again"
+    return ""
+
+
+def _can_agree(project: Project, side: Side) -> bool:
+    """Whether there is a step the custodian can take now, not knowing whether it uses letters or a seed file."""
+    if side in project.reports:
+        return key_trouble(project) is not None
+    for kind in LetterKind:
+        mine, theirs = ((sender, kind) in project.letters for sender in (side, side.other))
+        if mine and not theirs:
+            return False
+        if not mine:
+            return True
+    return True

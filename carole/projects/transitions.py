@@ -1,0 +1,212 @@
+"""The transitions of a project: one table of who may do what in which state, and where it leads.
+
+`permit` asks whether an action may happen, `arrive` where the project is after it. `operations` holds what each
+action does to the project; nothing else changes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from carole.projects.project import Project
+from carole.projects.state import State
+from common.errors import ErrorCode, TrystError
+from common.parties import CUSTODIANS, Role, Side
+
+SYSTEM = "system"
+"""Carole herself, as the actor of what nobody asks for: a run's end, a release, an expiry."""
+
+Actor = Role | str
+
+
+class Action(StrEnum):
+    """What can happen to a project. The names stand in the audit log."""
+
+    CREATE = "create"
+    APPROVE = "approve"
+    POST_LETTER = "post-letter"
+    REPORT_KEYS = "report-keys"
+    BEGIN_UPLOAD = "begin-upload"
+    COMMIT_UPLOAD = "commit-upload"
+    START_RUN = "start-run"
+    TAKE_RUN = "take-run"
+    FAIL_RUN = "fail-run"
+    FINISH_RUN = "finish-run"
+    RELEASE = "release"
+    ACKNOWLEDGE = "acknowledge-result"
+    EXPIRE_UPLOAD = "expire-upload"
+    EXPIRE_RESULT = "expire-result"
+    ERASE = "erase"
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A row of the table.
+
+    Attributes
+    ----------
+    action
+        What happens.
+    who
+        Who may do it.
+    states
+        In which states.
+    arrives
+        The state after it, as soon as `when` holds; None if the action moves nothing.
+    when
+        Asked of the project as the action leaves it.
+    audit
+        What the audit log says of it, in words.
+    """
+
+    action: Action
+    who: frozenset[Actor]
+    states: frozenset[State]
+    arrives: State | None
+    when: Callable[[Project], bool]
+    audit: str
+
+
+def _always(project: Project) -> bool:
+    return True
+
+
+def _all_approved(project: Project) -> bool:
+    return {Role.COORDINATOR, *CUSTODIANS} <= project.approvals.keys()
+
+
+def _same_keys(project: Project) -> bool:
+    return len(project.reports) == len(Side) and len(set(project.reports.values())) == 1
+
+
+def _both_contributed(project: Project) -> bool:
+    return all(project.contributed(side) for side in Side)
+
+
+def _one_is_missing(project: Project) -> bool:
+    return not _both_contributed(project)
+
+
+_CUSTODIANS: frozenset[Actor] = frozenset(CUSTODIANS)
+_COORDINATOR: frozenset[Actor] = frozenset({Role.COORDINATOR})
+_SYSTEM: frozenset[Actor] = frozenset({SYSTEM})
+_UNERASED = frozenset(State) - {State.ERASED}
+
+
+def _row(
+    action: Action,
+    who: frozenset[Actor],
+    states: set[State] | frozenset[State],
+    arrives: State | None,
+    audit: str,
+    when: Callable[[Project], bool] = _always,
+) -> Transition:
+    return Transition(action, who, frozenset(states), arrives, when, audit)
+
+
+TRANSITIONS: tuple[Transition, ...] = (
+    _row(
+        Action.APPROVE,
+        _COORDINATOR | _CUSTODIANS,
+        {State.DRAFT},
+        State.APPROVED,
+        "consented to the specification",
+        _all_approved,
+    ),
+    _row(
+        Action.POST_LETTER,
+        _CUSTODIANS,
+        {State.APPROVED},
+        None,
+        "left a letter of the seed agreement for the other custodian",
+    ),
+    _row(
+        Action.REPORT_KEYS,
+        _CUSTODIANS,
+        {State.APPROVED},
+        State.KEYED,
+        "reported a key-check value and a canary digest",
+        _same_keys,
+    ),
+    _row(Action.BEGIN_UPLOAD, _CUSTODIANS, {State.KEYED}, None, "began an upload"),
+    _row(
+        Action.COMMIT_UPLOAD,
+        _CUSTODIANS,
+        {State.KEYED},
+        State.CONTRIBUTED,
+        "completed an upload",
+        _both_contributed,
+    ),
+    _row(Action.START_RUN, _COORDINATOR, {State.CONTRIBUTED}, None, "asked for a run"),
+    _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "began to work on the run"),
+    _row(Action.FAIL_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "gave the run up"),
+    _row(Action.FINISH_RUN, _SYSTEM, {State.CONTRIBUTED}, State.RUN, "ended the run with links"),
+    _row(
+        Action.RELEASE,
+        _SYSTEM,
+        {State.RUN},
+        State.RELEASED,
+        "released the result: no assessment was asked for by the approved specification",
+    ),
+    _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),
+    # A contribution that has expired before its release must be made again.
+    _row(
+        Action.EXPIRE_UPLOAD,
+        _SYSTEM,
+        {State.KEYED, State.CONTRIBUTED},
+        State.KEYED,
+        "erased an upload whose time was over",
+        _one_is_missing,
+    ),
+    _row(Action.EXPIRE_UPLOAD, _SYSTEM, {State.RELEASED}, None, "erased an upload whose time was over"),
+    _row(
+        Action.EXPIRE_RESULT,
+        _SYSTEM,
+        {State.RELEASED},
+        State.ERASED,
+        "erased the result, whose time was over, and whatever else was stored for the project",
+    ),
+    _row(Action.ERASE, _COORDINATOR, _UNERASED, State.ERASED, "erased whatever was stored for the project"),
+)
+"""Everything that can happen to a project that exists. What is not here is refused."""
+
+_WAITING = {
+    State.DRAFT: "the coordinator and both custodians must approve its specification first",
+    State.APPROVED: "both custodians must agree on their keys first",
+    State.KEYED: "both custodians must contribute first",
+    State.CONTRIBUTED: "the coordinator must start a run, and it must end, first",
+    State.RUN: "the result must be released first",
+    State.RELEASED: "its result is released; make a new project to link again",
+    State.ERASED: "it is erased; make a new project to link again",
+}
+
+
+def permit(project: Project, actor: Actor, action: Action) -> Transition:
+    """The row of the table by which `actor` may do `action` now.
+
+    Raises
+    ------
+    TrystError
+        NOT_ADMITTED if this actor never may; WRONG_STATE if nobody may now.
+    """
+    rows = [row for row in TRANSITIONS if row.action is action]
+    if not any(actor in row.who for row in rows):
+        raise TrystError(ErrorCode.NOT_ADMITTED, f"a {actor} may not do this", where=f"{action} of {project.name}")
+    for row in rows:
+        if actor in row.who and project.state in row.states:
+            return row
+    expected = sorted({state for row in rows for state in row.states})
+    raise TrystError(
+        ErrorCode.WRONG_STATE,
+        f"the project must be {' or '.join(state.name for state in expected)} for this",
+        where=f"{action} of {project.name}",
+        got=project.state.name,
+        remedy=_WAITING[project.state],
+    )
+
+
+def arrive(row: Transition, after: Project) -> State:
+    """The state of a project that the action of `row` has left as `after`."""
+    return row.arrives if row.arrives is not None and row.when(after) else after.state

@@ -1,0 +1,147 @@
+"""Encrypted chunks as files: written under a temporary name, synced, renamed, and the folder synced.
+
+A file's name is random and never used again, so a file that is there is whole, and writing never changes one. Which
+files count is the database's to say; `sweep` removes the others at a start, when nothing is being written.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from common.errors import ErrorCode, TrystError
+
+_TEMPORARY = ".part"
+
+
+class Blobs:
+    """A folder with one folder per body, and in it one file per chunk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock: int | None = None
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "the folder for blobs cannot be made",
+                where=str(folder),
+                got=error.strerror or type(error).__name__,
+            ) from None
+
+    def claim(self) -> None:
+        """Keep the folder for this process, as long as it lives.
+
+        Raises
+        ------
+        TrystError
+            BUSY if another Carole has it.
+        """
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise TrystError(
+                ErrorCode.BUSY,
+                "another Carole uses this folder",
+                where=str(self._folder),
+                remedy="stop it first, or give each her own folder and database",
+            ) from None
+        self._lock = lock
+
+    def release(self) -> None:
+        """Let another process have the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def write(self, body: str, content: bytes) -> str:
+        """Write one chunk; when the name is returned, the chunk is on the disk.
+
+        Raises
+        ------
+        TrystError
+            DATABASE if the disk refuses; nothing is left behind then.
+        """
+        folder = self._folder / body
+        name = secrets.token_hex(16)
+        temporary = folder / (name + _TEMPORARY)
+        try:
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700, exist_ok=True)
+                _sync(self._folder)
+            try:
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(folder / name)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
+            _sync(folder)
+        except OSError as error:
+            raise TrystError(
+                ErrorCode.DATABASE,
+                "a chunk cannot be stored",
+                where=str(self._folder),
+                got=error.strerror or type(error).__name__,
+                remedy="see that the disk has room and that the service may write there",
+            ) from None
+        return name
+
+    def read(self, body: str, name: str) -> bytes:
+        """Read one chunk.
+
+        Raises
+        ------
+        TrystError
+            VAULT if the file is gone.
+        """
+        try:
+            return (self._folder / body / name).read_bytes()
+        except OSError as error:
+            raise TrystError(
+                ErrorCode.VAULT,
+                "a stored chunk cannot be read",
+                where=str(self._folder),
+                got=error.strerror or type(error).__name__,
+                remedy="restore the folder of blobs from the backup that belongs to the database, or upload again",
+            ) from None
+
+    def remove(self, body: str, name: str | None = None) -> None:
+        """Remove one chunk, or all of a body. What is gone already is no mistake."""
+        if name is not None:
+            (self._folder / body / name).unlink(missing_ok=True)
+        else:
+            shutil.rmtree(self._folder / body, ignore_errors=True)
+
+    def sweep(self, named: Collection[tuple[str, str]]) -> int:
+        """Remove every file that is not among `named`, pairs of body and file; returns how many."""
+        removed = 0
+        bodies = {body for body, _ in named}
+        for folder in self._folder.iterdir():
+            if not folder.is_dir():
+                continue
+            for file in folder.iterdir():
+                if (folder.name, file.name) not in named:
+                    file.unlink()
+                    removed += 1
+            if folder.name not in bodies:
+                folder.rmdir()
+        return removed
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,163 @@
+"""Shares of a result: written whole before the release that makes them visible, fetched piece by piece.
+
+A custodian's share arrives here sealed to its owner; Carole's own encryption comes on top, so that it can be erased
+with its key like everything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from carole.projects import Grant, State, operations
+from carole.store.bodies import Bodies, Chunk, Clock, erased, pieces
+from carole.store.database import Database
+from carole.store.tables import results, runs
+from carole.store.view import Held, hold, look, not_found, number, settle
+from common.errors import ErrorCode, TrystError
+from common.parties import Role, Side
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a share, how many there are, and the digest of the whole."""
+
+    data: bytes
+    pieces: int
+    sha256: bytes
+
+
+@dataclass(frozen=True)
+class _Written:
+    body: str
+    chunks: tuple[Chunk, ...]
+    sha256: bytes
+
+
+class Results:
+    """Keeps shares until their recipients have them and their time is over."""
+
+    def __init__(self, database: Database, bodies: Bodies, clock: Clock) -> None:
+        self._database = database
+        self._bodies = bodies
+        self._clock = clock
+
+    @contextmanager
+    def writing(self, name: str, shares: Mapping[str, Iterable[bytes]]) -> Iterator[Callable[[Connection, str], None]]:
+        """Write shares to the disk; the function given names them in the transaction that releases them.
+
+        If the block ends with an error, nothing of them is left.
+        """
+        written: dict[str, _Written] = {}
+        bodies: list[str] = []
+        try:
+            for recipient, content in shares.items():
+                with self._database.write() as connection:
+                    body = self._bodies.create(connection, number(connection, name))
+                    key = self._bodies.key(connection, body)
+                bodies.append(body)
+                whole = hashlib.sha256()
+                chunks = []
+                for position, piece in enumerate(pieces(content)):
+                    whole.update(piece)
+                    chunks.append(self._bodies.store(key, body, position, piece))
+                written[recipient] = _Written(body, tuple(chunks), whole.digest())
+
+            def write(connection: Connection, run: str) -> None:
+                for recipient, share in written.items():
+                    for chunk in share.chunks:
+                        self._bodies.name(connection, share.body, chunk)
+                    connection.execute(
+                        insert(results).values(
+                            run=run,
+                            recipient=recipient,
+                            body=share.body,
+                            sha256=share.sha256,
+                            pieces=len(share.chunks),
+                        )
+                    )
+
+            yield write
+        except BaseException:
+            with self._database.write() as connection:
+                for body in bodies:
+                    self._bodies.erase(connection, body)
+            self._bodies.remove(bodies)
+            raise
+
+    def fetch(self, name: str, role: Role, run: str, index: int) -> Piece:
+        """One piece of the share that `role` has in a released run.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND for an unknown run or one without a share for this role; WRONG_STATE before the release and
+            after the erasure; PARAMETER for an index past the end.
+        """
+        with self._database.read() as connection:
+            held = look(connection, name)
+            row = self._share(connection, held, role, run)
+            chunk = self._bodies.chunk(connection, row.body, index)
+            key = self._bodies.key(connection, row.body)
+        if chunk is None:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"the share has {row.pieces} pieces", where=name, got=f"index {index}"
+            )
+        return Piece(self._bodies.read(key, row.body, chunk), row.pieces, row.sha256)
+
+    def acknowledge(self, name: str, side: Side, member: str, run: str, sha256: bytes) -> None:
+        """A custodian confirms that it holds its share.
+
+        Raises
+        ------
+        TrystError
+            As `fetch`; UPLOAD_CORRUPT if the digest is not the share's.
+        """
+        with self._database.write() as connection:
+            held = hold(connection, name)
+            row = self._share(connection, held, side.role, run)
+            if row.sha256 != sha256:
+                raise TrystError(
+                    ErrorCode.UPLOAD_CORRUPT,
+                    "the digest is not that of the share",
+                    where=f"{name}, run {run}",
+                    remedy="fetch the share again",
+                )
+            outcome = operations.acknowledge(held.project, side, member, run)
+            if outcome.changed:
+                now = self._clock()
+                connection.execute(update(results).where(results.c.body == row.body).values(acknowledged_at=now))
+                settle(connection, held, outcome, now)
+
+    def end(self, connection: Connection, project: int) -> list[str]:
+        """Erase every share of a project; returns the bodies to remove after the commit."""
+        query = select(results.c.body).join(runs, runs.c.run == results.c.run).where(runs.c.project == project)
+        found = list(connection.execute(query).scalars())
+        for body in found:
+            self._bodies.erase(connection, body)
+        return found
+
+    def _share(self, connection: Connection, held: Held, role: Role, run: str) -> Row[Any]:
+        project = held.project
+        if project.run(run) is None or project.grant(role) is Grant.NOTHING:
+            raise not_found()
+        if project.state is State.ERASED:
+            raise erased()
+        if project.state is not State.RELEASED:
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "the result has not been released",
+                where=f"{project.name}, run {run}",
+                got=project.state.name,
+                remedy="wait until the run has ended and its result is released",
+            )
+        query = select(results).where(results.c.run == run, results.c.recipient == str(role))
+        row = connection.execute(query).first()
+        if row is None:
+            raise not_found()
+        return row

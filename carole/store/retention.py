@@ -1,0 +1,78 @@
+"""The end of what is kept: uploads and results are erased when the days that the specification gives them are over."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, func, select
+
+from carole.projects import RunState, State, operations
+from carole.store.bodies import Bodies, Clock
+from carole.store.database import Database
+from carole.store.registry import Registry
+from carole.store.tables import projects, runs, uploads
+from carole.store.uploads import Uploads
+from carole.store.view import hold, settle
+from common.parties import Side
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+class Retention:
+    """Erases what is older than it may be."""
+
+    def __init__(self, database: Database, bodies: Bodies, registry: Registry, uploads: Uploads, clock: Clock) -> None:
+        self._database = database
+        self._bodies = bodies
+        self._registry = registry
+        self._uploads = uploads
+        self._clock = clock
+
+    def enforce(self) -> int:
+        """Erase what is due; returns how many uploads and results that were. What a run works on waits for its end."""
+        now = self._clock()
+        with self._database.read() as connection:
+            old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + projects.c.uploads_days * DAY_MS
+            due = connection.execute(
+                select(projects.c.name, uploads.c.side, uploads.c.upload, uploads.c.body)
+                .join(projects)
+                .where(uploads.c.ended.is_(None), old <= now)
+            ).all()
+            done = connection.execute(
+                select(projects.c.name).join(runs).where(*_ended_for(now), projects.c.state == int(State.RELEASED))
+            ).all()
+        count = 0
+        for row in due:
+            count += self._expire_upload(row.name, Side(row.side), row.upload, row.body)
+        for row in done:
+            count += self._expire_result(row.name)
+        return count
+
+    def _expire_upload(self, name: str, side: Side, upload: str, body: str) -> int:
+        with self._database.write() as connection:
+            held = hold(connection, name)
+            if held.project.active_run is not None:
+                return 0
+            gone = self._uploads.end(connection, held, "expired", uploads.c.body == body)
+            if gone:
+                outcome = operations.expire_upload(held.project, side, upload)
+                settle(connection, held, outcome, self._clock())
+        return self._remove(gone)
+
+    def _expire_result(self, name: str) -> int:
+        with self._database.write() as connection:
+            held = hold(connection, name)
+            if held.project.state is not State.RELEASED:
+                return 0
+            gone = self._registry.clear(connection, held)
+            settle(connection, held, operations.expire_result(held.project), self._clock())
+        self._remove(gone)
+        return 1
+
+    def _remove(self, gone: list[str]) -> int:
+        if gone:
+            self._bodies.remove(gone)
+            self._database.forget_deleted()
+        return len(gone)
+
+
+def _ended_for(now: int) -> tuple[ColumnElement[bool], ...]:
+    return runs.c.state == int(RunState.DONE), runs.c.ended_at + projects.c.results_days * DAY_MS <= now

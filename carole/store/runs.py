@@ -1,0 +1,231 @@
+"""Runs as leased jobs: asked for by the coordinator, taken by a worker, taken up again when the worker dies.
+
+A worker holds a run by its name and the run's attempt, until a time that it keeps moving forward. Whoever finds the
+time past, or the owner known to be dead, may take the run for another attempt; the former owner can then no longer
+write anything, however alive it turns out to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, update
+
+from carole.projects import Run, RunState, operations
+from carole.store.bodies import Clock
+from carole.store.database import Database
+from carole.store.results import Results
+from carole.store.tables import projects, runs
+from carole.store.view import hold, look, not_found, run_of, settle
+from common.errors import ErrorCode, TrystError
+
+LEASE_MS = 60_000
+"""How long a worker may be silent before its run is taken up again."""
+
+MOST_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A worker's hold on a run."""
+
+    run: str
+    project: str
+    owner: str
+    attempt: int
+
+
+class Runs:
+    """Queues runs and hands them to workers."""
+
+    def __init__(self, database: Database, results: Results, clock: Clock) -> None:
+        self._database = database
+        self._results = results
+        self._clock = clock
+
+    def start(self, name: str, member: str, request: str, run: str) -> Run:
+        """Ask for a run; `run` is its name, if this request has none yet.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
+        """
+        with self._database.write() as connection:
+            held = hold(connection, name)
+            outcome = operations.start_run(held.project, member, request, run)
+            if outcome.changed:
+                connection.execute(
+                    insert(runs).values(
+                        run=run,
+                        project=held.id,
+                        sequence=len(held.project.runs),
+                        request=request,
+                        state=int(RunState.QUEUED),
+                        active=1,
+                        stage="",
+                        fraction=0.0,
+                        error="",
+                        links=0,
+                        attempt=0,
+                        created_at=self._clock(),
+                    )
+                )
+                settle(connection, held, outcome, self._clock())
+            return next(found for found in outcome.project.runs if found.request == request)
+
+    def get(self, name: str, run: str) -> Run:
+        """One run of a project.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        with self._database.read() as connection:
+            query = select(runs).join(projects).where(projects.c.name == name, runs.c.run == run)
+            row = connection.execute(query).first()
+        if row is None:
+            raise not_found()
+        return run_of(row)
+
+    def take(self, owner: str) -> Lease | None:
+        """Take the oldest run that waits, or whose worker has been silent for too long; None if there is none.
+
+        A run whose attempts are used up is given up on the way.
+        """
+        while True:
+            now = self._clock()
+            free = or_(runs.c.state == int(RunState.QUEUED), runs.c.lease_until.is_(None), runs.c.lease_until < now)
+            with self._database.read() as connection:
+                waiting = (
+                    select(projects.c.name, runs.c.run)
+                    .join(projects)
+                    .where(runs.c.active == 1, free)
+                    .order_by(runs.c.created_at, runs.c.run)
+                )
+                found = connection.execute(waiting).first()
+            if found is None:
+                return None
+            with self._database.write() as connection:
+                held = hold(connection, found.name)
+                # Another worker may have been quicker than the lock.
+                if connection.execute(
+                    select(runs.c.run).where(runs.c.run == found.run, runs.c.active == 1, free)
+                ).first():
+                    run = held.project.run(found.run)
+                    assert run is not None  # noqa: S101 - the row above is of this project
+                    if run.attempt >= MOST_ATTEMPTS:
+                        error = f"the worker died {run.attempt} times at this run; see Carole's log"
+                        self._fail(connection, found.name, found.run, error)
+                        continue
+                    outcome = operations.take_run(held.project, found.run)
+                    attempt = run.attempt + 1
+                    connection.execute(
+                        update(runs)
+                        .where(runs.c.run == found.run)
+                        .values(
+                            state=int(RunState.RUNNING),
+                            attempt=attempt,
+                            owner=owner,
+                            lease_until=now + LEASE_MS,
+                            stage="",
+                            fraction=0.0,
+                        )
+                    )
+                    settle(connection, held, outcome, now)
+                    return Lease(found.run, found.name, owner, attempt)
+
+    def beat(self, lease: Lease, stage: str, fraction: float) -> bool:
+        """Tell that the worker lives and how far it is; False if the run is no longer its own."""
+        with self._database.write() as connection:
+            done = connection.execute(
+                update(runs)
+                .where(*_mine(lease))
+                .values(stage=stage[:32], fraction=fraction, lease_until=self._clock() + LEASE_MS)
+            )
+            return done.rowcount == 1
+
+    def finish(self, lease: Lease, links: int, shares: Mapping[str, Iterable[bytes]]) -> None:
+        """Store every recipient's share, end the run, and release it, in one transaction.
+
+        Parameters
+        ----------
+        shares
+            By recipient, the share's bytes in pieces of any length.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if the run is no longer this worker's; nothing is stored then.
+        """
+        with self._results.writing(lease.project, shares) as write, self._database.write() as connection:
+            held = hold(connection, lease.project)
+            _own(connection, lease)
+            outcome = operations.finish_run(held.project, lease.run, links)
+            now = self._clock()
+            connection.execute(
+                update(runs)
+                .where(runs.c.run == lease.run)
+                .values(
+                    state=int(RunState.DONE), active=None, links=links, fraction=1.0, lease_until=None, ended_at=now
+                )
+            )
+            write(connection, lease.run)
+            settle(connection, held, outcome, now)
+
+    def fail(self, lease: Lease, error: str) -> None:
+        """Give the run up; `error` holds no record's value.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if the run is no longer this worker's.
+        """
+        with self._database.write() as connection:
+            hold(connection, lease.project)
+            _own(connection, lease)
+            self._fail(connection, lease.project, lease.run, error)
+
+    def abandon(self, owner: str | None = None) -> int:
+        """Let the runs of a dead worker (None: of all) be taken up at once; returns how many."""
+        which: list[ColumnElement[bool]] = [runs.c.active == 1, runs.c.state == int(RunState.RUNNING)]
+        if owner is not None:
+            which.append(runs.c.owner == owner)
+        with self._database.write() as connection:
+            return connection.execute(update(runs).where(*which).values(lease_until=None, owner=None)).rowcount
+
+    def end(self, connection: Connection, project: int, error: str) -> None:
+        """End the active run of a project that is being erased."""
+        connection.execute(
+            update(runs)
+            .where(runs.c.project == project, runs.c.active == 1)
+            .values(state=int(RunState.FAILED), active=None, error=error, lease_until=None, ended_at=self._clock())
+        )
+
+    def _fail(self, connection: Connection, name: str, run: str, error: str) -> None:
+        held = look(connection, name)
+        outcome = operations.fail_run(held.project, run, error)
+        self.end(connection, held.id, error)
+        settle(connection, held, outcome, self._clock())
+
+
+def _mine(lease: Lease) -> tuple[Any, ...]:
+    return (
+        runs.c.run == lease.run,
+        runs.c.active == 1,
+        runs.c.owner == lease.owner,
+        runs.c.attempt == lease.attempt,
+    )
+
+
+def _own(connection: Connection, lease: Lease) -> None:
+    if not connection.scalar(select(func.count()).select_from(runs).where(*_mine(lease))):
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "the run is no longer this worker's",
+            where=f"{lease.project}, run {lease.run}",
+            got=f"attempt {lease.attempt}",
+        )

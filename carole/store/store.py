@@ -1,0 +1,80 @@
+"""The store as one thing: opened, recovered after a crash, closed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from carole.store.blobs import Blobs
+from carole.store.bodies import Bodies, Clock
+from carole.store.database import Database
+from carole.store.registry import Registry
+from carole.store.results import Results
+from carole.store.retention import Retention
+from carole.store.runs import Runs
+from carole.store.uploads import Uploads
+from common.keys.vault import Vault
+
+
+def milliseconds() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Store:
+    """All that Carole keeps.
+
+    Parameters
+    ----------
+    url
+        Of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``.
+    folder
+        For encrypted chunks.
+    vault
+        Wraps their keys.
+    clock
+        Milliseconds since 1970; tests give their own.
+
+    Attributes
+    ----------
+    projects, uploads, runs, results, retention
+        The parts.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, DATABASE.
+    """
+
+    def __init__(self, url: str, folder: Path, vault: Vault, clock: Clock = milliseconds) -> None:
+        self._database = Database(url)
+        self._blobs = Blobs(folder)
+        self._bodies = Bodies(self._blobs, vault)
+        self.uploads = Uploads(self._database, self._bodies, clock)
+        self.results = Results(self._database, self._bodies, clock)
+        self.runs = Runs(self._database, self.results, clock)
+        self.projects = Registry(self._database, self._bodies, self.uploads, self.runs, self.results, clock)
+        self.retention = Retention(self._database, self._bodies, self.projects, self.uploads, clock)
+
+    def recover(self) -> int:
+        """Claim the store for this process and put away what a crash left; returns how many files that were.
+
+        To be called once, before anything else is served or worked on. Runs of former workers are freed first: a
+        worker that outlived its Carole can then no longer name the files that are swept here.
+
+        Raises
+        ------
+        TrystError
+            BUSY if another Carole uses the store.
+        """
+        self._blobs.claim()
+        self.runs.abandon()
+        with self._database.write() as connection:
+            self._bodies.rewrap(connection)
+        with self._database.read() as connection:
+            return self._bodies.sweep(connection)
+
+    def close(self) -> None:
+        """Close the database and let another process have the store."""
+        self._database.close()
+        self._blobs.release()

@@ -1,0 +1,191 @@
+"""The tables, the same for SQLite and PostgreSQL. Times are milliseconds since 1970, in UTC.
+
+Every change of a table raises `SCHEMA`: a Carole refuses a database of another version instead of guessing.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+)
+
+SCHEMA = 1
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", String(32), primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+"""`schema`, the version; and `audit`, the sequence number of the last audit entry, whose row is the log's lock."""
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(64), nullable=False, unique=True),
+    Column("specification", Text, nullable=False),
+    Column("specification_digest", LargeBinary(32), nullable=False),
+    Column("encoding_digest", LargeBinary(32), nullable=False),
+    Column("grants", Text, nullable=False),
+    Column("uploads_days", Integer, nullable=False),
+    Column("results_days", Integer, nullable=False),
+    Column("state", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("role", String(16), primary_key=True),
+    Column("member", String(64), nullable=False),
+    Column("digest", LargeBinary(32), nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+letters = Table(
+    "letters",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("side", String(8), primary_key=True),
+    Column("kind", Integer, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+key_reports = Table(
+    "key_reports",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("side", String(8), primary_key=True),
+    Column("key_check_value", LargeBinary(32), nullable=False),
+    Column("canary_digest", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+
+bodies = Table(
+    "bodies",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("project", ForeignKey("projects.id"), nullable=False, index=True),
+    Column("wrapped_key", LargeBinary),
+)
+"""What is encrypted under one key: an upload, or a share of a result. Without its wrapped key it is erased."""
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("body", ForeignKey("bodies.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("sha256", LargeBinary(32), nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("file", String(64), nullable=False),
+)
+
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("side", String(8), primary_key=True),
+    Column("upload", String(32), primary_key=True),
+    Column("sequence", Integer, nullable=False),
+    Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
+    Column("epoch", Integer, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("total_bytes", BigInteger, nullable=False),
+    Column("layout", Text, nullable=False),
+    Column("begun_at", BigInteger, nullable=False),
+    Column("committed_at", BigInteger),
+    Column("ended_at", BigInteger),
+    Column("ended", String(16)),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run", String(32), primary_key=True),
+    Column("project", ForeignKey("projects.id"), nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("request", String(64), nullable=False),
+    Column("state", Integer, nullable=False),
+    Column("active", Integer),
+    Column("stage", String(32), nullable=False),
+    Column("fraction", Double, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("links", BigInteger, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("owner", String(64)),
+    Column("lease_until", BigInteger),
+    Column("created_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    UniqueConstraint("project", "request"),
+    # 1 while queued or running, else null, and nulls are never equal: one active run per project.
+    UniqueConstraint("project", "active"),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("run", ForeignKey("runs.run"), primary_key=True),
+    Column("recipient", String(16), primary_key=True),
+    Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
+    Column("sha256", LargeBinary(32), nullable=False),
+    Column("pieces", Integer, nullable=False),
+    Column("acknowledged_at", BigInteger),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("project", String(64), nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("details", Text, nullable=False),
+)
+
+Index("audit_by_project", audit.c.project, audit.c.sequence)
+
+# Entries are only ever added; the database itself refuses anything else.
+_GUARDS = [
+    (
+        "sqlite",
+        f"CREATE TRIGGER audit_no_{operation.lower()} BEFORE {operation} ON audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END",
+    )
+    for operation in ("UPDATE", "DELETE")
+] + [
+    (
+        "postgresql",
+        "CREATE OR REPLACE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$",
+    ),
+    (
+        "postgresql",
+        "CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit "
+        "FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()",
+    ),
+]
+for _dialect, _statement in _GUARDS:
+    event.listen(audit, "after_create", DDL(_statement).execute_if(dialect=_dialect))  # type: ignore[no-untyped-call]

@@ -1,0 +1,209 @@
+"""Between the tables and the pure `Project`: reading it, locking it, and writing down an operation's outcome."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select, update
+
+from carole.projects import Approval, Grant, KeyReport, LetterKind, Project, Run, RunState, State, Upload
+from carole.projects.operations import Outcome
+from carole.store import audit
+from carole.store.tables import approvals, chunks, key_reports, letters, projects, results, runs, uploads
+from common.errors import ErrorCode, TrystError
+from common.parties import Role, Side
+
+
+@dataclass(frozen=True)
+class Held:
+    """A project read in a transaction, with its row's number."""
+
+    id: int
+    project: Project
+
+
+def hold(connection: Connection, name: str) -> Held:
+    """Read a project and keep every other writer from it until the transaction ends.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND.
+    """
+    return _one(connection, name, lock=True)
+
+
+def look(connection: Connection, name: str) -> Held:
+    """Read a project.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND.
+    """
+    return _one(connection, name, lock=False)
+
+
+def number(connection: Connection, name: str, *, lock: bool = False) -> int:
+    """The number of a project's row, where no more of it is needed; locked as by `hold`, if asked for.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND.
+    """
+    query = select(projects.c.id).where(projects.c.name == name)
+    found = connection.execute(query.with_for_update() if lock else query).scalar()
+    if found is None:
+        raise not_found()
+    return int(found)
+
+
+def all_held(connection: Connection) -> list[Held]:
+    """Every project, in the order they were created."""
+    return _assemble(connection, connection.execute(select(projects).order_by(projects.c.id)).all())
+
+
+def settle(connection: Connection, held: Held, outcome: Outcome, at: int) -> None:
+    """Write the outcome's state and audit entries. What else the operation changed is its caller's to write."""
+    if not outcome.changed:
+        return
+    if outcome.project.state is not held.project.state:
+        state = int(outcome.project.state)
+        connection.execute(update(projects).where(projects.c.id == held.id).values(state=state))
+    audit.append(connection, at, held.project.name, outcome.entries)
+
+
+def not_found() -> TrystError:
+    """The one answer for what does not exist and for what the caller may not know of: not even a name is in it."""
+    return TrystError(
+        ErrorCode.NOT_FOUND,
+        "there is no such thing, or none that you may see",
+        remedy="check the project's name and the identifiers",
+    )
+
+
+def _one(connection: Connection, name: str, *, lock: bool) -> Held:
+    query = select(projects).where(projects.c.name == name)
+    found = _assemble(connection, connection.execute(query.with_for_update() if lock else query).all())
+    if not found:
+        raise not_found()
+    return found[0]
+
+
+def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
+    ids = [row.id for row in rows]
+    if not ids:
+        return []
+
+    def of(table: Any, *order: Any) -> dict[int, list[Any]]:
+        found: dict[int, list[Any]] = defaultdict(list)
+        for row in connection.execute(select(table).where(table.c.project.in_(ids)).order_by(*order)):
+            found[row.project].append(row)
+        return found
+
+    consents = of(approvals, approvals.c.at)
+    mailbox = of(letters)
+    reports = of(key_reports)
+    contributions = of(uploads, uploads.c.sequence)
+    received = _received(connection, ids)
+    attempts = of(runs, runs.c.sequence)
+    acknowledged = _acknowledged(connection, ids)
+    return [
+        Held(
+            row.id,
+            Project(
+                name=row.name,
+                specification_digest=row.specification_digest,
+                encoding_digest=row.encoding_digest,
+                grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
+                state=State(row.state),
+                epoch=row.epoch,
+                approvals={
+                    Role(consent.role): Approval(consent.member, consent.digest, consent.signature, consent.at)
+                    for consent in consents[row.id]
+                },
+                letters={
+                    (Side(letter.side), LetterKind(letter.kind)): letter.body
+                    for letter in mailbox[row.id]
+                    if letter.epoch == row.epoch
+                },
+                reports={
+                    Side(report.side): KeyReport(report.key_check_value, report.canary_digest)
+                    for report in reports[row.id]
+                    if report.epoch == row.epoch
+                },
+                uploads=_newest(contributions[row.id], received),
+                runs=tuple(run_of(run) for run in attempts[row.id]),
+                acknowledged=frozenset(acknowledged[row.id]),
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _received(connection: Connection, ids: list[int]) -> dict[str, int]:
+    query = (
+        select(chunks.c.body, func.sum(chunks.c.size))
+        .join(uploads, uploads.c.body == chunks.c.body)
+        .where(uploads.c.project.in_(ids))
+        .group_by(chunks.c.body)
+    )
+    return {body: int(size) for body, size in connection.execute(query)}
+
+
+def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side]]:
+    query = (
+        select(runs.c.project, results.c.recipient)
+        .join(results, results.c.run == runs.c.run)
+        .where(runs.c.project.in_(ids), results.c.acknowledged_at.is_not(None))
+    )
+    found: dict[int, list[Side]] = defaultdict(list)
+    for project, recipient in connection.execute(query):
+        if recipient in set(Side):
+            found[project].append(Side(recipient))
+    return found
+
+
+def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Upload]:
+    """Per side the upload that counts: the committed one, else the newest that lives, else the last expired."""
+    chosen: dict[Side, tuple[tuple[bool, bool, int], Upload]] = {}
+    for row in rows:
+        if row.ended not in (None, "expired"):
+            continue
+        live, committed = row.ended is None, row.committed_at is not None
+        rank = (live, live and committed, row.sequence)
+        side = Side(row.side)
+        if side not in chosen or rank > chosen[side][0]:
+            chosen[side] = rank, upload_of(row, received.get(row.body, 0))
+    return {side: upload for side, (_, upload) in chosen.items()}
+
+
+def upload_of(row: Row[Any], received: int) -> Upload:
+    """A row of `uploads` as the rules see it."""
+    return Upload(
+        row.upload,
+        row.committed_at is not None,
+        row.rows,
+        row.total_bytes,
+        received,
+        expired=row.ended == "expired",
+    )
+
+
+def run_of(row: Row[Any]) -> Run:
+    """A row of `runs` as the rules see it."""
+    return Run(
+        row.run,
+        row.request,
+        RunState(row.state),
+        row.stage,
+        row.fraction,
+        row.error,
+        row.links,
+        row.attempt,
+    )
