@@ -19,6 +19,7 @@ SUBCOMMANDS = {
     "demo": "carole.coordinator.commands.demo",
     "rehearse": "carole.coordinator.commands.rehearse",
     "init": "carole.coordinator.commands.initialise",
+    "party": "common.pki.commands",
     "spec": "carole.coordinator.commands.spec",
     "project": "carole.coordinator.commands.project",
     "alice": "alice.commands",

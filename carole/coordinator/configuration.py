@@ -12,7 +12,7 @@ version: 1
 carole:
   address: {address}
   server_name: {server_name}   # the name in Carole's certificate
-keys: keys                     # certificate, TLS key, identity; for this coordinator's eyes only
+keys: .                        # folder of its certificate and keys, as `tryst init` makes it; for its eyes only
 """
 
 

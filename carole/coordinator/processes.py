@@ -102,6 +102,22 @@ class ServiceProcess:
             raise TrystError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.module)
         return self._process.pid
 
+    def peak_memory(self) -> int:
+        """Most memory the service and its child processes have held so far, in bytes; 0 where it cannot be told.
+
+        The sum of each process's own peak: an upper bound of the peak of the sum.
+        """
+        total = 0
+        for pid in _family(self.pid):
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
+            for line in status.splitlines():
+                if line.startswith("VmHWM:"):
+                    total += int(line.split()[1]) * 1024
+        return total
+
     def _error(self, what: str) -> TrystError:
         last = self.log.read_text(errors="replace").strip().splitlines()[-1:] if self.log.exists() else []
         return TrystError(
@@ -143,3 +159,16 @@ class Services:
     def all(self) -> Sequence[ServiceProcess]:
         """The services, in the order they were started."""
         return tuple(self._running)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and its descendants, where the system shows them in /proc."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            found += _family(int(child))
+    return found

@@ -1,0 +1,46 @@
+"""``tryst demo``: a whole linkage on invented people, explained as it happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SHARE_IN_COMMON = 0.5
+
+
+def command(
+    out: Annotated[Path, typer.Option(help="Folder for the files, the specification, the links and the report.")] = Path(
+        "demo"
+    ),
+    people: Annotated[int, typer.Option(help="Records in each file.", min=20, max=200_000)] = 5000,
+    corrupted: Annotated[float, typer.Option(help="Share of records with errors.", min=0, max=1)] = 0.2,
+    seed: Annotated[int, typer.Option(help="The same seed invents the same people.", min=0)] = 1,
+) -> None:
+    """See a whole linkage on invented people: three services, every step explained, a report at the end.
+
+    Half of the people are in both files. Nobody in them exists.
+    """
+    import numpy as np
+
+    from carole.coordinator.draft import draft
+    from carole.coordinator.narration import Narrator
+    from carole.coordinator.outcome import Truth, rehearse_into
+    from carole.coordinator.people import TRUTH, two_files
+    from carole.coordinator.screen import console, show_mode
+    from common.specification import dump_specification
+
+    out.mkdir(parents=True, exist_ok=True)
+    common = round(people * SHARE_IN_COMMON)
+    console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")
+    alice, bob = two_files(people, people, common, corrupted, np.random.default_rng(seed))
+    alice.write_csv(out / "alice.csv")
+    bob.write_csv(out / "bob.csv")
+    spec, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo")
+    (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
+    console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
+    show_mode(spec.mode)
+    truth = Truth(TRUTH, TRUTH)
+    narrator = Narrator(explain=True)
+    rehearse_into(out, spec, out / "alice.csv", out / "bob.csv", truth, narrator, "3GiB", 0, invented=True)

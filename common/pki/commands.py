@@ -1,0 +1,128 @@
+"""``tryst party``: how an organisation becomes a member without sending a private key anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from common.parties import Role
+
+app = typer.Typer(
+    help="Become a member of a linkage between organisations that do not share a machine. In order: `enrol` (each on its "
+    "own machine), `certify` (whoever issues certificates), `assemble` (the coordinator), `accept` (each again). No "
+    "private key ever leaves the machine it was made on.",
+    no_args_is_help=True,
+)
+
+Folder = Annotated[Path, typer.Argument(help="The party's folder, with its keys.")]
+
+
+@app.command()
+def enrol(
+    folder: Annotated[Path, typer.Argument(help="The folder to make.")],
+    name: Annotated[str, typer.Option(help="This party's name, such as alice.")],
+    role: Annotated[Role, typer.Option(help="What this party is to be.")],
+    host: Annotated[
+        list[str] | None, typer.Option(help="For the linker: a host name or address at which it will be reached.")
+    ] = None,
+) -> None:
+    """Make this party's keys, and a card with its public keys to send to whoever certifies."""
+    from common.pki.enrolment import enrol as make
+
+    card = make(folder, name, role, host or ())
+    typer.echo(f"Made {folder}. Send {folder / 'card.yaml'} to whoever issues the certificates.")
+    typer.echo(f"Identity, to be read to the others over the phone:\n  {card.identity.fingerprint}")
+
+
+@app.command()
+def authority(
+    folder: Annotated[Path, typer.Argument(help="The folder to make.")],
+    name: Annotated[str, typer.Option(help="What the authority is called in certificates.")] = "Tryst authority",
+) -> None:
+    """Make an authority that issues certificates. Whoever has its key can make members of its organisation."""
+    from common.pki.authority import Authority
+    from common.pki.folders import new_folders
+
+    with new_folders(folder.absolute().parent, folder.name) as staging:
+        (staging / folder.name).mkdir(mode=0o700)
+        Authority.create(name).save(staging / folder.name)
+    typer.echo(f"Made {folder}. Keep it offline when it is not needed.")
+
+
+@app.command()
+def certify(
+    card: Annotated[Path, typer.Argument(help="The card that a party sent.")],
+    authority: Annotated[Path, typer.Option(help="The authority's folder.")],
+    out: Annotated[Path, typer.Option(help="Where to write the certificate, to be sent back.")],
+) -> None:
+    """Check a card and issue the certificate that it asks for."""
+    from common.pki.authority import Authority
+    from common.pki.enrolment import certify as issue
+    from common.pki.enrolment import load_card
+    from common.pki.folders import write_public
+
+    party = load_card(card)
+    typer.echo(f"{party.name}, {party.role}. Compare its identity over the phone:\n  {party.identity.fingerprint}")
+    write_public(out, issue(Authority.load(authority), party))
+    typer.echo(f"Wrote {out}.")
+
+
+@app.command()
+def assemble(
+    card: Annotated[list[Path], typer.Option(help="A party's card; one for each party.")],
+    certificate: Annotated[list[Path], typer.Option(help="A party's certificate, in the order of the cards.")],
+    authority: Annotated[list[Path], typer.Option(help="The certificate of an authority involved.")],
+    out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
+) -> None:
+    """Make the membership list from all cards, certificates and authorities, to be sent to everyone."""
+    from common.errors import ErrorCode, TrystError
+    from common.pki.certificates import read_public
+    from common.pki.enrolment import assemble as make
+    from common.pki.enrolment import load_card
+    from common.pki.folders import write_public
+
+    if len(card) != len(certificate):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "every card needs its certificate",
+            got=f"{len(card)} cards and {len(certificate)} certificates",
+            remedy="give --card and --certificate equally often, in the same order",
+        )
+    cards = [load_card(path) for path in card]
+    certificates = {
+        party.name: read_public(path, "the certificate") for party, path in zip(cards, certificate, strict=True)
+    }
+    authorities = b"".join(read_public(path, "the authority") for path in authority)
+    members = make(cards, certificates, authorities)
+    out.mkdir(parents=True, exist_ok=True)
+    write_public(out / "members.yaml", members.dump().encode())
+    write_public(out / "authorities.pem", authorities)
+    for member in members:
+        typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")
+    typer.echo(f"Wrote {out / 'members.yaml'} and {out / 'authorities.pem'}: send both to every party.")
+
+
+@app.command()
+def accept(
+    folder: Folder,
+    name: Annotated[str, typer.Option(help="This party's name, as on its card.")],
+    certificate: Annotated[Path, typer.Option(help="The certificate that was issued for the card.")],
+    members: Annotated[Path, typer.Option(help="The membership list.")],
+    authorities: Annotated[Path, typer.Option(help="The authorities' certificates.")],
+) -> None:
+    """Check certificate, membership list and authorities, and put them into this party's folder."""
+    from common.pki.certificates import read_public
+    from common.pki.enrolment import accept as put
+
+    listed = put(
+        folder,
+        name,
+        read_public(certificate, "the certificate"),
+        read_public(members, "the membership list").decode("utf-8", errors="replace"),
+        read_public(authorities, "the authorities"),
+    )
+    typer.echo("Everything fits. Compare these identities with the other parties, over the phone:")
+    for member in listed:
+        typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")
