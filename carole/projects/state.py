@@ -45,6 +45,7 @@ class Grant(StrEnum):
     """What the specification lets a recipient have of the result."""
 
     LINKS = "links"
+    PAIRS = "pairs"
     STATISTICS = "statistics"
     NOTHING = "nothing"
 

@@ -246,7 +246,7 @@ class LinkSpec(Section):
     """Least match probability of a link."""
 
 
-Release = Literal["links", "statistics", "nothing"]
+Release = Literal["links", "pairs", "statistics", "nothing"]
 
 
 class ReleaseSpec(Section):
@@ -255,7 +255,8 @@ class ReleaseSpec(Section):
     assessment: Literal["none"] = "none"
     """The assessment of disclosure risk before the release; there is none yet."""
     alice: Release = "links"
-    """What Alice receives: the links of her own rows, statistics only, or nothing."""
+    """What Alice receives: the links of her own rows; pairs: also every pair that came near to a link, with its
+    probabilities; statistics only; or nothing."""
     bob: Release = "links"
     """What Bob receives."""
     coordinator: Literal["statistics", "nothing"] = "statistics"
