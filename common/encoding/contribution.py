@@ -245,9 +245,7 @@ def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[Si
             where = f"{_where(part.rule)}, field {field.name}"
             words = field.bits // WORD_BITS
             signatures = reader.take(field.distinct * words, np.uint64, where).reshape(field.distinct, words)
-            fields[field.name] = FieldSignatures(
-                field.bits, signatures, reader.take(part.rows, np.int32, where)
-            )
+            fields[field.name] = FieldSignatures(field.bits, signatures, reader.take(part.rows, np.int32, where))
         blocks = {rule: reader.take(part.rows, np.uint64, _where(part.rule)) for rule in part.blocks}
         sets.append(SignatureSet(part.rule, part.rows, fields, blocks))
         sets[-1].validate()

@@ -23,9 +23,7 @@ from common.encoding.contribution import (
 from common.errors import ErrorCode, TrystError
 
 
-def canonical_field(
-    generator: np.random.Generator, rows: int, bits: int, missing: float = 0.2
-) -> FieldSignatures:
+def canonical_field(generator: np.random.Generator, rows: int, bits: int, missing: float = 0.2) -> FieldSignatures:
     """Random distinct signatures in canonical order, every one of them used."""
     pool = generator.integers(0, 2**64, size=(rows, bits // 64), dtype=np.uint64)
     texts = sorted({row.tobytes() for row in pool[: max(1, rows // 2)]} if rows else set())
@@ -96,9 +94,7 @@ def test_a_body_at_an_odd_address_is_copied_into_line() -> None:
 
 
 def test_bytes_are_laid_out_as_documented() -> None:
-    field = FieldSignatures(
-        64, np.array([[0x0100], [0x0001]], dtype=np.uint64), np.array([1, -1, 0], dtype=np.int32)
-    )
+    field = FieldSignatures(64, np.array([[0x0100], [0x0001]], dtype=np.uint64), np.array([1, -1, 0], dtype=np.int32))
     part = SignatureSet("", 3, {"surname": field}, {"born": np.array([5, 0, 7], dtype=np.uint64)})
     part.validate()  # 00 01 comes before 01 00 as a byte string although 0x100 > 0x001
     assert bytes(body_of(part)).hex() == (

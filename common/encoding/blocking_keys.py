@@ -1,0 +1,92 @@
+"""Keyed digests of blocking keys: rows are compared when they agree on one, and Carole cannot read them.
+
+A blocking key is the parts that a rule names, each the whole of a field, its first characters, or the year,
+month or day of a date. The digest is 64 bits of BLAKE2b under a key of that rule alone, of the parts in the
+rule's order, each behind its number of characters. Of a million different keys two collide with probability
+3e-8, and then only cost a comparison. Where a part is missing the row has no key under that rule (0): not
+to know is not to agree. A date of which a part that the specification compares is unknown has no key as a
+whole, but may have one by its year.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.encoding.contribution import NO_KEY
+from common.encoding.distinct import distinct_values
+from common.specification import BlockingKey, BlockingRule, FieldSpec, Specification
+
+DIGEST_BYTES = 8
+
+_PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start, length
+_INSTEAD_OF_ZERO = 1
+
+
+def blocking_keys(
+    columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, key: bytes
+) -> NDArray[np.uint64]:
+    """Keyed digest of every row's blocking key under one rule.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values per field, null where missing.
+    specification
+        Tells what kind of field each part comes from.
+    rule
+        The rule.
+    key
+        32 bytes, the rule's own key.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_rows,)
+        ``NO_KEY`` (0) where a part is missing, and only there.
+
+    Notes
+    -----
+    A microsecond for every distinct key, and much less for a key met before.
+    """
+    frame = pl.DataFrame({name: columns[name] for name in rule.fields})
+    parts = [_part(part, specification.field(part.field)) for part in rule.keys]
+    values, codes = distinct_values(frame.select(written_out(parts)).to_series())
+    digests = np.empty(len(values) + 1, dtype=np.uint64)
+    digests[-1] = NO_KEY  # code -1: a part is missing
+    empty = hashlib.blake2b(key=key, digest_size=DIGEST_BYTES)
+    for place, value in enumerate(values):
+        keyed = empty.copy()
+        keyed.update(value.encode())
+        digests[place] = int.from_bytes(keyed.digest(), "little") or _INSTEAD_OF_ZERO
+    return digests[codes]
+
+
+def written_out(parts: list[pl.Expr]) -> pl.Expr:
+    """Each row's parts as one text, every part behind its number of characters; null if a part is missing.
+
+    Parts with other boundaries never give the same text: ``ab`` and ``c`` are ``2:ab1:c``, ``a`` and ``bc``
+    are ``1:a2:bc``.
+    """
+    framed = [piece for part in parts for piece in (part.str.len_chars().cast(pl.String), pl.lit(":"), part)]
+    return pl.concat_str(framed, ignore_nulls=False).alias("key")
+
+
+def _part(key: BlockingKey, field: FieldSpec) -> pl.Expr:
+    """What a key takes of a field, null where that is missing."""
+    value = pl.col(field.name)
+    if key.part is not None:
+        return _date_part(value, key.part)
+    if field.date is not None:
+        known = [_date_part(value, part).is_not_null() for part in field.date.parts]
+        value = pl.when(pl.all_horizontal(known)).then(value)
+    return value if key.prefix is None else value.str.head(key.prefix)
+
+
+def _date_part(value: pl.Expr, part: str) -> pl.Expr:
+    start, length = _PLACES[part]
+    digits = value.str.slice(start, length)
+    return pl.when(digits != "0" * length).then(digits)
