@@ -11,7 +11,6 @@ TEMPLATE = """\
 version: 1
 carole:
   address: {address}
-  server_name: {server_name}   # the name in Carole's certificate
 keys: .                        # folder of its certificate and keys, as `tryst init` makes it; for its eyes only
 """
 
@@ -20,7 +19,7 @@ class CaroleAddress(Configuration):
     """Where Carole listens."""
 
     address: str
-    server_name: str | None = None
+    """host:port, as this coordinator reaches her."""
 
 
 class CoordinatorConfiguration(Configuration):

@@ -10,6 +10,9 @@ from carole.coordinator.client import Coordinator
 from carole.coordinator.configuration import CoordinatorConfiguration
 from common.configuration import load_configuration
 from common.keys.identity import Identity
+from common.parties import Role
+from common.pki.certificates import server_name
+from common.pki.folders import PartyFolder
 from common.rpc.client import Connection
 from common.rpc.tls import channel_credentials
 
@@ -24,7 +27,10 @@ def connect(config: Path) -> Iterator[Coordinator]:
         CONFIGURATION or CERTIFICATE, before anything is sent.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
-    identity = Identity.load(settings.keys / "identity.pem")
-    credentials = channel_credentials(settings.keys)
-    with Connection(settings.carole.address, settings.carole.server_name, credentials) as connection:
-        yield Coordinator(connection, identity)
+    with connection_of(settings.carole.address, settings.keys) as connection:
+        yield Coordinator(connection, Identity.load(PartyFolder(settings.keys).identity))
+
+
+def connection_of(address: str, keys: Path) -> Connection:
+    """A connection to the Carole at `address` with the coordinator's certificate from the folder `keys`."""
+    return Connection(address, server_name(Role.LINKER), channel_credentials(keys, Role.COORDINATOR))

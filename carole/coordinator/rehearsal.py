@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from carole.coordinator.client import Coordinator
+from carole.coordinator.connect import connection_of
 from carole.coordinator.narration import Narrator
 from carole.coordinator.processes import ServiceProcess, Services
 from carole.coordinator.progress import bars, follow_run
@@ -133,8 +134,7 @@ class _Rehearsal:
         narrator.step("start")
         address = self._start_all(made)
         coordinator_folder = made.parties["coordinator"]
-        connection = Connection(address, None, channel_credentials(coordinator_folder.path))
-        with connection:
+        with connection_of(address, coordinator_folder.path) as connection:
             coordinator = Coordinator(connection, Identity.load(coordinator_folder.identity))
             self._drive(coordinator, collect)
 
@@ -154,8 +154,8 @@ class _Rehearsal:
             custodians[side] = self._services.start(ServiceProcess(str(side), path, logs))
         for side, service in custodians.items():
             operator = str(service.wait_ready()["address"])
-            folder = made.parties[side].path
-            self._operators[side] = Connection(operator, None, channel_credentials(folder))
+            credentials = channel_credentials(made.parties[side].path, side.role, to=side.role)
+            self._operators[side] = Connection(operator, server_name(side.role), credentials)
         self._narrator.say(
             f"Carole listens on {address}; "
             + " and ".join(f"{side.title()} (process {service.pid})" for side, service in custodians.items())
@@ -211,7 +211,9 @@ class _Rehearsal:
                 self._services.check()
                 for side in Side:
                     found = self._project_of(side)
-                    progress.update(shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction)
+                    progress.update(
+                        shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction
+                    )
                     if found.trouble:
                         raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {found.trouble}")
                 if status.trouble:

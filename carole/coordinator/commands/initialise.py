@@ -44,7 +44,7 @@ def command(
         configure={
             **{str(side): custodian(side) for side in Side},
             "carole": lambda folder, members: {"carole.yaml": carole_template(f"0.0.0.0:{port}")},
-            "coordinator": lambda folder, members: {"coordinator.yaml": TEMPLATE.format(address=address, server_name=host)},
+            "coordinator": lambda folder, members: {"coordinator.yaml": TEMPLATE.format(address=address)},
         },
     )
     for party, folder in made.parties.items():

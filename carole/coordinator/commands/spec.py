@@ -22,7 +22,9 @@ def check(
     from common.specification import encoding_digest, notes, read_specification, specification_digest
 
     spec = read_specification(specification)
-    console.print(f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes.")
+    console.print(
+        f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes."
+    )
     show_mode(spec.mode)
     show_notes(notes(spec))
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)

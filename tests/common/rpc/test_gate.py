@@ -1,0 +1,180 @@
+"""The gate before every method, over real gRPC with real certificates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from common.errors import ErrorCode, TrystError
+from common.parties import Role
+from common.pki.certificates import Validity, server_name
+from common.pki.provision import Provisioned, provision
+from common.rpc.client import Connection
+from common.rpc.server import RunningServer, caller, start_server
+from common.rpc.status import METADATA_KEY
+from common.rpc.tls import admission, channel_credentials, server_credentials
+from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
+
+PLANTED = "Wolfeschlegelsteinhausenbergerdorff"
+LINKER = server_name(Role.LINKER)
+
+
+class Coordination(coordination_pb2_grpc.CoordinationServicer):
+    """Answers with the caller's name, refuses, fails, or streams, as the request asks."""
+
+    def GetProject(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        if request.project == "refuse":
+            raise TrystError(ErrorCode.RUN_ACTIVE, "a run is active", where="run", got="one", remedy="wait for it")
+        if request.project == "fail":
+            raise KeyError(PLANTED)
+        if request.project == "long":
+            raise TrystError(ErrorCode.PARAMETER, "x" * 100_000)
+        return coordination_pb2.GetProjectResponse(specification=caller(context).name)
+
+    def WatchRun(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
+        yield project_pb2.RunStatus(run="first")
+        raise ValueError(PLANTED)
+
+
+@pytest.fixture(scope="module")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+    return provision(tmp_path_factory.mktemp("gate"), validity=Validity.lasting(timedelta(hours=1)))
+
+
+@pytest.fixture(scope="module")
+def server(parties: Provisioned) -> Iterator[RunningServer]:
+    folder = parties.parties["carole"].path
+    running = start_server(
+        "127.0.0.1:0",
+        [(coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())],
+        server_credentials(folder, Role.LINKER),
+        admission(folder),
+    )
+    yield running
+    running.stop(0.1)
+
+
+def connect(server: RunningServer, parties: Provisioned, name: str, role: Role) -> Connection:
+    credentials = channel_credentials(parties.parties[name].path, role)
+    return Connection(f"127.0.0.1:{server.port}", LINKER, credentials)
+
+
+@pytest.fixture(scope="module")
+def coordinator(server: RunningServer, parties: Provisioned) -> Iterator[Connection]:
+    with connect(server, parties, "coordinator", Role.COORDINATOR) as connection:
+        yield connection
+
+
+def get(connection: Connection, project: str) -> Any:
+    stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+    return connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project))
+
+
+def refusal(connection: Connection, project: str) -> TrystError:
+    with pytest.raises(TrystError) as caught:
+        get(connection, project)
+    return caught.value
+
+
+def test_a_member_in_the_right_role_is_answered_and_known(coordinator: Connection) -> None:
+    assert get(coordinator, "study").specification == "coordinator"
+
+
+def test_a_custodian_is_denied_the_coordinators_methods(server: RunningServer, parties: Provisioned) -> None:
+    with connect(server, parties, "alice", Role.CUSTODIAN_A) as alice:
+        assert refusal(alice, "study").code is ErrorCode.NOT_ADMITTED
+
+
+def test_a_method_without_a_servicer_is_no_way_around(coordinator: Connection) -> None:
+    stub = coordinator.stub(custody_pb2_grpc.CustodyStub)
+    with pytest.raises(TrystError):
+        coordinator.call(stub.NextTask, custody_pb2.NextTaskRequest())
+
+
+def test_a_stranger_with_a_certificate_of_another_authority_gets_no_connection(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    strangers = provision(tmp_path, validity=Validity.lasting(timedelta(hours=1)))
+    with connect(server, strangers, "coordinator", Role.COORDINATOR) as stranger:
+        assert refusal(stranger, "study").code is ErrorCode.UNAVAILABLE
+
+
+def test_no_certificate_no_connection(server: RunningServer, parties: Provisioned) -> None:
+    roots = parties.parties["coordinator"].linker.read_bytes()
+    with Connection(f"127.0.0.1:{server.port}", LINKER, grpc.ssl_channel_credentials(roots)) as anybody:
+        assert refusal(anybody, "study").code is ErrorCode.UNAVAILABLE
+
+
+def test_a_call_without_a_deadline_is_refused(coordinator: Connection) -> None:
+    stub = coordinator.stub(coordination_pb2_grpc.CoordinationStub)
+    with pytest.raises(grpc.RpcError) as caught:
+        stub.GetProject(coordination_pb2.GetProjectRequest(project="study"))
+    assert b'"code": 19' in dict(caught.value.trailing_metadata())[METADATA_KEY]
+
+
+def test_a_typed_error_crosses_whole(coordinator: Connection) -> None:
+    error = refusal(coordinator, "refuse")
+    assert (error.code, error.what, error.where, error.got, error.remedy) == (
+        ErrorCode.RUN_ACTIVE,
+        "a run is active",
+        "run",
+        "one",
+        "wait for it",
+    )
+
+
+def test_a_long_error_is_cut_and_still_typed(coordinator: Connection) -> None:
+    assert refusal(coordinator, "long").code is ErrorCode.PARAMETER
+
+
+def test_an_unforeseen_exception_tells_the_peer_an_incident_id_and_nothing_else(
+    coordinator: Connection, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    error = refusal(coordinator, "fail")
+    assert error.code is ErrorCode.INTERNAL
+    assert "incident" in error.got
+    output = "".join(capfd.readouterr()) + caplog.text
+    assert PLANTED not in str(error)
+    assert PLANTED not in output
+    assert error.got.split()[-1] in output
+
+
+def test_an_exception_in_a_stream_is_no_different(
+    coordinator: Connection, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    stub = coordinator.stub(coordination_pb2_grpc.CoordinationStub)
+    stream = coordinator.watch(stub.WatchRun, coordination_pb2.WatchRunRequest(), deadline=5)
+    assert next(stream).run == "first"
+    with pytest.raises(TrystError) as caught:
+        next(stream)
+    assert caught.value.code is ErrorCode.INTERNAL
+    assert PLANTED not in str(caught.value) + "".join(capfd.readouterr()) + caplog.text
+
+
+def test_a_message_beyond_the_limit_is_refused(coordinator: Connection) -> None:
+    error = refusal(coordinator, "x" * (3 << 20))
+    assert error.code is not ErrorCode.NOT_ADMITTED
+
+
+def test_a_port_in_use_is_a_configuration_error(server: RunningServer, parties: Provisioned) -> None:
+    folder = parties.parties["carole"].path
+    with pytest.raises(TrystError) as caught:
+        start_server(f"127.0.0.1:{server.port}", [], server_credentials(folder, Role.LINKER), admission(folder))
+    assert caught.value.code is ErrorCode.CONFIGURATION
+
+
+def test_a_service_that_is_away_is_tried_again(parties: Provisioned, server: RunningServer) -> None:
+    credentials = channel_credentials(parties.parties["coordinator"].path, Role.COORDINATOR)
+    started = time.monotonic()
+    with Connection("127.0.0.1:1", LINKER, credentials) as nobody:
+        stub = nobody.stub(coordination_pb2_grpc.CoordinationStub)
+        with pytest.raises(TrystError) as caught:
+            nobody.call(stub.GetProject, coordination_pb2.GetProjectRequest(), deadline=1, attempts=2)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert time.monotonic() - started >= 0.2
