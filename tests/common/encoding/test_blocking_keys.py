@@ -95,11 +95,9 @@ TEXTS = st.none() | st.text(alphabet="12:a", max_size=4)
 @settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=12))
 def test_rows_have_equal_keys_exactly_when_their_parts_are_equal(rows: list[tuple[str | None, str | None]]) -> None:
-    columns = {
-        **dict.fromkeys(COLUMNS, [None] * len(rows)),
-        "surname": [a for a, _ in rows],
-        "code": [b for _, b in rows],
-    }
+    nothing: list[str | None] = [None] * len(rows)
+    columns = dict.fromkeys(COLUMNS, nothing)
+    columns |= {"surname": [first for first, _ in rows], "code": [second for _, second in rows]}
     keys = made("[{field: surname}, {field: code}]", columns).tolist()
     for first, key in zip(rows, keys, strict=True):
         assert (key == 0) == (None in first)
