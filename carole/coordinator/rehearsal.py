@@ -26,7 +26,7 @@ from carole.coordinator.progress import bars, follow_run
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
 from common.parties import Side
-from common.pki.certificates import Validity
+from common.pki.certificates import Validity, server_name
 from common.pki.provision import Provisioned, provision
 from common.rpc.client import Connection
 from common.rpc.tls import channel_credentials
