@@ -85,9 +85,9 @@ def read_private(path: Path, content: str) -> bytes:
             got=error.strerror or type(error).__name__,
             remedy="check the path in the configuration",
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         # Asked of the open file, not of its name, which might lead elsewhere a moment later.
-        status = os.fstat(file.fileno())
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise TrystError(
                 ErrorCode.CONFIGURATION, f"expected a file with {content}", where=str(path), got="no plain file"
@@ -109,7 +109,10 @@ def read_private(path: Path, content: str) -> bytes:
                 got=f"owner {status.st_uid}",
                 remedy="run the service as the owner of its keys",
             )
-        data = file.read(LIMIT + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(LIMIT + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > LIMIT:
         raise TrystError(
             ErrorCode.CONFIGURATION, f"expected {content}", where=str(path), got=f"more than {LIMIT} bytes"

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator
+from typing import Literal
 
 from common.configuration import Configuration, parse_configuration
 from common.errors import ErrorCode, TrystError
@@ -19,23 +17,17 @@ from common.keys.sealing_key import SealingPublicKey
 from common.parties import Role
 from common.pki.certificate_requests import read_request
 from common.pki.certificates import read_public, role_of
-from common.pki.members import NAME
+from common.pki.members import IdentityDigits, KeyDigits, MemberName
 
 _PURPOSE = "enrolment card"
 
 
-def _name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
-    return text
-
-
 class _CardFile(Configuration):
     version: Literal[1]
-    name: Annotated[str, AfterValidator(_name)]
+    name: MemberName
     role: Role
-    identity: str
-    sealing: str
+    identity: IdentityDigits
+    sealing: KeyDigits
     request: str
     signature: str
 

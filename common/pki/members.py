@@ -42,12 +42,6 @@ def _digits(text: str) -> str:
     return text
 
 
-def _member_name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
-    return text
-
-
 def _identity(text: str) -> str:
     try:
         PublicIdentity.from_hex(_digits(text))
@@ -56,16 +50,31 @@ def _identity(text: str) -> str:
     return text
 
 
-_Digits = Annotated[str, AfterValidator(_digits)]
+def member_name(text: str) -> str:
+    """The name itself, if a member can have it.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    if not NAME.fullmatch(text):
+        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
+    return text
+
+
+MemberName = Annotated[str, AfterValidator(member_name)]
+KeyDigits = Annotated[str, AfterValidator(_digits)]
+IdentityDigits = Annotated[str, AfterValidator(_identity)]
 
 
 class _Entry(Configuration):
-    name: Annotated[str, AfterValidator(_member_name)]
+    name: MemberName
     role: Role
-    authority: _Digits
-    certificate: _Digits
-    identity: Annotated[str, AfterValidator(_identity)]
-    sealing: _Digits
+    authority: KeyDigits
+    certificate: KeyDigits
+    identity: IdentityDigits
+    sealing: KeyDigits
 
 
 class _File(Configuration):

@@ -1,0 +1,157 @@
+"""Ed25519 identities: saved privately, bound to a purpose, comparable over the phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import ErrorCode, TrystError
+from common.keys.fingerprint import from_groups, in_groups
+from common.keys.identity import Identity, PublicIdentity
+from common.keys.sealing_key import SealingKey
+
+IDENTITY = Identity.create()
+OTHER = Identity.create()
+PRIME = 2**255 - 19
+
+
+def small_order_encodings() -> list[bytes]:
+    """Every 32 bytes that decode to a point of small order, found by the group law itself."""
+    d = -121665 * pow(121666, -1, PRIME) % PRIME
+    root_of_minus_one = pow(2, (PRIME - 1) // 4, PRIME)
+    order = 2**252 + 27742317777372353535851937790883648493
+
+    def add(p: tuple[int, int], q: tuple[int, int]) -> tuple[int, int]:
+        t = d * p[0] * q[0] * p[1] * q[1] % PRIME
+        x = (p[0] * q[1] + q[0] * p[1]) * pow(1 + t, -1, PRIME)
+        y = (p[1] * q[1] + p[0] * q[0]) * pow(1 - t, -1, PRIME)
+        return x % PRIME, y % PRIME
+
+    def times(k: int, p: tuple[int, int]) -> tuple[int, int]:
+        result = (0, 1)
+        while k:
+            if k & 1:
+                result = add(result, p)
+            p, k = add(p, p), k >> 1
+        return result
+
+    found: set[int] = set()
+    for y in range(2, 40):
+        square = (y * y - 1) * pow(d * y * y + 1, -1, PRIME) % PRIME
+        x = pow(square, (PRIME + 3) // 8, PRIME)
+        if x * x % PRIME != square:
+            x = x * root_of_minus_one % PRIME
+        if x * x % PRIME == square:
+            torsion = times(order, (x, y))
+            found |= {times(k, torsion)[1] for k in range(8)}
+    assert len(found) == 5
+    every = [y + shift for y in found for shift in (0, PRIME) if y + shift < 2**255]
+    return [(y | sign << 255).to_bytes(32, "little") for y in every for sign in (0, 1)]
+
+
+def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
+    IDENTITY.save(tmp_path / "identity.key")
+    again = Identity.load(tmp_path / "identity.key")
+    assert again.public == IDENTITY.public
+    assert again.sign("purpose", b"x") == IDENTITY.sign("purpose", b"x")
+
+
+def test_it_is_never_overwritten(tmp_path: Path) -> None:
+    IDENTITY.save(tmp_path / "identity.key")
+    with pytest.raises(TrystError) as caught:
+        OTHER.save(tmp_path / "identity.key")
+    assert caught.value.code is ErrorCode.EXISTS
+    assert Identity.load(tmp_path / "identity.key").public == IDENTITY.public
+
+
+@pytest.mark.parametrize("content", ["", "nonsense", "x25519"])
+def test_a_file_with_something_else_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "identity.key"
+    if content == "x25519":
+        SealingKey.create().save(path)
+    else:
+        path.write_text(content)
+        path.chmod(0o600)
+    with pytest.raises(TrystError, match="expected an Ed25519 private key"):
+        Identity.load(path)
+
+
+def test_open_to_others_it_is_refused(tmp_path: Path) -> None:
+    IDENTITY.save(tmp_path / "identity.key")
+    (tmp_path / "identity.key").chmod(0o644)
+    with pytest.raises(TrystError, match="mode 0644"):
+        Identity.load(tmp_path / "identity.key")
+
+
+@given(st.text(max_size=20), st.lists(st.binary(max_size=20), max_size=4))
+def test_what_it_signs_verifies(purpose: str, parts: list[bytes]) -> None:
+    signature = IDENTITY.sign(purpose, *parts)
+    IDENTITY.public.verify(signature, purpose, *parts)
+    assert not OTHER.public.is_signed(signature, purpose, *parts)
+
+
+def test_a_signature_serves_its_purpose_and_parts_only() -> None:
+    signature = IDENTITY.sign("approve", b"ab", b"c")
+    public = IDENTITY.public
+    assert public.is_signed(signature, "approve", b"ab", b"c")
+    assert not public.is_signed(signature, "release", b"ab", b"c")
+    assert not public.is_signed(signature, "approve", b"a", b"bc")
+    assert not public.is_signed(signature, "approve", b"abc")
+    assert not public.is_signed(signature, "approve", b"ab", b"c", b"")
+    assert not public.is_signed(signature[:-1], "approve", b"ab", b"c")
+    assert not public.is_signed(bytes(64), "approve", b"ab", b"c")
+
+
+def test_a_refused_signature_names_purpose_and_fingerprint() -> None:
+    with pytest.raises(TrystError, match="the signature for 'approve'") as caught:
+        OTHER.public.verify(IDENTITY.sign("approve", b"x"), "approve", b"x")
+    assert caught.value.code is ErrorCode.SIGNATURE
+    assert OTHER.public.fingerprint in str(caught.value)
+
+
+@pytest.mark.parametrize("raw", [b"", bytes(31), bytes(33)])
+def test_a_public_key_has_its_length(raw: bytes) -> None:
+    with pytest.raises(TrystError, match="has 32 bytes"):
+        PublicIdentity(raw)
+
+
+@pytest.mark.parametrize("raw", small_order_encodings(), ids=bytes.hex)
+def test_a_public_key_of_small_order_is_refused(raw: bytes) -> None:
+    with pytest.raises(TrystError, match="small order"):
+        PublicIdentity(raw)
+
+
+def test_why_small_order_is_refused() -> None:
+    # Under the neutral point this one signature is good for every message.
+    neutral = (1).to_bytes(32, "little")
+    for message in (b"I approve", b"I do not"):
+        Ed25519PublicKey.from_public_bytes(neutral).verify(neutral + bytes(32), message)
+
+
+def test_hexadecimal_round_trip_and_refusal() -> None:
+    assert PublicIdentity.from_hex(IDENTITY.public.hex) == IDENTITY.public
+    with pytest.raises(TrystError, match="64 hexadecimal digits"):
+        PublicIdentity.from_hex("not hexadecimal")
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_a_fingerprint_survives_being_read_aloud(digest: bytes) -> None:
+    text = in_groups(digest)
+    assert len(text.split()) == 16
+    assert {len(group) for group in text.split()} == {4}
+    assert from_groups(text) == digest
+    assert from_groups(text.upper().replace(" ", ":")) == digest
+
+
+def test_a_fingerprint_with_a_digit_missing_is_refused() -> None:
+    with pytest.raises(ValueError, match="64 hexadecimal digits, got 63"):
+        from_groups(IDENTITY.public.fingerprint[:-1])
+
+
+def test_no_secret_in_a_repr(tmp_path: Path) -> None:
+    IDENTITY.save(tmp_path / "identity.key")
+    assert repr(IDENTITY) == "Identity()"
