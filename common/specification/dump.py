@@ -5,7 +5,6 @@ Comments are addressed by path: ``{"fields[2]": "...", "blocking": "..."}``. The
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -85,7 +84,10 @@ class _Writer:
     def comment(self, path: str, indent: int) -> Iterator[str]:
         for paragraph in self.comments.get(path, "").splitlines():
             for line in textwrap.wrap(paragraph, _WIDTH - indent, break_on_hyphens=False) or [""]:
-                yield f"{' ' * indent}# {line}".rstrip()
+                readable = "".join(
+                    character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
+                )
+                yield f"{' ' * indent}# {readable}".rstrip()
 
 
 def _field_default(field: FieldSpec, key: str) -> object:
@@ -93,6 +95,12 @@ def _field_default(field: FieldSpec, key: str) -> object:
     if key == "key_domain":
         return field.name
     return getattr(field.defaults, key) if info.default_factory is not None else info.default
+
+
+def _quoted(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
 def _flow(value: object, *, all_keys: bool = False) -> str:
@@ -112,9 +120,9 @@ def _scalar(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        # Quoted whenever it could be read as something else; JSON's quotes are YAML's.
+        # Quoted whenever any reader could take it for something else.
         plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
-        return value if plain else json.dumps(value)
+        return value if plain else f'"{"".join(map(_quoted, value))}"'
     if isinstance(value, float):
         return repr(value) if value != int(value) else str(int(value))
     return str(value)

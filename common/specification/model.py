@@ -48,6 +48,11 @@ def _text_of_integer(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _no_truth_value(value: object) -> object:
+    # To Python, true equals 1.
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=256)]
 Word = Annotated[str, BeforeValidator(_text_of_integer), Field(max_length=256)]
@@ -277,7 +282,7 @@ class Retention(Section):
 class Specification(Section):
     """A linkage of two files, as all three parties approve it."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
     """Of this format."""
     project: Annotated[str, Field(pattern=PROJECT_PATTERN)]
     """The project's name: public, and salt of its keys."""

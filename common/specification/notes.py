@@ -74,7 +74,7 @@ def _comparison(spec: Specification) -> Iterator[str]:
                 f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
                 " signatures; `tokens: value` tells equal from unequal at any length."
             )
-        elif len(field.bounds) > 2 and _narrowest(field.bounds) < 1 / math.sqrt(field.bits):
+        elif len(field.bounds) > 2 and _narrowest(field.bounds) < 2 / math.sqrt(field.bits):
             yield (
                 f"Field {field.name}: its levels are narrower than the error of a similarity estimated from"
                 f" {field.bits} bits; take more bits or fewer levels."

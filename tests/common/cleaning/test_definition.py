@@ -20,7 +20,7 @@ def characters() -> Iterator[str]:
     """Every character that case, accents or compatibility could change: all of Unicode but its empty planes and the
     ideographs that have one form only."""
     for code in [*range(0xD800), *range(0xE000, 0x20000), *range(0x2F800, 0x2FA20), *range(0xE0000, 0xE0200)]:
-        if not 0x4E00 <= code < 0xD7A4 and not 0x17000 <= code < 0x18D00:
+        if not 0x4E00 <= code < 0xA000 and not 0x17000 <= code < 0x18D00:
             yield chr(code)
 
 

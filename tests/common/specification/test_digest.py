@@ -1,0 +1,112 @@
+"""What changes which digest; and golden digests, so that no edit changes them unseen."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pytest import MonkeyPatch  # noqa: PT013
+
+from common.specification import Specification, encoding_digest, load_specification, specification_digest
+from common.specification.digest import canonical_json
+
+EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
+
+
+def example(**changes: Any) -> Specification:
+    data = load_specification(EXAMPLE).model_dump()
+    for path, value in changes.items():
+        target: Any = data
+        *parents, last = (int(part) if part.isdigit() else part for part in path.split("__"))
+        for part in parents:
+            target = target[part]
+        target[last] = value
+    return Specification.model_validate(data)
+
+
+def test_they_are_32_bytes_and_differ() -> None:
+    spec = example()
+    assert len(encoding_digest(spec)) == len(specification_digest(spec)) == 32
+    assert encoding_digest(spec) != specification_digest(spec)
+
+
+def test_spelling_does_not_change_them() -> None:
+    spec = example()
+    data = yaml.safe_load(EXAMPLE)
+    data["fields"][1]["bits"] = 1024
+    data["fields"][1]["clean"] = list(reversed(spec.fields[1].clean))
+    data["fields"][0]["missing"] = ["not told", 9999, "0000"]
+    data["model"]["tolerance"] = 1e-8
+    spelt_out = load_specification(yaml.safe_dump(data, sort_keys=True))
+    assert spelt_out == spec
+    assert encoding_digest(spelt_out) == encoding_digest(spec)
+    assert specification_digest(spelt_out) == specification_digest(spec)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"project": "other"},
+        {"links__threshold": 0.9},
+        {"links__assignment": "none"},
+        {"model__u": "free"},
+        {"release__bob": "nothing"},
+        {"retention__maps_days": 91},
+        {"custodians__bob__identifier": "other"},
+        {"fields__0__levels": "em15"},
+        {"fields__0__columns": {"alice": "x", "bob": "y"}},
+        {"fields__1__column": "x"},
+    ],
+)
+def test_what_need_not_be_signed_again(change: dict[str, Any]) -> None:
+    assert encoding_digest(example(**change)) == encoding_digest(example())
+    assert specification_digest(example(**change)) != specification_digest(example())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fields__0__name": "other", "blocking": []},
+        {"fields__0__clean": ("unicode", "stop_words")},
+        {"fields__0__stop_words": ("dr", "mr")},
+        {"fields__0__missing": ("x",)},
+        {"fields__0__tokens": "positional_bigrams"},
+        {"fields__0__bits": 512},
+        {"fields__0__key_domain": "given_name"},
+        {"fields__2__date__order": "dmy"},
+        {"fields__2__date__parts": ("year",)},
+        {"fields__3__kind": "text"},
+        {"blocking": ()},
+        {"blocking__0__name": "other"},
+        {"blocking__1__keys__0__prefix": 4},
+        {"blocking__0__keys__0__part": "month"},
+    ],
+)
+def test_what_must_be_signed_again(change: dict[str, Any]) -> None:
+    assert encoding_digest(example(**change)) != encoding_digest(example())
+    assert specification_digest(example(**change)) != specification_digest(example())
+
+
+def test_another_unicode_table_is_another_encoding(monkeypatch: MonkeyPatch) -> None:
+    before = example()
+    encoding, whole = encoding_digest(before), specification_digest(before)
+    monkeypatch.setattr(unicodedata, "unidata_version", "1.1.5")
+    assert encoding_digest(before) != encoding
+    assert specification_digest(before) == whole
+
+
+def test_the_specification_digest_is_what_its_page_says() -> None:
+    # Made by hand from the documented form: domain, a zero byte, canonical JSON.
+    content = canonical_json(example().model_dump(mode="json"))
+    assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
+    assert content.startswith(b'{"blocking":[{"keys":[{"field":"date_of_birth","part":"year","prefix":null},')
+
+
+def test_canonical_json() -> None:
+    assert canonical_json({"b": [1, 0.1, None, True], "a": "é"}) == '{"a":"é","b":[1,0.1,null,true]}'.encode()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json({"a": float("nan")})

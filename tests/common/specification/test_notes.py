@@ -1,0 +1,69 @@
+"""What those who approve a specification are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from common.specification import Specification, load_specification, notes
+
+EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
+
+
+def text(**changes: Any) -> str:
+    return "\n".join(notes(Specification.model_validate({**EXAMPLE.model_dump(), **changes})))
+
+
+def fields(*settings: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": f"f{n}", "kind": "name", **one} for n, one in enumerate(settings)]
+
+
+def test_open_mode_is_never_silent_about_what_it_shows() -> None:
+    assert "Mode open: equal values have equal signatures" in text()
+    assert notes(EXAMPLE)[0].startswith("Mode open")
+
+
+def test_blocking_shows_rows_that_share_a_key() -> None:
+    assert "share a key of a rule" in text()
+    assert "every row of one file is compared" in text(blocking=())
+
+
+def test_a_field_in_every_rule_is_not_learnt() -> None:
+    rules = [{"name": "a", "keys": [{"field": "sex"}, {"field": "surname"}]}, {"name": "b", "keys": [{"field": "sex"}]}]
+    told = text(blocking=rules)
+    assert "Every blocking rule uses sex:" in told
+    assert "cannot be learnt" in told
+    assert "cannot be learnt" not in text()
+
+
+def test_all_fields_in_rules_and_a_single_rule() -> None:
+    one = [{"name": "a", "keys": [{"field": "f0"}]}]
+    told = text(fields=fields({}), blocking=one)
+    assert "Only one blocking rule" in told
+    assert "Every compared field is also in a blocking rule" in told
+    assert "Every compared field" not in text(fields=fields({}, {}), blocking=one)
+
+
+def test_levels_that_tokens_or_bits_cannot_tell_apart() -> None:
+    told = text(
+        blocking=(),
+        fields=fields(
+            {"tokens": "value"},
+            {"bits": 64},
+            {"bits": 64, "levels": "exact"},
+            {},
+            {"kind": "category", "missing": ["x"]},
+        ),
+    )
+    assert "Field f0: tokens `value`" in told
+    assert "Field f1: its levels are narrower" in told
+    assert "Field f2: with 64 bits" in told
+    assert "f3" not in told
+    assert "f4" not in told
+
+
+def test_shared_domains_identifiers_and_columns() -> None:
+    told = text(blocking=(), fields=fields({"key_domain": "n", "column": "x"}, {"key_domain": "n", "column": "rec_id"}))
+    assert "Key domain n: Carole can compare values across f0 and f1." in told
+    assert "Field f1 compares alice's identifier column" in told
+    assert "read the same column of alice" in text(blocking=(), fields=fields({"column": "x"}, {"column": "x"}))
