@@ -1,7 +1,7 @@
 """Counts of comparison patterns: all that estimation ever sees of the pairs.
 
-Pairs enter the E and M steps only through how often each comparison vector
-occurs, so the cost of estimation does not depend on the number of pairs.
+Pairs enter the E and M steps only through how often each comparison vector occurs, so the cost of estimation
+does not depend on the number of pairs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
 
 MISSING = -1
 """The level of a field that is missing on either side of a pair."""
@@ -24,14 +26,14 @@ class PatternCounts:
     gamma : ndarray of int8, shape (n_patterns, n_fields)
         Comparison levels, 0 (least similar) upwards, or ``MISSING``.
     mask : ndarray of uint32, shape (n_patterns,)
-        Bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere
-        when nothing is blocked. A pair is counted in one row only.
+        Bit r is set when the pairs counted satisfy blocking rule r; 0 everywhere when nothing is blocked.
+        A pair is counted in one row only.
     count : ndarray of int64, shape (n_patterns,)
         Number of pairs.
 
     Raises
     ------
-    ValueError
+    TrystError
         If the shapes disagree, a level is below ``MISSING`` or a count is negative.
     """
 
@@ -41,17 +43,17 @@ class PatternCounts:
 
     def __post_init__(self) -> None:
         if self.gamma.ndim != 2:
-            raise ValueError(f"gamma must have two dimensions, got {self.gamma.ndim}")
+            raise _wrong("gamma must have two dimensions", str(self.gamma.ndim))
         n = self.gamma.shape[0]
         if self.mask.shape != (n,) or self.count.shape != (n,):
-            raise ValueError(
-                f"mask and count must have shape ({n},) as gamma has {n} rows, "
-                f"got {self.mask.shape} and {self.count.shape}"
+            raise _wrong(
+                f"mask and count must have shape ({n},), as gamma has {n} rows",
+                f"{self.mask.shape} and {self.count.shape}",
             )
         if n and int(self.gamma.min()) < MISSING:
-            raise ValueError(f"levels must be {MISSING} (missing) or more, got {int(self.gamma.min())}")
+            raise _wrong(f"levels must be {MISSING} (missing) or more", str(int(self.gamma.min())))
         if n and int(self.count.min()) < 0:
-            raise ValueError(f"counts must not be negative, got {int(self.count.min())}")
+            raise _wrong("counts must not be negative", str(int(self.count.min())))
 
     @property
     def n_patterns(self) -> int:
@@ -67,3 +69,7 @@ class PatternCounts:
     def n_pairs(self) -> int:
         """Number of pairs counted."""
         return int(self.count.sum())
+
+
+def _wrong(what: str, got: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, what, where="pattern counts", got=got, remedy="count the pairs again")

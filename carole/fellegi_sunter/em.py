@@ -1,0 +1,327 @@
+"""Estimation of m, u and p by expectation and maximisation on counts of comparison patterns.
+
+E: ``g = p prod m / (p prod m + (1 - p) prod u)``, in logarithms; a missing field contributes a factor of 1.
+M: ``m[q, k]`` is the expected share of level k among matches that are not missing in field q, and ``p`` the
+expected matches over all ``n_a * n_b`` pairs, those that blocking left out counted as non-matches.
+
+Where pairs were blocked, u must come from pairs of the whole product (`level_counts`): inside blocks the block
+itself looks like the match class. And m of a field is learnt only from rules that do not involve it.
+
+Plain EM creeps where the classes overlap. After `PLAIN_STEPS` of it every third step is an extrapolation (squared
+iterative method, Varadhan and Roland 2008), which is taken back if it lowers the objective.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.identification import not_identified, why_not_identified
+from carole.fellegi_sunter.kernels import expectation
+from carole.fellegi_sunter.kernels import level_counts as counted_levels
+from carole.fellegi_sunter.learning import check_rules, default_m, starting_m, teaching_bits, unlearnable
+from carole.fellegi_sunter.model import History, Model
+from carole.fellegi_sunter.patterns import PatternCounts
+from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from carole.fellegi_sunter.u import corrected, shares, within_levels
+from carole.fellegi_sunter.cautions import warnings_of
+from common.errors import ErrorCode, TrystError
+
+PLAIN_STEPS = 10
+"""EM steps before the first extrapolation: most linkages are done by then."""
+
+STARTS = ((2 / 3, 1.0), (0.9, 0.5), (0.5, 2.0), (2 / 3, 0.1))
+"""Starts where u is free: share of the top level in m, and a factor of the number of matches to start with."""
+
+FEWEST_MATCHES = 1e-6
+"""Where p stops falling, as a number of matches: below it there is no sign of any."""
+
+
+@dataclass(frozen=True)
+class _State:
+    m: NDArray[np.float64]
+    u: NDArray[np.float64]
+    p: float
+
+    def distance(self, other: _State) -> float:
+        """Greatest difference of a probability in m and u, and relative difference of p."""
+        return max(
+            float(np.abs(self.m - other.m).max()),
+            float(np.abs(self.u - other.u).max()),
+            abs(math.log(self.p / other.p)),
+        )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    state: _State
+    path: list[tuple[_State, float]]
+    converged: bool
+    iterations: int
+    distance: float
+    learnt_from: NDArray[np.float64]
+    wanted: float
+
+
+def fit(
+    patterns: PatternCounts,
+    fields: Sequence[FieldLevels],
+    n_a: int,
+    n_b: int,
+    settings: Estimation | None = None,
+    rules: Sequence[RuleFields] = (),
+    level_counts: NDArray[np.float64] | None = None,
+) -> Model:
+    """Fit a Fellegi-Sunter model to counts of comparison patterns.
+
+    Parameters
+    ----------
+    patterns : PatternCounts
+        Of every pair, or of the pairs that satisfy at least one blocking rule.
+    fields : sequence of FieldLevels
+        In the order of the columns of ``patterns.gamma``.
+    n_a, n_b : int
+        Records in the two files.
+    settings : Estimation, optional
+    rules : sequence of RuleFields
+        Rule r is bit r of ``patterns.mask``; none: nothing was blocked.
+    level_counts : ndarray of float64, shape (n_fields, max n_levels), optional
+        Pairs by level, missing ones left out, over all n_a * n_b pairs or a random sample of them. Needed where
+        pairs were blocked; otherwise the patterns give it.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    TrystError
+        ``PARAMETER`` if the inputs disagree with each other, if u is free though pairs were blocked, or if
+        blocked pairs come without `level_counts`; ``NOT_IDENTIFIED`` if too few fields tell pairs apart.
+
+    Notes
+    -----
+    O(n_patterns * n_fields) per iteration, whatever the number of pairs.
+
+    References
+    ----------
+    .. [1] Jaro, JASA 84, 1989. doi:10.1080/01621459.1989.10478785
+    .. [2] Varadhan and Roland, Scandinavian Journal of Statistics 35, 2008. doi:10.1111/j.1467-9469.2007.00585.x
+    """
+    settings = settings or Estimation()
+    width = _check(patterns, fields, n_a, n_b, settings, rules, level_counts)
+    inside = counted_levels(np.ascontiguousarray(patterns.gamma), patterns.count, width)
+    everywhere = inside if level_counts is None else np.asarray(level_counts, dtype=np.float64)
+    reason = why_not_identified(fields, everywhere + inside, settings.u)
+    if reason is not None and settings.refuse_unidentified:
+        raise not_identified(reason)
+    algorithm = _Algorithm(patterns, fields, n_a, n_b, settings, rules, everywhere, width)
+    starts = STARTS if settings.u == "free" else STARTS[:1]
+    best = max((algorithm.run(top, factor) for top, factor in starts), key=lambda done: done.path[-1][1])
+    state = best.state
+    return Model(
+        fields=tuple(fields),
+        m=state.m,
+        u=state.u,
+        p=state.p,
+        n_a=n_a,
+        n_b=n_b,
+        log_likelihood=best.path[-1][1],
+        converged=best.converged,
+        iterations=best.iterations,
+        distance=best.distance,
+        identified=reason is None,
+        learnt_from=best.learnt_from,
+        warnings=warnings_of(
+            fields=fields,
+            m=state.m,
+            u=state.u,
+            level_counts=everywhere,
+            learnt_from=best.learnt_from,
+            unlearnable=algorithm.fixed_m,
+            reason=reason,
+            wanted=best.wanted,
+            most=algorithm.most * n_a * n_b if settings.one_to_one else math.inf,
+            fewest=FEWEST_MATCHES,
+            iterations=None if best.converged else best.iterations,
+            distance=best.distance,
+        ),
+        history=History(
+            p=np.array([visited.p for visited, _ in best.path]),
+            m=np.array([visited.m for visited, _ in best.path]),
+            u=np.array([visited.u for visited, _ in best.path]),
+            log_likelihood=np.array([value for _, value in best.path]),
+        ),
+    )
+
+
+class _Algorithm:
+    """EM on one set of counts."""
+
+    def __init__(
+        self,
+        patterns: PatternCounts,
+        fields: Sequence[FieldLevels],
+        n_a: int,
+        n_b: int,
+        settings: Estimation,
+        rules: Sequence[RuleFields],
+        everywhere: NDArray[np.float64],
+        width: int,
+    ) -> None:
+        self._gamma = np.ascontiguousarray(patterns.gamma)
+        self._count = patterns.count.astype(np.float64)
+        self._learns = teaching_bits(patterns.mask, rules, len(fields))
+        self._fields = fields
+        self._settings = settings
+        self._everywhere = everywhere
+        self._width = width
+        self._valid = within_levels([field.n_levels for field in fields])
+        self._n_pairs = float(n_a) * n_b
+        self._left_out = self._n_pairs - patterns.n_pairs
+        self.most = min(1 / max(n_a, n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
+        self._first_p = (settings.expected_matches or float(min(n_a, n_b))) / self._n_pairs
+        self.fixed_m = unlearnable(rules, len(fields))
+        self._default_m = default_m(fields, width)
+        self._matches = np.zeros((len(fields), width))
+        self._others = np.zeros((len(fields), width))
+        self._wanted = 0.0
+
+    def run(self, top: float, factor: float) -> _Fit:
+        """EM from one start: the top level's share in m, and a factor of p."""
+        m = np.where(self.fixed_m[:, None], self._default_m, starting_m(self._fields, self._width, top))
+        u = shares(self._everywhere, self._valid, self._settings.prior)
+        # An even chance of a match is as high as a start can sensibly be, in files of one record.
+        state = _State(m, u, min(self._first_p * factor, self.most, 0.5))
+        path: list[tuple[_State, float]] = []
+        steps, distance, converged = 0, math.inf, False
+        while not converged and steps < self._settings.max_iterations:
+            first, likelihood, before = self._step(state)
+            path.append((state, likelihood))
+            second, likelihood, _ = self._step(first)
+            path.append((first, likelihood))
+            steps += 2
+            distance = _remaining(state.distance(first), first.distance(second))
+            converged = distance < self._settings.tolerance
+            start, state = state, second
+            if converged or steps < PLAIN_STEPS or steps >= self._settings.max_iterations:
+                continue
+            leap = self._extrapolated(start, first, second)
+            landed, likelihood, after = self._step(leap)
+            steps += 1
+            if after >= before - 1e-10 * abs(before):
+                path.append((leap, likelihood))
+                state = landed
+        _, likelihood, _ = self._step(state)
+        path.append((state, likelihood))
+        return _Fit(state, path, converged, steps, distance, self._matches.sum(axis=1), self._wanted)
+
+    def _step(self, state: _State) -> tuple[_State, float, float]:
+        """One EM step: the next state, and the log likelihood and the objective of this one."""
+        with np.errstate(divide="ignore"):
+            log_m, log_u = np.log(state.m), np.log(state.u)
+        missing = np.zeros((len(log_m), 1))
+        total, counted = expectation(
+            self._gamma,
+            self._count,
+            self._learns,
+            np.hstack([log_m, missing]),
+            np.hstack([log_u, missing]),
+            math.log(state.p),
+            math.log1p(-state.p),
+            self._matches,
+            self._others,
+        )
+        # The pairs that blocking left out are counted as non-matches; their levels are not known.
+        likelihood = counted + self._left_out * math.log1p(-state.p)
+        prior = self._settings.prior
+        smoothing = np.where(self._valid & (state.m > 0), log_m, 0.0) / self._valid.sum(axis=1, keepdims=True)
+        objective = likelihood + prior * float(smoothing.sum())
+        self._wanted = total
+        p = min(max(total, FEWEST_MATCHES) / self._n_pairs, self.most)
+        m = np.where(self.fixed_m[:, None], self._default_m, shares(self._matches, self._valid, prior))
+        if self._settings.u == "corrected":
+            u = corrected(self._everywhere, m, p, self._valid, prior)
+        elif self._settings.u == "free":
+            u = shares(self._others, self._valid, prior)
+        else:
+            u = state.u
+        return _State(m, u, p), likelihood, objective
+
+    def _extrapolated(self, start: _State, first: _State, second: _State) -> _State:
+        """Squared extrapolation of two steps, put back among the distributions."""
+        m0, m1, m2 = start.m, first.m, second.m
+        u0, u1, u2 = start.u, first.u, second.u
+        p0, p1, p2 = (math.log(s.p) for s in (start, first, second))
+        step = np.concatenate([(m1 - m0).ravel(), (u1 - u0).ravel(), [p1 - p0]])
+        bend = np.concatenate([(m2 - m1).ravel(), (u2 - u1).ravel(), [p2 - p1]]) - step
+        size = float(np.linalg.norm(bend))
+        length = max(float(np.linalg.norm(step)) / size, 1.0) if size > 0 else 1.0
+
+        def leap(x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+            there = x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
+            # A probability may fall to a hundredth of its last value in one leap, never to 0.
+            kept = np.where(self._valid, np.maximum(there, z / 100), 0.0)
+            return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+        log_p = p0 + 2 * length * (p1 - p0) + length**2 * (p2 - 2 * p1 + p0)
+        p = min(max(math.exp(min(log_p, 0.0)), FEWEST_MATCHES / self._n_pairs), self.most)
+        u = u2 if self._settings.u == "all_pairs" else leap(u0, u1, u2)
+        return _State(leap(m0, m1, m2), u, p)
+
+
+def _remaining(first: float, second: float) -> float:
+    """Distance to the fixed point, from the lengths of two successive steps that shrink geometrically."""
+    if second == 0:
+        return 0.0
+    rate = second / first if first > 0 else 1.0
+    return max(second, second * rate / (1 - rate)) if rate < 1 else math.inf
+
+
+def _check(
+    patterns: PatternCounts,
+    fields: Sequence[FieldLevels],
+    n_a: int,
+    n_b: int,
+    settings: Estimation,
+    rules: Sequence[RuleFields],
+    level_counts: NDArray[np.float64] | None,
+) -> int:
+    """Raise if the inputs disagree; the greatest number of levels otherwise."""
+    if not 1 <= len(fields) <= 64 or patterns.n_fields != len(fields):
+        raise _wrong("fields", f"{patterns.n_fields} fields, as gamma has (1 to 64)", str(len(fields)))
+    if n_a < 1 or n_b < 1:
+        raise _wrong("files", "at least one record in each", f"{n_a} and {n_b}")
+    if patterns.n_pairs > n_a * n_b:
+        raise _wrong("pattern counts", f"at most n_a * n_b = {n_a * n_b} pairs", str(patterns.n_pairs))
+    for q, field in enumerate(fields):
+        top = int(patterns.gamma[:, q].max(initial=-1))
+        if top >= field.n_levels:
+            raise _wrong(f"field {field.name}", f"levels below {field.n_levels}", str(top))
+    check_rules(rules, len(fields))
+    width = max(field.n_levels for field in fields)
+    if level_counts is not None and level_counts.shape != (len(fields), width):
+        raise _wrong("level_counts", f"shape ({len(fields)}, {width})", str(level_counts.shape))
+    if rules and level_counts is None:
+        raise _wrong("level_counts", "levels over all pairs, as pairs were blocked", "none")
+    if rules and settings.u == "free":
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "u cannot be learnt freely from blocked pairs: inside a block everything agrees on the block",
+            where="model.u",
+            got="free",
+            remedy="set it to corrected or all_pairs",
+        )
+    if not rules and patterns.n_pairs < n_a * n_b:
+        raise _wrong(
+            "pattern counts", f"all n_a * n_b = {n_a * n_b} pairs, as there are no rules", str(patterns.n_pairs)
+        )
+    return width
+
+
+def _wrong(where: str, expected: str, got: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy="count the pairs again")

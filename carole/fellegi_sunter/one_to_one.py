@@ -1,0 +1,206 @@
+"""Posterior link probabilities where a record has at most one match.
+
+The pairwise model judges each pair by itself, at prior odds p / (1 - p). In a one-to-one linkage pairs compete: a
+weak pair whose records have no other candidate is likely a match where nearly everybody has one, and a strong one is
+not if a stronger takes its record. Here a whole matching has probability proportional to
+
+    P(Z) * product of the likelihood ratios of its links,
+
+with Sadinle's prior P(Z) (`prior`). The prior depends on Z through its number of links n only. For given n it acts as
+prior odds theta on every link; the posterior of n is concentrated, so n is put at its mode, where the prior odds of one
+more link are those at which n links are expected: ``n = E[links | theta(n)]``. Marginals and E are belief propagation's
+(`propagation`). Both sides rise with n, so iteration from 0 climbs to the least such n, and from the top falls to the
+greatest; where they differ, the one with the greater posterior is taken and the other reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.assignment import optimal_assignment
+from carole.fellegi_sunter.model import probability
+from carole.fellegi_sunter.prior import BetaBipartite
+from carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
+from common.errors import ErrorCode, TrystError
+
+MAX_PRIORS = 100
+"""Numbers of links tried on the way to a fixed point."""
+
+
+@dataclass(frozen=True)
+class LinkProbabilities:
+    """Posterior probabilities of links.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n_pairs,)
+        P(link) of each candidate pair; over a record's candidates they sum to at most 1.
+    expected_links : float
+        Sum of the probabilities.
+    log_prior_odds : float
+        Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
+    converged : bool
+    rounds : int
+        Most rounds of messages that a connected component took.
+    warnings : tuple of str
+    """
+
+    probability: NDArray[np.float64]
+    expected_links: float
+    log_prior_odds: float
+    converged: bool
+    rounds: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _FixedPoint:
+    n: float
+    beliefs: Beliefs
+    log_prior_odds: float
+    log_posterior: float
+    converged: bool
+
+
+def link_probabilities(
+    a: NDArray[np.integer],
+    b: NDArray[np.integer],
+    weight: NDArray[np.float64],
+    n_a: int,
+    n_b: int,
+    prior: BetaBipartite | None = None,
+    tolerance: float = 1e-4,
+) -> LinkProbabilities:
+    """Probability that each candidate pair is linked, given that no record is linked twice.
+
+    Parameters
+    ----------
+    a, b : ndarray of int, shape (n_pairs,)
+        Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
+    weight : ndarray of float64, shape (n_pairs,)
+        Match weights in bits, as `match_weights` gives them.
+    n_a, n_b : int
+        Records in the two files.
+    prior : BetaBipartite, optional
+        None: uniform share of records with a match.
+    tolerance : float
+        Change of the expected number of links, relative to its square root, at which it has settled.
+
+    Returns
+    -------
+    LinkProbabilities
+
+    Raises
+    ------
+    TrystError
+        ``PARAMETER`` if the arrays differ in length or a weight is not a finite number.
+
+    Notes
+    -----
+    O(n_pairs) per round of messages. Keep pairs well below the pairwise threshold: the weak pairs that this rescues
+    are there (a floor on the pairwise log odds of -9 lost none in FEBRL4, -3 one in 5,000).
+
+    References
+    ----------
+    .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
+    .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
+    """
+    if not len(a) == len(b) == len(weight):
+        raise _wrong("arrays of one length", f"{len(a)}, {len(b)} and {len(weight)}")
+    if not np.isfinite(weight).all():
+        raise _wrong("finite match weights", "others")
+    prior = prior or BetaBipartite(n_a, n_b)
+    graph = candidate_graph(a, b)
+    messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
+    low = _fixed_point(messages, prior, 0.0, tolerance)
+    high = _fixed_point(messages, prior, float(prior.most), tolerance)
+    warnings: list[str] = []
+    chosen = low
+    if abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
+        chosen = max(low, high, key=lambda point: point.log_posterior)
+        other = high if chosen is low else low
+        warnings.append(
+            f"{chosen.n:.1f} links explain the pairs best, but so do {other.n:.1f} less well "
+            f"(log posterior lower by {chosen.log_posterior - other.log_posterior:.2g})"
+        )
+    if not chosen.converged:
+        warnings.append(f"the expected number of links had not settled after {MAX_PRIORS} steps")
+    if chosen.beliefs.unsettled:
+        warnings.append(
+            f"{chosen.beliefs.unsettled} groups of competing records had not settled after "
+            f"{chosen.beliefs.rounds} rounds: their probabilities are approximate"
+        )
+    return LinkProbabilities(
+        probability=probability(chosen.beliefs.log_odds),
+        expected_links=chosen.n,
+        log_prior_odds=chosen.log_prior_odds,
+        converged=chosen.converged and chosen.beliefs.unsettled == 0,
+        rounds=chosen.beliefs.rounds,
+        warnings=tuple(warnings),
+    )
+
+
+def _fixed_point(messages: Propagation, prior: BetaBipartite, start: float, tolerance: float) -> _FixedPoint:
+    """Number of links that is expected at its own prior odds, climbing or falling from `start`."""
+    n = start
+    converged = False
+    log_prior_odds = prior.log_odds(n)
+    beliefs = messages.run(log_prior_odds)
+    for _ in range(MAX_PRIORS):
+        expected = min(float(probability(beliefs.log_odds).sum()), float(prior.most))
+        converged = abs(expected - n) <= tolerance * max(1.0, np.sqrt(expected))
+        n = expected
+        if converged:
+            break
+        log_prior_odds = prior.log_odds(n)
+        beliefs = messages.run(log_prior_odds)
+    log_posterior = beliefs.log_weight_sum - n * log_prior_odds + prior.log_density(n)
+    return _FixedPoint(n, beliefs, log_prior_odds, log_posterior, converged)
+
+
+def decide(
+    a: NDArray[np.integer],
+    b: NDArray[np.integer],
+    link_probability: NDArray[np.float64],
+    threshold: float,
+    one_to_one: bool,
+) -> NDArray[np.int64]:
+    """Positions of the pairs to link.
+
+    Parameters
+    ----------
+    a, b : ndarray of int, shape (n_pairs,)
+        Rows of the two files; no pair twice.
+    link_probability : ndarray of float64, shape (n_pairs,)
+    threshold : float
+        Smallest probability of a link, in (0, 1].
+    one_to_one : bool
+        Whether a record is linked at most once. The choice is then the one that gains most, where a link gains its
+        probability and costs `threshold`; from a threshold of .5 up, probabilities that obey one-to-one leave no
+        choice.
+
+    Returns
+    -------
+    ndarray of int64
+        Ascending.
+    """
+    if not 0 < threshold <= 1:
+        raise _wrong("a threshold in (0, 1]", str(threshold))
+    if not one_to_one:
+        return np.flatnonzero(link_probability >= threshold).astype(np.int64)
+    # A pair exactly at the threshold is linked; an assignment takes only what gains something.
+    gain = np.where(link_probability >= threshold, link_probability - threshold + 1e-9, -1.0)
+    return optimal_assignment(a, b, gain)
+
+
+def _wrong(expected: str, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.PARAMETER,
+        f"expected {expected}",
+        where="links",
+        got=got,
+        remedy="score the candidate pairs again or change links.threshold",
+    )

@@ -1,0 +1,60 @@
+r"""Prior of a one-to-one linkage: how much one more link is worth before any comparison is seen.
+
+The number of links n is beta-binomial, ``n | c ~ Binomial(n2, c)``, ``c ~ Beta(alpha, beta)``, with n2 the records of
+the smaller file; given n every matching with n links is equally likely, of which there are
+``C(n2, n) n1! / (n1 - n)!`` (Sadinle 2017). So a matching Z with n links has
+
+.. math:: \log P(Z) = \log\Gamma(n_1 - n + 1) + \log\Gamma(n + \alpha) + \log\Gamma(n_2 - n + \beta) + const,
+
+and one more link multiplies its probability by ``(n + alpha) / ((n1 - n) (n2 - n - 1 + beta))``: about
+``n / (n1 n2)``, the pairwise p, as long as few records have a match, and far more when nearly all have one, since then
+whoever is still without is likely to belong to whoever else is. The derivative of log P(Z) in n makes this smooth, and
+finite up to n = n2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, psi
+
+
+@dataclass(frozen=True)
+class BetaBipartite:
+    """Beta prior on bipartite matchings.
+
+    Parameters
+    ----------
+    n_a, n_b : int
+        Records in the two files.
+    alpha, beta : float
+        Of the beta distribution of the share of the smaller file's records that have a match; 1 and 1 is uniform.
+
+    References
+    ----------
+    .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
+    """
+
+    n_a: int
+    n_b: int
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    @property
+    def most(self) -> int:
+        """Greatest number of links."""
+        return min(self.n_a, self.n_b)
+
+    def log_odds(self, n: float) -> float:
+        """Logarithm of the prior odds of one more link around n links: d log P(Z) / d n."""
+        larger = max(self.n_a, self.n_b)
+        return float(psi(n + self.alpha) - psi(larger - n + 1) - psi(self.most - n + self.beta))
+
+    def log_density(self, n: float) -> float:
+        """log P(Z) of a matching with n links, n any number in 0 to `most`."""
+        larger, smaller = max(self.n_a, self.n_b), self.most
+        parts = [gammaln(larger - n + 1) - gammaln(larger + 1), gammaln(n + self.alpha)]
+        parts += [gammaln(smaller - n + self.beta), -gammaln(smaller + self.alpha + self.beta)]
+        parts += [gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)]
+        return float(np.sum(parts))

@@ -1,0 +1,265 @@
+r"""Belief propagation for weighted matchings.
+
+A matching of a bipartite graph has weight ``prod w_e`` over its links, and a probability proportional to it. The
+message of a record to a candidate, ``1 / (1 + sum of w times message over its other candidates)``, is the probability
+that the record is free if that candidate did not exist; at the fixed point
+
+.. math:: P(e) = w\,\mu_{ab}\,\mu_{ba} / (1 + w\,\mu_{ab}\,\mu_{ba}).
+
+Exact where the graph has no cycle, otherwise Bethe's approximation. The fixed point exists and is unique for finite
+weights. Messages are logarithms. Rows answer columns in turn, which from "everybody is free" climbs to the fixed point
+without swinging, so no damping is needed. Each connected component runs until it has settled by itself: nearly
+all of a linkage's components are single pairs or stars and take two rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+
+@dataclass(frozen=True)
+class CandidateGraph:
+    """Candidate pairs arranged for passing messages: by component, by record of A, and by record of B.
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (n_pairs,)
+        Position, in the caller's arrays, of each edge.
+    row_first : ndarray of int64, shape (n_rows + 1,)
+        Edges of each record of A: consecutive.
+    column_first, column_edge : ndarray of int64
+        Edges of each record of B: ``column_edge[column_first[j]:column_first[j + 1]]``.
+    component_row, component_column : ndarray of int64, shape (n_components + 1,)
+        First record of A, and of B, of each component.
+    """
+
+    order: NDArray[np.int64]
+    row_first: NDArray[np.int64]
+    column_first: NDArray[np.int64]
+    column_edge: NDArray[np.int64]
+    component_row: NDArray[np.int64]
+    component_column: NDArray[np.int64]
+
+    @property
+    def n_edges(self) -> int:
+        """Number of candidate pairs."""
+        return len(self.order)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What belief propagation found.
+
+    Parameters
+    ----------
+    log_odds : ndarray of float64, shape (n_pairs,)
+        Of each link, in the order of the caller's arrays.
+    log_weight_sum : float
+        Bethe's logarithm of the summed weights of all matchings, the empty one weighing 1.
+    rounds : int
+        Most rounds that a component took.
+    unsettled : int
+        Components that were stopped before they settled.
+    """
+
+    log_odds: NDArray[np.float64]
+    log_weight_sum: float
+    rounds: int
+    unsettled: int
+
+
+def candidate_graph(a: NDArray[np.integer], b: NDArray[np.integer]) -> CandidateGraph:
+    """Arrange candidate pairs; `a` and `b` are rows of the two files, of shape (n_pairs,), no pair twice."""
+    _, rows = np.unique(a, return_inverse=True)
+    _, columns = np.unique(b, return_inverse=True)
+    n_rows, n_columns = int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
+    n = n_rows + n_columns
+    edges = csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns + n_rows)), shape=(n, n))
+    n_components, label = connected_components(edges, directed=False)
+    row_label, column_label = label[:n_rows], label[n_rows:]
+    row_rank = _ranks(row_label)
+    column_rank = _ranks(column_label)
+    order = np.lexsort((column_rank[columns], row_rank[rows]))
+    sorted_rows, sorted_columns = row_rank[rows][order], column_rank[columns][order]
+    return CandidateGraph(
+        order=order,
+        row_first=_firsts(sorted_rows, n_rows),
+        column_first=_firsts(sorted_columns, n_columns),
+        column_edge=np.argsort(sorted_columns, kind="stable"),
+        component_row=_firsts(row_label, n_components),
+        component_column=_firsts(column_label, n_components),
+    )
+
+
+def _ranks(label: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Position of each item when items are sorted by label."""
+    rank = np.empty(len(label), dtype=np.int64)
+    rank[np.argsort(label, kind="stable")] = np.arange(len(label))
+    return rank
+
+
+def _firsts(label: NDArray[np.integer], n: int) -> NDArray[np.int64]:
+    """First position of each label 0 to n - 1 among sorted labels, and their number."""
+    return np.concatenate(([0], np.cumsum(np.bincount(label, minlength=n)))).astype(np.int64)
+
+
+class Propagation:
+    """Messages on a graph of candidates, kept from one prior to the next so that each starts near its end.
+
+    Parameters
+    ----------
+    graph : CandidateGraph
+    log_ratio : ndarray of float64, shape (n_pairs,)
+        Natural logarithm of each pair's likelihood ratio, in the caller's order.
+    max_rounds : int
+        Rounds a component may take.
+    tolerance : float
+        Greatest change of a message's logarithm at which a component has settled.
+    """
+
+    def __init__(
+        self,
+        graph: CandidateGraph,
+        log_ratio: NDArray[np.float64],
+        max_rounds: int = 2000,
+        tolerance: float = 1e-7,
+    ) -> None:
+        self._graph = graph
+        self._log_ratio = np.ascontiguousarray(log_ratio[graph.order], dtype=np.float64)
+        self._to_b = np.zeros(graph.n_edges)
+        self._to_a = np.zeros(graph.n_edges)
+        self._max_rounds = max_rounds
+        self._tolerance = tolerance
+
+    def run(self, log_prior_odds: float) -> Beliefs:
+        """Pass messages until they settle, every pair's weight being prior odds times likelihood ratio."""
+        graph = self._graph
+        log_weight = self._log_ratio + log_prior_odds
+        rounds, unsettled, log_sum = _propagate(
+            log_weight,
+            graph.row_first,
+            graph.column_first,
+            graph.column_edge,
+            graph.component_row,
+            graph.component_column,
+            self._to_b,
+            self._to_a,
+            self._max_rounds,
+            self._tolerance,
+        )
+        log_odds = np.empty(graph.n_edges)
+        log_odds[graph.order] = log_weight + self._to_b + self._to_a
+        return Beliefs(log_odds, log_sum, rounds, unsettled)
+
+
+@njit(nogil=True, cache=True)
+def _propagate(
+    log_weight: NDArray[np.float64],
+    row_first: NDArray[np.int64],
+    column_first: NDArray[np.int64],
+    column_edge: NDArray[np.int64],
+    component_row: NDArray[np.int64],
+    component_column: NDArray[np.int64],
+    to_b: NDArray[np.float64],
+    to_a: NDArray[np.float64],
+    max_rounds: int,
+    tolerance: float,
+) -> tuple[int, int, float]:
+    """Settle every component; the most rounds, components not settled, and the log of the summed weights."""
+    in_order = np.arange(len(log_weight))
+    most = 0
+    unsettled = 0
+    log_sum = 0.0
+    for c in range(len(component_row) - 1):
+        rounds = 0
+        change = np.inf
+        while change > tolerance and rounds < max_rounds:
+            change = 0.0
+            for i in range(component_row[c], component_row[c + 1]):
+                change = max(change, _answer(in_order, row_first[i], row_first[i + 1], log_weight, to_a, to_b))
+            for j in range(component_column[c], component_column[c + 1]):
+                change = max(change, _answer(column_edge, column_first[j], column_first[j + 1], log_weight, to_b, to_a))
+            rounds += 1
+        most = max(most, rounds)
+        if change > tolerance:
+            unsettled += 1
+        for i in range(component_row[c], component_row[c + 1]):
+            log_sum += _log_one_plus_sum(in_order, row_first[i], row_first[i + 1], log_weight, to_a)
+            for e in range(row_first[i], row_first[i + 1]):
+                z = log_weight[e] + to_a[e] + to_b[e]
+                log_sum -= max(z, 0.0) + np.log1p(np.exp(-abs(z)))
+        for j in range(component_column[c], component_column[c + 1]):
+            log_sum += _log_one_plus_sum(column_edge, column_first[j], column_first[j + 1], log_weight, to_b)
+    return most, unsettled, log_sum
+
+
+@njit(nogil=True, cache=True)
+def _answer(
+    edges: NDArray[np.int64],
+    first: int,
+    last: int,
+    log_weight: NDArray[np.float64],
+    heard: NDArray[np.float64],
+    said: NDArray[np.float64],
+) -> float:
+    """Update a record's messages to all its candidates; the greatest change.
+
+    Each is -log(1 + sum over the *other* candidates). The heaviest term is left out of the running sum and put back
+    where it belongs, so that nothing is ever subtracted from a sum it dominates.
+    """
+    if last - first == 1:
+        change = abs(said[edges[first]])
+        said[edges[first]] = 0.0
+        return change
+    top = 0.0
+    second = 0.0
+    heaviest = -1
+    for k in range(first, last):
+        x = log_weight[edges[k]] + heard[edges[k]]
+        if heaviest < 0 or x > top:
+            if heaviest >= 0:
+                second = max(second, top)
+            top = x
+            heaviest = k
+        else:
+            second = max(second, x)
+    rest = np.exp(-second)
+    for k in range(first, last):
+        if k != heaviest:
+            rest += np.exp(log_weight[edges[k]] + heard[edges[k]] - second)
+    scale = max(top, second)
+    total = np.exp(top - scale) + rest * np.exp(second - scale)
+    change = 0.0
+    for k in range(first, last):
+        e = edges[k]
+        if k == heaviest:
+            new = -(second + np.log(rest))
+        else:
+            new = -(scale + np.log(total - np.exp(log_weight[e] + heard[e] - scale)))
+        change = max(change, abs(new - said[e]))
+        said[e] = new
+    return change
+
+
+@njit(nogil=True, cache=True)
+def _log_one_plus_sum(
+    edges: NDArray[np.int64],
+    first: int,
+    last: int,
+    log_weight: NDArray[np.float64],
+    heard: NDArray[np.float64],
+) -> float:
+    """log(1 + sum of w times the messages heard) of one record."""
+    top = 0.0
+    for k in range(first, last):
+        top = max(top, log_weight[edges[k]] + heard[edges[k]])
+    total = np.exp(-top)
+    for k in range(first, last):
+        total += np.exp(log_weight[edges[k]] + heard[edges[k]] - top)
+    return top + np.log(total)

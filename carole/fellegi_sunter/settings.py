@@ -1,0 +1,90 @@
+"""What estimation is told: the fields, the blocking rules, and how to estimate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from common.errors import ErrorCode, TrystError
+
+U = Literal["all_pairs", "corrected", "free"]
+
+
+@dataclass(frozen=True)
+class FieldLevels:
+    """A compared field: its name and its number of levels, the last being the most similar."""
+
+    name: str
+    n_levels: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_levels <= 127:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the number of levels must be 1 to 127",
+                where=f"field {self.name}",
+                got=str(self.n_levels),
+                remedy="use fewer levels",
+            )
+
+
+@dataclass(frozen=True)
+class RuleFields:
+    """A blocking rule: its name and the positions of the fields that its key is made of."""
+
+    name: str
+    fields: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """How m, u and p are estimated.
+
+    Parameters
+    ----------
+    u : {"corrected", "all_pairs", "free"}
+        ``all_pairs``: u is the distribution of levels over all pairs, matches included, and stays fixed.
+        ``corrected``: the matches' share is taken out of it, u = (r - p m) / (1 - p), at every step.
+        ``free``: u is the expected distribution among non-matches; only where nothing is blocked.
+    one_to_one : bool
+        Whether a record has at most one match, so that p cannot exceed 1 / max(n_a, n_b).
+    expected_matches : float, optional
+        Where p starts, as a number of matches; None starts at min(n_a, n_b).
+    max_iterations : int
+        EM steps before giving up, which is reported.
+    tolerance : float
+        Distance from the fixed point, as extrapolated from the last steps, at which EM stops: the greatest
+        over all probabilities in m and u, and the relative one in p.
+    prior : float
+        Pseudo-pairs of the Dirichlet prior of each distribution of levels, spread evenly over its levels.
+        With 0, a level never observed has probability 0.
+    refuse_unidentified : bool
+        Whether a model with too few informative fields is an error, or only a warning.
+    """
+
+    u: U = "corrected"
+    one_to_one: bool = True
+    expected_matches: float | None = None
+    max_iterations: int = 500
+    tolerance: float = 1e-8
+    prior: float = 1.0
+    refuse_unidentified: bool = True
+
+    def __post_init__(self) -> None:
+        if self.u not in ("all_pairs", "corrected", "free"):
+            raise _wrong("u", "one of all_pairs, corrected, free", repr(self.u))
+        if self.expected_matches is not None and not 0 < self.expected_matches < math.inf:
+            raise _wrong("expected_matches", "a number above 0", str(self.expected_matches))
+        if self.max_iterations < 1:
+            raise _wrong("max_iterations", "1 or more", str(self.max_iterations))
+        if not 0 < self.tolerance < 1:
+            raise _wrong("tolerance", "a number in (0, 1)", str(self.tolerance))
+        if not 0 <= self.prior < math.inf:
+            raise _wrong("prior", "0 or more", str(self.prior))
+
+
+def _wrong(name: str, expected: str, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.PARAMETER, f"expected {expected}", where=f"model.{name}", got=got, remedy="change the model's setting"
+    )
