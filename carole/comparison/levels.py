@@ -28,6 +28,9 @@ Number = TypeVar("Number", bound=np.generic)
 ROWS_PER_BLOCK = 64
 """Rows of A that one task compares with all of B."""
 
+DRAWN_AT_ONCE = 1 << 18
+"""Random pairs that one task draws."""
+
 
 def read_only(array: NDArray[Number]) -> NDArray[Number]:
     """View that cannot be written to.
@@ -200,8 +203,8 @@ def level_distribution(
     table: NDArray[np.int8] | None = None,
     exact_limit: int,
     sample: int,
-) -> tuple[NDArray[np.float64], int]:
-    """Distribution of a field's levels over all pairs of two files.
+) -> NDArray[np.float64]:
+    """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
     Parameters
     ----------
@@ -210,53 +213,48 @@ def level_distribution(
     rng : numpy.random.Generator
         Draws the pairs where they are sampled.
     exact_limit : int
-        Up to so many pairs of distinct values the distribution is exact.
+        Up to so many pairs of distinct values the numbers are those of all pairs.
     sample : int
-        Beyond it, number of random pairs of rows.
+        Beyond it, number of random pairs of rows, and the sum of what is returned.
 
     Returns
     -------
-    r : ndarray of float64, shape (n_levels,)
-        Probabilities among the pairs with a value on both sides; zeros when there are none.
-    n : int
-        Number of pairs behind them.
+    ndarray of float64, shape (n_levels,)
+        Pairs with a value on both sides; zeros when there are none.
 
     Notes
     -----
     A sample says next to nothing of equality in a field with many values, yet that is where u matters most. So
-    equal pairs are counted exactly (see `equal_pairs`) and only unequal ones are sampled.
+    the share of equal pairs is exact even then (see `equal_pairs`), and only unequal ones are sampled.
     """
-    present_a, present_b = int((a.codes >= 0).sum()), int((b.codes >= 0).sum())
-    n_pairs = present_a * present_b
+    rows_a = np.flatnonzero(a.codes >= 0).astype(np.int32)
+    rows_b = np.flatnonzero(b.codes >= 0).astype(np.int32)
+    n_pairs = len(rows_a) * len(rows_b)
     if n_pairs == 0:
-        return np.zeros(len(bounds)), 0
+        return np.zeros(len(bounds))
     if table is not None or a.n_distinct * b.n_distinct <= exact_limit:
-        return level_counts(a, b, bounds, pool, table) / n_pairs, n_pairs
-    rows_a, rows_b = np.flatnonzero(a.codes >= 0), np.flatnonzero(b.codes >= 0)
-    row_a = rng.choice(rows_a, sample).astype(np.int32)
-    row_b = rng.choice(rows_b, sample).astype(np.int32)
+        return level_counts(a, b, bounds, pool, table).astype(np.float64)
     # The level of a pair with no disagreeing bit is set apart, so that equal pairs can be left out.
-    by_disagreement = levels_by_disagreement(a.bits, bounds)
-    by_disagreement[0] = len(bounds)
-    levels = np.zeros(sample, dtype=np.int64)
+    lookup = levels_by_disagreement(a.bits, bounds)
+    lookup[0] = len(bounds)
+    levels = read_only(lookup)
     signatures_a, signatures_b = read_only(a.signatures), read_only(b.signatures)
     codes_a, codes_b = read_only(a.codes), read_only(b.codes)
-    lookup = read_only(by_disagreement)
-    step = 1 << 16
+    sizes = [min(DRAWN_AT_ONCE, sample - first) for first in range(0, sample, DRAWN_AT_ONCE)]
 
-    def compare(first: int) -> None:
-        part = slice(first, min(first + step, sample))
-        n = part.stop - part.start
+    def draw(task: tuple[int, np.random.Generator]) -> NDArray[np.int64]:
+        n, stream = task
+        row_a = rows_a[stream.integers(0, len(rows_a), n)]
+        row_b = rows_b[stream.integers(0, len(rows_b), n)]
+        drawn = np.zeros(n, dtype=np.int64)
         add_compared_levels(
-            signatures_a, signatures_b, lookup, codes_a, codes_b,
-            row_a[part], row_b[part], n, 1, len(bounds), levels[part],
-        )  # fmt: skip
+            signatures_a, signatures_b, levels, codes_a, codes_b, row_a, row_b, n, 1, len(bounds), drawn
+        )
+        return np.bincount(drawn, minlength=len(bounds) + 1)[: len(bounds)]
 
-    for _ in pool.map(compare, range(0, sample, step)):
-        pass
-    counts = np.bincount(levels, minlength=len(bounds) + 1)
-    unequal = counts[: len(bounds)]
+    # A stream of random numbers for each part of the sample: the draw does not depend on the threads.
+    unequal = sum(pool.map(draw, zip(sizes, rng.spawn(len(sizes)), strict=True)), np.zeros(len(bounds)))
     equal_share = equal_pairs(a, b) / n_pairs
-    r = (1 - equal_share) * unequal / max(1, unequal.sum())
-    r[-1] += equal_share
-    return r, sample
+    shares = (1 - equal_share) * unequal / max(1.0, float(unequal.sum()))
+    shares[-1] += equal_share
+    return np.asarray(shares * sample, dtype=np.float64)

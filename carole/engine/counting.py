@@ -86,7 +86,7 @@ def _find(
     return found
 
 
-class PatternTable:
+class PatternCounter:
     """A hash table from (packed vector, mask) to a positive integer.
 
     Parameters
@@ -159,7 +159,7 @@ class PatternTable:
 
 
 def merged(
-    tables: Sequence[PatternTable],
+    tables: Sequence[PatternCounter],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
     """Sum of several tables, sorted by code and mask: the same whichever thread counted what."""
     parts = [table.items() for table in tables]

@@ -22,6 +22,12 @@ class MemoryBudget:
     def __init__(self, total: int) -> None:
         self.total = total
         self.free = total
+        self._least_free = total
+
+    @property
+    def peak(self) -> int:
+        """Largest memory in use at any time."""
+        return self.total - self._least_free
 
     def take(self, n_bytes: int, purpose: str, remedy: str) -> None:
         """Reserve memory.
@@ -39,15 +45,19 @@ class MemoryBudget:
                 where="resources.memory_bytes",
                 remedy=f"grant {mebibytes(self.total + n_bytes - self.free)} or more, or {remedy}",
             )
-        self.free -= n_bytes
+        self._use(n_bytes)
 
     def try_take(self, n_bytes: int, share: float) -> bool:
         """Reserve memory if it is at most a share of what is left; say whether it was."""
         if n_bytes > share * self.free:
             return False
-        self.free -= n_bytes
+        self._use(n_bytes)
         return True
 
     def give_back(self, n_bytes: int) -> None:
         """Return memory that was taken."""
         self.free += n_bytes
+
+    def _use(self, n_bytes: int) -> None:
+        self.free -= n_bytes
+        self._least_free = min(self._least_free, self.free)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from carole.blocking import PairSource, Part
 from carole.comparison import FieldComparison
-from carole.engine.counting import PatternTable, merged
+from carole.engine.counting import PatternCounter, merged
 from carole.engine.packing import Packing
 from carole.engine.parallel import in_order
 from common.errors import ErrorCode, TrystError
@@ -112,8 +112,8 @@ class PairStream:
         TrystError
             MEMORY if there are more distinct vectors than memory allows.
         """
-        tables: queue.SimpleQueue[PatternTable] = queue.SimpleQueue()
-        everything = [PatternTable(self._most_patterns) for _ in range(self._threads)]
+        tables: queue.SimpleQueue[PatternCounter] = queue.SimpleQueue()
+        everything = [PatternCounter(self._most_patterns) for _ in range(self._threads)]
         for table in everything:
             tables.put(table)
         one = np.ones(1, dtype=np.int64)
@@ -161,7 +161,7 @@ class PairStream:
         KeptPairs
             In the order of the source.
         """
-        wanted = PatternTable(max(1, len(code)))
+        wanted = PatternCounter(max(1, len(code)))
         if not wanted.add(code, mask, pattern + 1, len(code)):
             raise AssertionError("the table of wanted patterns holds them all")
         found: list[KeptPairs] = []

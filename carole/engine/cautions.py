@@ -1,0 +1,60 @@
+"""What a reader of a run's results must know, in sentences; sizes and names only, never a value or a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from carole.blocking import AllPairs, CandidatePairs
+from carole.engine.plan import LinkagePlan
+from carole.engine.selection import Selection
+from common.encoding.contribution import SignatureSet
+
+LARGE_BLOCK = 1_000_000
+"""Pairs beyond which a block is worth a word."""
+
+MANY_MISSING = 0.5
+"""Share of rows without a value beyond which a field is."""
+
+
+def run_cautions(
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    source: AllPairs | CandidatePairs,
+    selection: Selection,
+    recall: float | None,
+    missing: dict[str, tuple[float, float]],
+) -> Iterator[str]:
+    """Warnings about the data, the blocks and what was kept."""
+    for name, shares in missing.items():
+        for side, share in zip(("Alice", "Bob"), shares, strict=True):
+            if share > MANY_MISSING:
+                yield f"{side} has no value of {name} in {share:.0%} of the rows"
+    if isinstance(source, CandidatePairs):
+        yield from _block_cautions(a, b, plan, source)
+        if recall is None:
+            yield (
+                "what blocking lost cannot be estimated: that takes two rules without a common field that find some "
+                "of the same matches"
+            )
+    if selection.raised:
+        yield (
+            f"only the pairs of match weight {selection.floor:.1f} and more were kept ({selection.n_pairs:,}); "
+            "weaker ones are in the counts only"
+        )
+
+
+def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: CandidatePairs) -> Iterator[str]:
+    large = source.blocks_above(LARGE_BLOCK)
+    for number, rule in enumerate(plan.rules):
+        blocks = [block for block in large if block.rule == number]
+        if blocks:
+            yield (
+                f"blocking rule {rule.name} has {len(blocks)} blocks of more than {LARGE_BLOCK:,} pairs; the largest "
+                f"is {blocks[0].rows_a:,} by {blocks[0].rows_b:,} rows: add a field to the rule"
+            )
+        if source.pairs_per_rule[number] == 0:
+            yield f"blocking rule {rule.name} proposes no pairs"
+    for side, rows, n_rows in zip(("Alice's", "Bob's"), source.rows_without_key, (a.n_rows, b.n_rows), strict=True):
+        if rows:
+            yield f"{rows:,} of {side} {n_rows:,} rows have no blocking key under any rule and cannot be linked"

@@ -1,0 +1,243 @@
+"""One linkage run on this machine, in bounded memory.
+
+Level tables of distinct values, levels over all pairs, counts of comparison vectors, the model, a second pass
+that keeps the pairs worth keeping, and the decision. Only counts and kept pairs are ever held; the floor above
+which pairs are kept is known before the second pass, since the model has scored every vector that occurs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.blocking import AllPairs, CandidatePairs
+from carole.comparison import FieldComparison
+from carole.engine.cautions import run_cautions
+from carole.engine.decision import decide
+from carole.engine.memory import MemoryBudget
+from carole.engine.packing import Packing
+from carole.engine.plan import LinkagePlan, Resources
+from carole.engine.preparation import (
+    all_pairs_levels,
+    check,
+    input_bytes,
+    level_tables,
+    missing_shares,
+    pair_source,
+)
+from carole.engine.recall import blocking_recall
+from carole.engine.result import Linkage, ScoredPatterns
+from carole.engine.selection import choose_patterns
+from carole.engine.stream import KeptPairs, PairStream
+from carole.fellegi_sunter.em import fit
+from carole.fellegi_sunter.model import Model
+from carole.fellegi_sunter.patterns import PatternCounts
+from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from common.encoding.contribution import SignatureSet
+
+Progress = Callable[[str, float], None]
+
+PATTERNS_SHARE = 0.25
+"""Share of the memory left that comparison vectors may take."""
+
+PATTERN_BYTES = 200
+"""Memory of a distinct comparison vector while counts are merged and the model is fitted, beside its levels."""
+
+PATTERN_BYTES_PER_THREAD = 160
+"""Memory of a distinct vector in one thread's hash table, while the table doubles."""
+
+STORED_SHARE = 0.5
+"""Share of the memory left that packed vectors may take between the passes."""
+
+KEPT_BYTES = 150
+"""Memory of a kept pair, its scores and its part in the one-to-one decision."""
+
+
+def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Linkage:
+    """Link two signature sets.
+
+    Parameters
+    ----------
+    a, b : SignatureSet
+        Of one rule, or of the whole files in open mode.
+    plan : LinkagePlan
+        What to compare, and how to decide.
+    resources : Resources
+        Memory and threads.
+    progress : callable
+        Told the stage ("tables", "levels", "count", "model", "keep", "decide") and the fraction of it done, on
+        the calling thread. What it raises ends the run.
+
+    Returns
+    -------
+    Linkage
+        The same for a given plan whatever the number of threads; memory only moves the floor of what is kept.
+
+    Raises
+    ------
+    TrystError
+        EMPTY_SOURCE, ENCODING_MISMATCH or PARAMETER if the inputs cannot be linked under the plan, NOT_IDENTIFIED
+        if they cannot tell the model's parameters, MEMORY if the run would need more than it may use.
+
+    Notes
+    -----
+    Time is that of comparing distinct values (or candidate pairs, where that is less) and of two passes over the
+    pairs, at some 10 ns per pair and pass on a core; estimation depends on the distinct comparison vectors only.
+    """
+    run = _Run(a, b, plan, resources, progress)
+    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
+        return run.result(pool)
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(
+        self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress
+    ) -> None:
+        check(a, b, plan)
+        self._a, self._b, self._plan = a, b, plan
+        self._threads = resources.threads
+        self._progress = progress
+        self._budget = MemoryBudget(resources.memory_bytes)
+        self._packing = Packing([field.name for field in plan.fields], [len(field.bounds) for field in plan.fields])
+        self._seconds: dict[str, float] = {}
+
+    def result(self, pool: ThreadPoolExecutor) -> Linkage:
+        budget, plan = self._budget, self._plan
+        budget.take(input_bytes(self._a, self._b), "the signatures of both files", "link smaller files")
+        with self._stage("tables") as progress:
+            source = pair_source(self._a, self._b, plan, budget)
+            work = PairStream.workspace_bytes(self._threads)
+            budget.take(work, "the threads' working space", "use fewer threads")
+            tables = level_tables(self._a, self._b, plan, source.n_pairs, budget, pool, progress)
+        with self._stage("levels") as progress:
+            levels = self._all_pairs_levels(tables, pool, progress)
+        stream = self._stream(source, tables, pool)
+        with self._stage("count") as progress:
+            code, mask, count = stream.count(progress)
+            patterns = PatternCounts(self._packing.unpack(code), mask, count)
+        with self._stage("model"):
+            model = self._fit(patterns, levels)
+            scored = ScoredPatterns(
+                patterns.gamma,
+                mask,
+                count,
+                model.match_weights(patterns.gamma),
+                model.match_probabilities(patterns.gamma),
+            )
+            matches = scored.count * scored.probability
+            most = budget.free // KEPT_BYTES
+            selection = choose_patterns(scored, plan.threshold, most, KEPT_BYTES)
+            budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
+        with self._stage("keep") as progress:
+            wanted = selection.patterns
+            kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
+        with self._stage("decide"):
+            pairs, links, cautions = decide(_sorted(kept, scored.weight), scored, model, plan)
+        recall = blocking_recall(mask, matches, [rule.fields for rule in plan.rules]) if plan.rules else 1.0
+        missing = missing_shares(self._a, self._b, plan)
+        return Linkage(
+            model=model,
+            patterns=scored,
+            pairs=pairs,
+            links=links,
+            floor=selection.floor,
+            matches_below_floor=float(matches.sum() - matches[wanted].sum()),
+            n_candidates=int(count.sum()),
+            candidates_per_rule=self._per_rule(source),
+            blocking_recall=recall,
+            missing=missing,
+            warnings=(
+                *run_cautions(self._a, self._b, plan, source, selection, recall, missing),
+                *model.warnings,
+                *cautions,
+            ),
+            seconds=self._seconds,
+            peak_bytes=budget.peak,
+        )
+
+    def _all_pairs_levels(
+        self,
+        tables: dict[str, NDArray[np.int8]],
+        pool: ThreadPoolExecutor,
+        progress: Callable[[float], None],
+    ) -> NDArray[np.float64] | None:
+        """Levels over the whole product, which the patterns give themselves when nothing is blocked."""
+        if not self._plan.rules:
+            progress(1.0)
+            return None
+        largest = max(field.signatures.nbytes for field in self._b.fields.values())
+        scratch = 2 * largest + self._threads * 2**24
+        self._budget.take(scratch, "the levels over all pairs", "use fewer threads")
+        levels = all_pairs_levels(self._a, self._b, self._plan, tables, pool, progress)
+        self._budget.give_back(scratch)
+        return levels
+
+    def _stream(
+        self,
+        source: AllPairs | CandidatePairs,
+        tables: dict[str, NDArray[np.int8]],
+        pool: ThreadPoolExecutor,
+    ) -> PairStream:
+        budget, fields = self._budget, self._plan.fields
+        per_pattern = PATTERN_BYTES + 2 * len(fields) + PATTERN_BYTES_PER_THREAD * self._threads
+        most_patterns = min(source.n_pairs, int(PATTERNS_SHARE * budget.free) // per_pattern)
+        budget.take(per_pattern * most_patterns, "the comparison vectors", "compare fewer fields")
+        store = budget.try_take(PairStream.stored_bytes(source.n_pairs), STORED_SHARE)
+        comparisons = [
+            FieldComparison(
+                self._a.fields[field.name], self._b.fields[field.name], field.bounds, tables.get(field.name)
+            )
+            for field in fields
+        ]
+        return PairStream(
+            source, comparisons, self._packing, pool, self._threads, most_patterns=most_patterns, store=store
+        )
+
+    def _fit(self, patterns: PatternCounts, levels: NDArray[np.float64] | None) -> Model:
+        plan = self._plan
+        position = {field.name: q for q, field in enumerate(plan.fields)}
+        return fit(
+            patterns,
+            [FieldLevels(field.name, len(field.bounds)) for field in plan.fields],
+            self._a.n_rows,
+            self._b.n_rows,
+            Estimation(
+                u=plan.u,
+                one_to_one=plan.one_to_one,
+                expected_matches=plan.expected_matches,
+                max_iterations=plan.max_iterations,
+                tolerance=plan.tolerance,
+            ),
+            [
+                RuleFields(rule.name, tuple(position[name] for name in rule.fields if name in position))
+                for rule in plan.rules
+            ],
+            levels,
+        )
+
+    def _per_rule(self, source: AllPairs | CandidatePairs) -> dict[str, int]:
+        if isinstance(source, AllPairs):
+            return {}
+        return {rule.name: n for rule, n in zip(self._plan.rules, source.pairs_per_rule, strict=True)}
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[Callable[[float], None]]:
+        """Time a stage and tell its progress."""
+        started = time.perf_counter()
+        self._progress(name, 0.0)
+        yield lambda fraction: self._progress(name, fraction)
+        self._progress(name, 1.0)
+        self._seconds[name] = time.perf_counter() - started
+
+
+def _sorted(kept: KeptPairs, weight: NDArray[np.float64]) -> KeptPairs:
+    """Pairs by descending weight, then by rows."""
+    order = np.lexsort((kept.row_b, kept.row_a, -weight[kept.pattern]))
+    return KeptPairs(kept.row_a[order], kept.row_b[order], kept.pattern[order])

@@ -1,0 +1,137 @@
+"""Before the pairs: checks of the inputs, and how each field will be compared within the memory there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.blocking import AllPairs, CandidatePairs
+from carole.comparison import level_distribution, level_table
+from carole.engine.memory import MemoryBudget
+from carole.engine.plan import LinkagePlan
+from common.encoding.contribution import MISSING, SignatureSet
+from common.errors import ErrorCode, TrystError
+
+CELLS_PER_PAIR = 4
+"""A field's level table is made when it has at most so many cells per pair to be compared."""
+
+EXACT_CELLS = 1 << 30
+"""Up to so many pairs of distinct values a field's distribution over all pairs is exact: seconds of work."""
+
+SAMPLE_PAIRS = 1 << 24
+"""Beyond, random pairs drawn for it: a level as rare as one in a million is then seen 17 times."""
+
+TABLES_SHARE = 0.5
+"""Share of the memory left that level tables may take, and so on with what is left after each."""
+
+
+def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
+    """Raise `TrystError` unless both sets hold what the plan asks for."""
+    for side, part in (("alice", a), ("bob", b)):
+        if part.n_rows == 0:
+            raise TrystError(
+                ErrorCode.EMPTY_SOURCE, "a file without records cannot be linked", where=side,
+                got="0 rows", remedy="contribute a file with records",
+            )  # fmt: skip
+        for field in plan.fields:
+            got = part.fields.get(field.name)
+            if got is None or got.bits != field.bits:
+                raise TrystError(
+                    ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
+                    where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
+                    remedy="contribute again under the specification of this run",
+                )  # fmt: skip
+        for rule in plan.rules:
+            if rule.name not in part.blocks:
+                raise TrystError(
+                    ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
+                    where=f"{side}, blocking rule {rule.name}", got="none",
+                    remedy="contribute again under the specification of this run",
+                )  # fmt: skip
+
+
+def input_bytes(*sets: SignatureSet) -> int:
+    """Memory of signature sets."""
+    return sum(
+        sum(field.signatures.nbytes + field.codes.nbytes for field in part.fields.values())
+        + sum(keys.nbytes for keys in part.blocks.values())
+        for part in sets
+    )
+
+
+def pair_source(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget) -> AllPairs | CandidatePairs:
+    """The pairs the plan wants compared."""
+    if not plan.rules:
+        return AllPairs(a.n_rows, b.n_rows)
+    index = CandidatePairs.index_bytes(a.n_rows, b.n_rows, len(plan.rules))
+    budget.take(index, "the index of blocking keys", "use fewer blocking rules")
+    names = [rule.name for rule in plan.rules]
+    return CandidatePairs([a.blocks[name] for name in names], [b.blocks[name] for name in names])
+
+
+def level_tables(
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    n_pairs: int,
+    budget: MemoryBudget,
+    pool: ThreadPoolExecutor,
+    progress: Callable[[float], None],
+) -> dict[str, NDArray[np.int8]]:
+    """Level tables of the fields that are cheaper to look up than to compare, the smallest first.
+
+    A table is made when it has fewer cells than `CELLS_PER_PAIR` times the pairs, and fits.
+    """
+    sizes = {field.name: a.fields[field.name].n_distinct * b.fields[field.name].n_distinct for field in plan.fields}
+    tables: dict[str, NDArray[np.int8]] = {}
+    for done, field in enumerate(sorted(plan.fields, key=lambda field: sizes[field.name])):
+        side_a, side_b = a.fields[field.name], b.fields[field.name]
+        copies = side_b.signatures.nbytes * 2
+        cells = sizes[field.name]
+        if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
+            tables[field.name] = level_table(side_a, side_b, field.bounds, pool)
+            budget.give_back(copies)
+        progress((done + 1) / len(plan.fields))
+    return tables
+
+
+def all_pairs_levels(
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    tables: dict[str, NDArray[np.int8]],
+    pool: ThreadPoolExecutor,
+    progress: Callable[[float], None],
+) -> NDArray[np.float64]:
+    """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_fields, most levels)
+        Rows of narrower fields end in zeros.
+
+    Notes
+    -----
+    Blocks are ignored: u must not take the block for the match class (MODELS, section 3).
+    """
+    counts = np.zeros((len(plan.fields), max(len(field.bounds) for field in plan.fields)))
+    streams = np.random.default_rng(plan.seed).spawn(len(plan.fields))
+    for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=True)):
+        counts[q, : len(field.bounds)] = level_distribution(
+            a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
+            table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
+        )  # fmt: skip
+        progress((q + 1) / len(plan.fields))
+    return counts
+
+
+def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[str, tuple[float, float]]:
+    """Per field the share of rows of A and of B that have no value."""
+
+    def share(part: SignatureSet, name: str) -> float:
+        return float((part.fields[name].codes == MISSING).mean())
+
+    return {field.name: (share(a, field.name), share(b, field.name)) for field in plan.fields}

@@ -1,0 +1,110 @@
+"""What a run found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.model import Model
+
+
+@dataclass(frozen=True)
+class ScoredPatterns:
+    """Every distinct comparison vector with the blocking rules its pairs satisfy.
+
+    Attributes
+    ----------
+    gamma
+        int8, shape (n_patterns, n_fields): levels, or -1 where a value is missing.
+    mask
+        uint32: rules satisfied; 0 when nothing is blocked.
+    count
+        int64: pairs.
+    weight
+        float64: match weight in bits.
+    probability
+        float64: match probability of such a pair, taken by itself.
+    """
+
+    gamma: NDArray[np.int8]
+    mask: NDArray[np.uint32]
+    count: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    probability: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """The pairs above the floor, by descending weight, then by rows.
+
+    Attributes
+    ----------
+    row_a, row_b
+        int32: rows of the two sets.
+    pattern
+        int32: row of `ScoredPatterns`.
+    weight
+        float64: match weight in bits.
+    match_probability
+        float64: of the pair taken by itself.
+    link_probability
+        float64: of the pair given its rivals, where a record has one match at most; otherwise the same.
+    """
+
+    row_a: NDArray[np.int32]
+    row_b: NDArray[np.int32]
+    pattern: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    match_probability: NDArray[np.float64]
+    link_probability: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """A finished run.
+
+    Attributes
+    ----------
+    model
+        The fitted model.
+    patterns
+        All comparison vectors that occurred.
+    pairs
+        The pairs that were kept.
+    links
+        int64: which of `pairs` are links, ascending.
+    floor
+        Smallest match weight of a kept pair.
+    matches_below_floor
+        Expected matches among the compared pairs that were not kept.
+    n_candidates
+        Pairs compared.
+    candidates_per_rule
+        Per blocking rule the pairs that satisfy it; a pair may satisfy several.
+    blocking_recall
+        Estimated share of matches among the candidates; 1 when nothing is blocked, None where it cannot be told.
+    missing
+        Per field the share of rows of A and of B without a value.
+    warnings
+        What a reader of the results must know.
+    seconds
+        Duration of each stage.
+    peak_bytes
+        Largest memory reserved at any time, of `Resources.memory_bytes`.
+    """
+
+    model: Model
+    patterns: ScoredPatterns
+    pairs: ScoredPairs
+    links: NDArray[np.int64]
+    floor: float
+    matches_below_floor: float
+    n_candidates: int
+    candidates_per_rule: dict[str, int]
+    blocking_recall: float | None
+    missing: dict[str, tuple[float, float]]
+    warnings: tuple[str, ...]
+    seconds: dict[str, float]
+    peak_bytes: int

@@ -1,0 +1,90 @@
+"""Which comparison vectors are worth keeping the pairs of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.memory import mebibytes
+from carole.engine.result import ScoredPatterns
+from common.errors import ErrorCode, TrystError
+
+KEPT_PROBABILITY = 1e-5
+"""Pairs of a smaller match probability are never kept."""
+
+MOST_PAIRS = 5_000_000
+"""More pairs than this are kept only if they reach the threshold of a link."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Comparison vectors whose pairs are kept.
+
+    Attributes
+    ----------
+    patterns
+        int64, ascending: rows of `ScoredPatterns`.
+    n_pairs
+        Pairs they have.
+    floor
+        Smallest match weight among them; infinity when there are none.
+    raised
+        Whether pairs above `KEPT_PROBABILITY` had to be left out.
+    """
+
+    patterns: NDArray[np.int64]
+    n_pairs: int
+    floor: float
+    raised: bool
+
+
+def choose_patterns(scored: ScoredPatterns, threshold: float, most: int, bytes_each: int) -> Selection:
+    """Choose the vectors of highest weight that `most` pairs allow for.
+
+    Parameters
+    ----------
+    scored : ScoredPatterns
+        All vectors.
+    threshold : float
+        Smallest probability of a link: such pairs must fit, or the decision would be wrong.
+    most : int
+        Pairs that memory allows.
+    bytes_each : int
+        Memory of a pair, for the error.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if the pairs that reach the threshold are more.
+
+    Notes
+    -----
+    Vectors of equal weight stay together, so that what is kept does not depend on an arbitrary order.
+    """
+    order = np.argsort(-scored.weight, kind="stable")
+    weight, probability = scored.weight[order], scored.probability[order]
+    total = np.cumsum(scored.count[order])
+    n_links = int(np.searchsorted(-probability, -threshold, side="right"))
+    for_links = int(total[n_links - 1]) if n_links else 0
+    if for_links > most:
+        raise TrystError(
+            ErrorCode.MEMORY,
+            f"the {for_links:,} pairs that reach the threshold need {mebibytes(for_links * bytes_each)} of memory "
+            f"and {mebibytes(most * bytes_each)} are left",
+            where="resources.memory_bytes",
+            remedy="raise links.threshold, grant more memory, or look at the model: it may take blocks for matches",
+        )
+    wanted = int(np.searchsorted(-probability, -KEPT_PROBABILITY, side="right"))
+    limit = min(most, max(MOST_PAIRS, for_links))
+    fitting = int(np.searchsorted(total, limit, side="right"))
+    chosen = min(wanted, fitting)
+    if chosen < wanted:
+        chosen = max(int(np.searchsorted(-weight, -weight[chosen], side="left")), n_links)
+    return Selection(
+        patterns=np.sort(order[:chosen]).astype(np.int64),
+        n_pairs=int(total[chosen - 1]) if chosen else 0,
+        floor=float(weight[chosen - 1]) if chosen else np.inf,
+        raised=chosen < wanted,
+    )
