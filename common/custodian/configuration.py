@@ -52,7 +52,7 @@ def _one_character(value: str) -> str:
 
 def _hex_of(digits: int) -> AfterValidator:
     def check(value: str) -> str:
-        found = re.sub(r"[\s:]", "", value).lower()
+        found = re.sub(r"[\s:-]", "", value).lower()
         if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", found):
             raise ValueError(f"expected {digits} hexadecimal digits")
         return found

@@ -31,8 +31,8 @@ _MARKS = {
 }
 
 
-def read_csv(source: CsvSource, columns: Sequence[str]) -> SourceTable:
-    """Read the wanted columns of a CSV file as text.
+def read_csv(source: CsvSource, columns: Sequence[str] | None) -> SourceTable:
+    """Read the wanted columns of a CSV file, all that have a name if none are named, as text.
 
     Names of columns and cells lose blanks at their ends; wholly empty lines are skipped; columns without a name cannot
     be wanted and are passed over.
@@ -61,7 +61,7 @@ def read_csv(source: CsvSource, columns: Sequence[str]) -> SourceTable:
         ) from None
 
 
-def _read(file: IO[str], path: Path, source: CsvSource, columns: Sequence[str]) -> SourceTable:
+def _read(file: IO[str], path: Path, source: CsvSource, wanted: Sequence[str] | None) -> SourceTable:
     reader = csv.reader(_lines(file, path), delimiter=source.separator, strict=True)
     try:
         header = [name.lstrip("\ufeff").strip() for name in next(reader, [])]
@@ -73,7 +73,9 @@ def _read(file: IO[str], path: Path, source: CsvSource, columns: Sequence[str]) 
                 got="an empty file" if reader.line_num == 0 else "an empty line",
                 remedy="check that the right file is configured",
             )
-        require_columns([name for name in header if name], columns, str(path))
+        named = [name for name in header if name]
+        columns = named if wanted is None else wanted
+        require_columns(named, columns, str(path))
         places = [header.index(name) for name in columns]
         width = len(header)
         pieces: list[pl.DataFrame] = []

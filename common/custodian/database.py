@@ -133,7 +133,7 @@ def _text(value: object, column: str) -> str | None:
             return str(int(value)) if whole else str(value)
         case datetime.datetime():
             midnight = value.time() == datetime.time()
-            return value.strftime("%Y-%m-%d") if midnight else value.strftime("%Y-%m-%d %H:%M:%S")
+            return value.strftime("%Y-%m-%d") if midnight else value.strftime("%Y-%m-%dT%H:%M:%S")
         case datetime.date():
             return value.isoformat()
         case _:

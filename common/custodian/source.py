@@ -16,6 +16,8 @@ from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.specification import Specification
 
+PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
+
 
 def read_source(source: Source, columns: Sequence[str]) -> SourceTable:
     """Read the wanted columns, each once, as text; nothing else of the source is kept.
@@ -55,8 +57,24 @@ def read_records(source: Source, spec: Specification, side: Side) -> tuple[Sourc
     return table, check_identifiers(table, identifier)
 
 
-def read_parquet(source: ParquetSource, columns: Sequence[str]) -> SourceTable:
-    """Read the wanted columns of a Parquet file as text.
+def read_table(path: Path) -> pl.DataFrame:
+    """All columns of a CSV file (UTF-8, commas) or, by its suffix, of a Parquet file, as text.
+
+    Raises
+    ------
+    TrystError
+        As `read_csv` and `read_parquet`; EMPTY_SOURCE for a file without records.
+    """
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        table = read_parquet(ParquetSource(path=path), None)
+    else:
+        table = read_csv(CsvSource(path=path), None)
+    refuse_empty(table)
+    return table.frame
+
+
+def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> SourceTable:
+    """Read the wanted columns of a Parquet file, or all, as text.
 
     Raises
     ------
@@ -67,6 +85,7 @@ def read_parquet(source: ParquetSource, columns: Sequence[str]) -> SourceTable:
     try:
         size = path.stat().st_size
         names = list(pl.read_parquet_schema(path))
+        columns = [name.strip() for name in names] if columns is None else columns
         require_columns([name.strip() for name in names], columns, str(path))
         stored = {name.strip(): name for name in names}
         frame = pl.read_parquet(path, columns=[stored[name] for name in columns])

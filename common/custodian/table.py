@@ -82,7 +82,7 @@ def as_text(column: pl.Series, where: str) -> pl.Series:
         return column.dt.to_string("%Y-%m-%d")
     if isinstance(kind, pl.Datetime):
         midnight = bool((column.drop_nulls().dt.time() == datetime.time()).all()) if column.len() else True
-        return column.dt.to_string("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M:%S")
+        return column.dt.to_string("%Y-%m-%d" if midnight else "%Y-%m-%dT%H:%M:%S")
     raise TrystError(
         ErrorCode.SOURCE,
         f"column '{column.name}' is of a type that has no text form",
@@ -117,7 +117,7 @@ def require_columns(available: Sequence[str], wanted: Collection[str], where: st
             got=f"{len(available)} other columns",
             remedy="check that the first line holds the names of the columns, and the separator",
         )
-    for name in wanted:
+    for name in dict.fromkeys(wanted):
         if (count := list(available).count(name)) > 1:
             errors.append(
                 TrystError(

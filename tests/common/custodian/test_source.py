@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from common.custodian.source import read_source, source_stamp
+from common.custodian.source import read_source, read_table, source_stamp
 from common.custodian.table import SourceTable, as_text, check_identifiers
 from common.errors import ErrorCode, TrystError
 
@@ -192,7 +192,7 @@ def test_parquet_types_become_the_text_a_person_would_write(tmp_path: Path) -> N
     columns = ["text", "whole", "gaps", "real", "date", "midnight", "moment", "flag", "kind", "nothing"]
     table = read_source(Source(parquet=ParquetSource(path=path)), columns)
     assert table.frame.row(0) == (
-        "a", "1", "2600", "1.5", "1970-01-02", "1970-01-02", "1970-01-02 03:04:05", "true", "x", None,
+        "a", "1", "2600", "1.5", "1970-01-02", "1970-01-02", "1970-01-02T03:04:05", "true", "x", None,
     )  # fmt: skip
     assert table.frame.row(1) == (None, "2", None, "2.0", None, None, None, "false", "y", None)
     assert set(table.frame.row(2)) == {None}
@@ -298,3 +298,13 @@ def test_the_stamp_changes_with_the_file(tmp_path: Path) -> None:
     path.write_text("ab\n")
     stamps.append(source_stamp(source))
     assert len(set(stamps)) == 3
+
+
+def test_a_whole_table_by_the_files_suffix(tmp_path: Path) -> None:
+    path = written(tmp_path, ",id,name\n1,a,Ann\n")
+    assert read_table(path).to_dict(as_series=False) == {"id": ["a"], "name": ["Ann"]}
+    other = tmp_path / "x.PQ"
+    pl.DataFrame({"id": [1], "name": ["Ann"]}).write_parquet(other)
+    assert read_table(other).to_dict(as_series=False) == {"id": ["1"], "name": ["Ann"]}
+    with pytest.raises(TrystError, match="occurs 2 times"):
+        read_table(written(tmp_path, "id,id\n1,2\n"))

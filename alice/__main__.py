@@ -1,0 +1,9 @@
+"""Alice's service: ``python -m alice --config alice.yaml``."""
+
+import sys
+
+from alice import PARTY
+from common.custodian.program import main
+
+if __name__ == "__main__":
+    sys.exit(main(PARTY))

@@ -1,0 +1,9 @@
+"""Bob's service: ``python -m bob --config bob.yaml``."""
+
+import sys
+
+from bob import PARTY
+from common.custodian.program import main
+
+if __name__ == "__main__":
+    sys.exit(main(PARTY))

@@ -1,0 +1,248 @@
+"""The loop: ask Carole for a task, do one step, ask again.
+
+Each step can be done again without harm, so nothing needs to be remembered about a step but what it achieved. A step
+that fails is a *trouble* that its operator sees: the project is set aside for a while, longer each time, and tried
+again at once when the source file or the seed file changes or the operator decides something. A Carole who does not
+answer is no trouble of a project; she is asked again until she does.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from common.custodian.agreement import agree
+from common.custodian.approval import approve
+from common.custodian.contribution import contribute
+from common.custodian.desk import Desk, Outcome, StoppedError, Task
+from common.custodian.results import fetch
+from common.custodian.source import source_stamp
+from common.errors import ErrorCode, TrystError
+from common.rpc.client import CONTROL_SECONDS
+from protos.linkage.v1 import custody_pb2, project_pb2
+
+STEPS: dict[int, Callable[[Desk, Task], Outcome]] = {
+    custody_pb2.TASK_KIND_APPROVE: approve,
+    custody_pb2.TASK_KIND_AGREE: agree,
+    custody_pb2.TASK_KIND_CONTRIBUTE: contribute,
+    custody_pb2.TASK_KIND_FETCH: fetch,
+}
+"""What each kind of task is done by."""
+
+TRANSIENT = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY})
+"""Errors that pass by themselves."""
+
+_SHORT_WAIT_SECONDS = 1.0
+_SWEEP_SECONDS = 600.0
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Held:
+    """A project that is not asked about for now."""
+
+    until: float
+    """Monotonic time; infinite while only the operator can move it."""
+    pause: float
+    """Seconds of the last pause, doubled each time."""
+    stamp: object
+    """What the source and seed file were like; a change ends the pause."""
+
+
+class Agent:
+    """Works through Carole's tasks until it is told to stop.
+
+    Parameters
+    ----------
+    desk
+        What the steps need; `Desk.stopping` ends the loop.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._polling = desk.configuration.poll
+        self._held: dict[str, Held] = {}
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._next_sweep = 0.0
+
+    def run(self) -> None:
+        """Loop until `Desk.stopping` is set. Never raises: what goes wrong is logged and shown, and tried again."""
+        pause = 0.0
+        while not self._desk.stopping.is_set():
+            try:
+                self._sweep()
+                self.turn()
+                pause = 0.0
+            except StoppedError:
+                break
+            except Exception as error:  # noqa: BLE001 - the service outlives whatever a turn meets
+                if self._desk.stopping.is_set():
+                    break
+                pause = self._longer(pause)
+                self._lost(error, pause)
+                self._sleep(pause)
+
+    def turn(self) -> None:
+        """Ask for a task once, and do it.
+
+        Raises
+        ------
+        TrystError
+            UNAVAILABLE when Carole does not answer, or whatever else is wrong with asking her.
+        """
+        desk, waiting = self._desk, self._waiting()
+        seconds = self._patience(waiting)
+        request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting)
+        begin = time.monotonic()
+        response = desk.connection.call(desk.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
+        if not desk.progress.connected:
+            log.info("connected", carole=desk.connection.address)
+        desk.progress.connected = True
+        self._note(response.projects)
+        if response.kind in STEPS:
+            self._note([response.status])
+            self._step(response)
+        elif time.monotonic() - begin < 0.1:
+            # She did not hold the question: do not ask without end.
+            self._sleep(min(seconds, 0.2))
+
+    def decided(self, project: str) -> None:
+        """The operator has decided something: ask about the project again at once."""
+        with self._lock:
+            self._held.pop(project, None)
+        self._changed.set()
+
+    def _step(self, response: custody_pb2.NextTaskResponse) -> None:
+        desk, project = self._desk, response.status.project
+        try:
+            task = Task.read(response)
+            outcome = STEPS[response.kind](desk, task)
+        except StoppedError:
+            raise
+        except TrystError as error:
+            if error.code in TRANSIENT:
+                raise
+            self._trouble(project, error)
+        except Exception as error:  # noqa: BLE001 - one project's trouble is not another's
+            self._trouble(project, _incident(project, error))
+        else:
+            self._went_well(project, outcome)
+
+    def _went_well(self, project: str, outcome: Outcome) -> None:
+        known = self._desk.state.project(project)
+        if known is not None and known.trouble:
+            self._desk.state.update(project, trouble="")
+        with self._lock:
+            if outcome is Outcome.DONE:
+                self._held.pop(project, None)
+                return
+            former = self._held.get(project)
+            if outcome is Outcome.WAITS_FOR_OPERATOR:
+                self._held[project] = Held(float("inf"), 0.0, self._stamp())
+            else:
+                pause = min(0.2 if former is None else former.pause * 2, _SHORT_WAIT_SECONDS)
+                self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())
+
+    def _trouble(self, project: str, error: TrystError) -> None:
+        log.warning("trouble", project=project, code=error.code.name, error=str(error))
+        if project:
+            self._desk.state.update(project, trouble=str(error))
+        with self._lock:
+            former = self._held.get(project)
+            pause = self._longer(0.0 if former is None else former.pause)
+            self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())
+
+    def _lost(self, error: Exception, pause: float) -> None:
+        """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
+        was = self._desk.progress.connected
+        self._desk.progress.connected = False
+        typed = error if isinstance(error, TrystError) else _incident("", error)
+        if was or typed.code not in TRANSIENT:
+            log.warning("carole", code=typed.code.name, error=str(typed), retry_seconds=pause)
+
+    def _waiting(self) -> list[str]:
+        """Projects to leave out of the next question."""
+        now, stamp = time.monotonic(), self._stamp()
+        with self._lock:
+            self._changed.clear()
+            return sorted(
+                name for name, held in self._held.items() if name and held.until > now and held.stamp == stamp
+            )
+
+    def _patience(self, waiting: list[str]) -> float:
+        """How long Carole may hold the question: not beyond the time at which a project is to be tried again."""
+        if not waiting:
+            return self._polling.wait_seconds
+        with self._lock:
+            soonest = min((held.until for held in self._held.values()), default=0.0) - time.monotonic()
+        return max(0.05, min(self._polling.wait_seconds, _SHORT_WAIT_SECONDS, soonest))
+
+    def _stamp(self) -> object:
+        configuration = self._desk.configuration
+        seed = configuration.seed_file
+        try:
+            seed_stamp = None if seed is None else seed.stat().st_mtime_ns
+        except OSError:
+            seed_stamp = 0
+        return source_stamp(configuration.source), seed_stamp
+
+    def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
+        """Keep what Carole says of where the projects stand."""
+        state = self._desk.state
+        for status in statuses:
+            known = state.project(status.project)
+            if known is None:
+                state.update(status.project, carole_state=status.state)
+            elif known.carole_state != status.state:
+                state.update(status.project, carole_state=status.state)
+                if status.state == project_pb2.PROJECT_STATE_ERASED:
+                    state.erase_secrets(status.project)
+                    state.erase_bodies(status.project)
+                    state.update(status.project, stage="erased", trouble="")
+                    log.info("erased", project=status.project)
+
+    def _sweep(self) -> None:
+        """Erase maps whose days are over."""
+        if time.monotonic() < self._next_sweep:
+            return
+        for project in self._desk.state.erase_expired_maps(time.time()):
+            log.info("map erased", project=project)
+        self._next_sweep = time.monotonic() + _SWEEP_SECONDS
+
+    def _longer(self, pause: float) -> float:
+        return min(max(self._polling.retry_seconds, pause * 2), self._polling.longest_retry_seconds)
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep, but not through a decision of the operator or the order to stop."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not self._desk.stopping.is_set():
+            if self._changed.wait(min(left, 0.2)):
+                return
+
+
+def _incident(project: str, error: Exception) -> TrystError:
+    """What may be told of an unforeseen exception: its number, type and place; its text may hold a value."""
+    number = secrets.token_hex(8)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    log.error(
+        "incident",
+        incident=number,
+        project=project,
+        type=type(error).__name__,
+        at=f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}",
+    )
+    return TrystError(
+        ErrorCode.INTERNAL,
+        "something unforeseen happened",
+        where=f"project {project}" if project else "",
+        got=f"incident {number}",
+        remedy="look the number up in this service's log and report it",
+    )

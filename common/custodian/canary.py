@@ -1,0 +1,25 @@
+"""The canary: public test values through this custodian's whole encoder, before any record goes through it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from common.cleaning import clean
+from common.custodian.desk import columns_of
+from common.encoding import to_bytes
+from common.encoding.encode import encode, file_order
+from common.keys import CANARY_RECORDS, Seed, canary_digest
+from common.parties import Side
+from common.specification import Specification
+
+
+def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> bytes:
+    """The canary digest of this installation for a specification and a seed; 32 bytes.
+
+    Every canary record has its value in every column, so each field's cleaning and tokens meet all of them. The rows
+    stay in their order: that both custodians shuffle differently must not show.
+    """
+    values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
+    frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
+    encoded, _ = encode(clean(frame, spec, side).columns, spec, seed, epoch, shuffle=file_order, threads=1)
+    return canary_digest(seed, spec.project, encoding, epoch, b"".join(to_bytes([encoded])))

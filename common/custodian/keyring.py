@@ -1,0 +1,78 @@
+"""A custodian's keys, and who the other custodian is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from common.custodian.configuration import CustodianConfiguration, Peer
+from common.errors import ErrorCode, TrystError
+from common.keys import SealingKey
+from common.keys.fingerprint import fingerprint, in_groups
+from common.keys.identity import Identity, PublicIdentity
+from common.keys.vault import Vault
+from common.keys.wrapping import WrappingKeys
+from common.parties import Party
+from common.pki import Member, Members, PartyFolder
+from common.rpc.tls import TlsFiles
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """What a custodian's service signs, opens and encrypts with."""
+
+    member: Member
+    """This custodian in the membership list."""
+    peer: PublicIdentity
+    """The other custodian's identity, as its configuration and the membership list agree on it."""
+    identity: Identity = field(repr=False)
+    sealing: SealingKey = field(repr=False)
+    vault: Vault = field(repr=False)
+    tls: TlsFiles = field(repr=False)
+
+    @classmethod
+    def load(cls, configuration: CustodianConfiguration, party: Party) -> Keyring:
+        """Read the key folder, and check that it is this party's and fits the membership list.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION or CERTIFICATE, before anything is sent to anyone.
+        """
+        folder = PartyFolder(configuration.keys)
+        tls = TlsFiles.load(configuration.keys, party.role)
+        identity = Identity.load(folder.identity)
+        sealing = SealingKey.load(folder.sealing)
+        vault = Vault(WrappingKeys.load(folder.wrapping))
+        members = Members.load(folder.members)
+        member = members.in_role(party.role)
+        for what, own, listed in (
+            ("identity", identity.public.hex, member.identity.hex),
+            ("sealing key", sealing.public.hex, member.sealing.hex),
+        ):
+            if own != listed:
+                raise TrystError(
+                    ErrorCode.CONFIGURATION,
+                    f"the membership list has another {what} for {party.title} than this folder",
+                    where=str(folder.members),
+                    got=in_groups(fingerprint(bytes.fromhex(listed))),
+                    remedy="get the current membership list from the coordinator, or restore this folder's keys",
+                )
+        peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
+        return cls(member, peer, identity, sealing, vault, tls)
+
+
+def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
+    """The other custodian's identity: the configured one, which the membership list must not contradict."""
+    if configured.identity is not None:
+        agrees = configured.identity == listed.identity.hex
+    else:
+        agrees = configured.fingerprint == fingerprint(listed.identity.raw).hex()
+    if not agrees:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the membership list names another identity for the other custodian than `peer` in the configuration",
+            where=where,
+            got=listed.identity.fingerprint,
+            remedy="telephone the other custodian and compare the fingerprint it reads to you with both",
+        )
+    return listed.identity

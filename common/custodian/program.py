@@ -1,0 +1,39 @@
+"""What ``python -m alice`` and ``python -m bob`` run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from common.custodian.service import serve
+from common.errors import TrystError
+from common.parties import Party
+
+
+def main(party: Party, arguments: list[str] | None = None) -> int:
+    """Read the command line and serve; the exit status.
+
+    Parameters
+    ----------
+    party
+        Who this custodian is.
+    arguments
+        The command line without the program's name; `sys.argv` by default.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {party.name}",
+        description=f"{party.title}'s service: it calls Carole and listens to nobody but its own operator.",
+        epilog=f"`tryst {party.name} status` shows what it does; `tryst {party.name} --help` what else it is told.",
+    )
+    parser.add_argument(
+        "--config", type=Path, default=Path(f"{party.name}.yaml"), help="the configuration file (default: %(default)s)"
+    )
+    parser.add_argument("--ready-file", type=Path, help="write this file, JSON, once the service is ready")
+    given = parser.parse_args(arguments)
+    try:
+        serve(party, given.config, given.ready_file)
+    except TrystError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
+        return 1
+    return 0

@@ -1,0 +1,74 @@
+"""What the service is doing right now, for its operator to look at while it does it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Doing:
+    """A stage under way, and how much of it is done, from 0 to 1."""
+
+    stage: str
+    fraction: float
+
+
+class Progress:
+    """Written by the one thread that works, read by those that answer the operator."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._doing: dict[str, Doing] = {}
+        self._connected = False
+
+    def doing(self, project: str) -> Doing | None:
+        """What is under way in a project, if anything is."""
+        with self._lock:
+            return self._doing.get(project)
+
+    @property
+    def connected(self) -> bool:
+        """Whether Carole answered the last call."""
+        with self._lock:
+            return self._connected
+
+    @connected.setter
+    def connected(self, value: bool) -> None:
+        with self._lock:
+            self._connected = value
+
+    @contextmanager
+    def stage(self, project: str, name: str) -> Iterator[None]:
+        """Show a stage while a block runs."""
+        self.update(project, name, 0.0)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._doing.pop(project, None)
+
+    def update(self, project: str, name: str, fraction: float) -> None:
+        """Show how far a stage is."""
+        with self._lock:
+            self._doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
+
+
+@dataclass
+class Stopwatch:
+    """Seconds per stage of one piece of work."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[None]:
+        """Add the time a block takes to ``<name>_seconds``."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            key = f"{name}_seconds"
+            self.seconds[key] = round(self.seconds.get(key, 0.0) + time.perf_counter() - begin, 6)

@@ -1,0 +1,119 @@
+"""A custodian's service as a process: wiring, readiness, and a clean end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import structlog
+
+from common.custodian.agent import Agent
+from common.custodian.configuration import CustodianConfiguration, load_custodian
+from common.custodian.desk import Desk
+from common.custodian.journal import begin_journal
+from common.custodian.keyring import Keyring
+from common.custodian.operator import ADDRESS_FILE, OperatorService, start_operator
+from common.custodian.progress import Progress
+from common.custodian.state import State
+from common.parties import Party, Role
+from common.pki import server_name
+from common.rpc.client import Connection
+
+STOP_SECONDS = 10.0
+"""How long a step may take to come to its end. The state survives a harder end, so none is waited for longer."""
+
+log = structlog.get_logger()
+
+
+class CustodianService:
+    """A running service: the agent in a thread, the operator's server, and what both share.
+
+    Parameters
+    ----------
+    party
+        Who this custodian is.
+    configuration
+        Where its keys, its source and Carole are.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, CERTIFICATE, BUSY or DATABASE, before anything is sent.
+    """
+
+    def __init__(self, party: Party, configuration: CustodianConfiguration) -> None:
+        self._stopping = threading.Event()
+        with ExitStack() as opened:
+            keyring = Keyring.load(configuration, party)
+            state = State(configuration.state, keyring.vault)
+            opened.callback(state.close)
+            name = configuration.carole.server_name or server_name(Role.LINKER)
+            connection = Connection(configuration.carole.address, name, keyring.tls.channel())
+            opened.callback(connection.close)
+            desk = Desk(party, configuration, keyring, state, Progress(), connection, self._stopping)
+            agent = Agent(desk)
+            operator, self.address = start_operator(desk, OperatorService(desk, agent.decided, self.stop))
+            opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
+            opened.callback(operator.stop, 1.0)
+            self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
+            self._connection = connection
+            self._opened = opened.pop_all()
+        self.party = party
+
+    def start(self) -> None:
+        """Begin to ask Carole for tasks."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the service to end; `wait` returns then."""
+        self._stopping.set()
+
+    def wait(self) -> None:
+        """Return once the service was asked to end."""
+        # In pieces, so that a signal's handler runs in between on every platform.
+        while not self._stopping.wait(0.5):
+            pass
+
+    def close(self) -> None:
+        """End the agent's call and step, and close everything."""
+        self._stopping.set()
+        self._connection.close()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
+        self._opened.close()
+
+
+def serve(party: Party, configuration_file: Path, ready_file: Path | None = None) -> None:
+    """Run a custodian's service until SIGTERM, SIGINT or its operator ends it.
+
+    Parameters
+    ----------
+    ready_file
+        Written once the service answers its operator: a JSON object with `party`, `address` and `pid`.
+
+    Raises
+    ------
+    TrystError
+        As `load_custodian` and `CustodianService`.
+    """
+    begin_journal(party.name)
+    service = CustodianService(party, load_custodian(configuration_file))
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: service.stop())
+        service.start()
+        ready = {"party": party.name, "address": service.address, "pid": os.getpid()}
+        log.info("ready", **{key: value for key, value in ready.items() if key != "party"})
+        if ready_file is not None:
+            temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}")
+            temporary.write_text(json.dumps(ready))
+            temporary.replace(ready_file)
+        service.wait()
+        log.info("stopping")
+    finally:
+        service.close()
+    log.info("stopped")
