@@ -139,7 +139,7 @@ class _Run:
             wanted = selection.patterns
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
         with self._stage("decide"):
-            pairs, links, cautions = decide(_sorted(kept, scored.weight), scored, model, plan)
+            pairs, links, cautions = decide(_sorted(kept, scored.weight), scored, self._a.n_rows, self._b.n_rows, plan)
         recall = blocking_recall(mask, matches, [rule.fields for rule in plan.rules]) if plan.rules else 1.0
         missing = missing_shares(self._a, self._b, plan)
         return Linkage(
