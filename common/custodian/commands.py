@@ -1,0 +1,186 @@
+"""What a custodian's operator types: ``tryst alice ...`` or ``tryst bob ...``, built from a `Party`.
+
+Modules are imported when a command runs, so that help is instant.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from common.parties import Party
+
+if TYPE_CHECKING:
+    pass
+
+Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
+OptionalProject = Annotated[
+    str | None, typer.Argument(help="The project's name; may be left out while there is only one.")
+]
+
+
+def build(party: Party) -> typer.Typer:
+    """The commands of one custodian's operator."""
+    name, title, other = party.name, party.title, party.side.other.title()
+    default = Path(f"{name}.yaml")
+    config_help = f"{title}'s configuration file."
+    Config = Annotated[Path, typer.Option("--config", "-c", help=config_help, envvar=f"TRYST_{name.upper()}")]
+    app = typer.Typer(
+        help=f"{title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of the links.",
+        epilog="In order: `serve` (leave it running), `status`, `specification`, `profile`, `approve`; the rest happens"
+        f" by itself. The service listens to nobody but you; it calls Carole, and never {other}.",
+        no_args_is_help=True,
+    )
+
+    @app.command()
+    def serve(
+        config: Config = default,
+        ready_file: Annotated[
+            Path | None, typer.Option(help="Write this file, JSON, once the service is ready.")
+        ] = None,
+    ) -> None:
+        """Run the service until it is stopped; its log goes to standard error, one JSON object a line.
+
+        It asks Carole for tasks and does them. It may be ended at any moment, also by a power cut: when it is started
+        again it goes on where it was, and a half-done upload is resumed.
+        """
+        from common.custodian.service import serve as run
+
+        run(party, config, ready_file)
+
+    @app.command()
+    def status(
+        config: Config = default,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    ) -> None:
+        """Show whether Carole answers, and where each project stands; what keeps one from going on is named."""
+        from common.custodian.control import Control
+        from common.custodian.screen import show_status, status_json
+
+        with Control.open(config, party) as control:
+            found = control.status()
+        if as_json:
+            typer.echo(json.dumps(status_json(found), indent=2))
+        else:
+            show_status(found, party)
+
+    @app.command()
+    def profile(
+        project: OptionalProject = None,
+        config: Config = default,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    ) -> None:
+        """Show what the service read from its source, in counts and never in values.
+
+        Look for a field that is missing in too many rows, dates that cannot be read, and values of one token where
+        there should be many: a wrong column or a wrong date order shows nowhere else.
+        """
+        from common.custodian.control import Control
+        from common.custodian.screen import show_profile
+
+        with Control.open(config, party) as control:
+            text = control.profile(control.only(project))
+        if as_json:
+            typer.echo(text)
+        else:
+            show_profile(text, title)
+
+    @app.command()
+    def specification(project: OptionalProject = None, config: Config = default) -> None:
+        """Show the specification a project waits with, its digest, and what it lets others see."""
+        from common.custodian.control import Control
+        from common.custodian.screen import show_specification
+
+        with Control.open(config, party) as control:
+            show_specification(control.specification(control.only(project)))
+
+    @app.command()
+    def approve(
+        project: OptionalProject = None,
+        config: Config = default,
+        digest: Annotated[
+            str | None, typer.Option(help="Approve only if the specification has this digest (64 digits).")
+        ] = None,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts, best with --digest.")] = False,
+    ) -> None:
+        """Sign the specification a project waits with.
+
+        Shown first: the profile of what was read, what the specification lets others see, and its digest, which is the
+        one the coordinator and the other custodian must see too. Nothing leaves this machine before all have signed.
+        """
+        from common.custodian.control import Control
+        from common.custodian.screen import console, show_consent
+
+        with Control.open(config, party) as control:
+            chosen = control.only(project)
+            found = control.specification(chosen)
+            control.compare(found.digest, digest)
+            show_consent(found, control.profile(chosen), title)
+            if not yes:
+                typer.confirm(f"Approve this specification of {chosen} on behalf of {title}?", abort=True)
+            control.approve(chosen, found.digest)
+            console.print(control.settled(chosen))
+
+    @app.command()
+    def decline(
+        project: Project,
+        config: Config = default,
+        reason: Annotated[str, typer.Option(help="Why; kept here, and to be told to the coordinator.")] = "",
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    ) -> None:
+        """Do not sign the specification a project waits with. Nothing is sent; it can still be approved later.
+
+        Tell the coordinator, who will propose another specification.
+        """
+        from common.custodian.control import Control
+        from common.custodian.screen import console
+
+        with Control.open(config, party) as control:
+            if not yes:
+                typer.confirm(f"Decline the specification of {project} on behalf of {title}?", abort=True)
+            control.decline(project, reason)
+        console.print("Declined. The service does nothing for this project now; tell the coordinator why.")
+
+    @app.command()
+    def stop(config: Config = default) -> None:
+        """Stop the service. What is half done is taken up again when it is started."""
+        from common.custodian.control import Control
+        from common.custodian.screen import console
+
+        with Control.open(config, party) as control:
+            control.stop()
+        console.print("Stopping.")
+
+    app.add_typer(_seed(party), name="seed")
+    return app
+
+
+def _seed(party: Party) -> typer.Typer:
+    app = typer.Typer(
+        help="Seeds exchanged by hand, for custodians who do not want to agree on one through Carole.",
+        no_args_is_help=True,
+    )
+    app.callback()(lambda: None)
+
+    @app.command()
+    def new(
+        file: Annotated[Path, typer.Argument(help="The file to make; an existing one is never overwritten.")],
+        project: Annotated[str, typer.Option(help="The project it is for.")],
+    ) -> None:
+        """Make a seed file: one custodian makes it, and the other gets a copy over a channel Carole has no part in.
+
+        Both name it as `seed_file` in their configuration. Whoever has it, and what Carole has, can try names out.
+        """
+        from common.custodian.screen import console
+        from common.keys import new_seed_file
+        from common.keys.seed_file import seed_file_check
+
+        seed = new_seed_file(file, project)
+        other = party.side.other.title()
+        console.print(f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False)
+        console.print(f"Bring {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
+
+    return app

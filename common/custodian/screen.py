@@ -1,0 +1,120 @@
+"""What a custodian's operator sees: rich tables for people, plain values for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+
+from common.cleaning import Profile, profile_table
+from common.parties import Party
+from protos.linkage.v1 import operator_pb2, project_pb2
+
+console = Console()
+
+STATE_WORDS = {
+    project_pb2.PROJECT_STATE_UNSPECIFIED: "unknown",
+    project_pb2.PROJECT_STATE_DRAFT: "waits for approvals",
+    project_pb2.PROJECT_STATE_APPROVED: "approved by all",
+    project_pb2.PROJECT_STATE_KEYED: "seed agreed",
+    project_pb2.PROJECT_STATE_CONTRIBUTED: "both have contributed",
+    project_pb2.PROJECT_STATE_RUN: "linked",
+    project_pb2.PROJECT_STATE_ASSESSED: "assessed",
+    project_pb2.PROJECT_STATE_HELD: "held for a steward",
+    project_pb2.PROJECT_STATE_RELEASED: "released",
+    project_pb2.PROJECT_STATE_ERASED: "erased at Carole's",
+}
+
+
+def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
+    """The service and its projects."""
+    answers = "[green]answers[/green]" if status.connected else "[red]does not answer[/red]"
+    console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
+    console.print(f"identity {status.identity_fingerprint}", highlight=False)
+    if not status.projects:
+        console.print("No project yet: the coordinator makes one, and it appears here by itself.")
+        return
+    table = Table("project", "mode", "Carole says", "here", "rows", "links", header_style="bold")
+    for project in status.projects:
+        done = f" {project.fraction:.0%}" if project.fraction else ""
+        table.add_row(
+            project.project,
+            project.mode or "-",
+            STATE_WORDS.get(project.state, "unknown"),
+            f"{project.stage or '-'}{done}",
+            f"{project.rows:,}" if project.rows else "-",
+            f"{project.links:,}" if project.results else "-",
+        )
+    console.print(table)
+    for project in status.projects:
+        if project.trouble:
+            console.print(f"[red]{project.project}:[/red] {project.trouble}", highlight=False)
+        if project.results:
+            console.print(f"{project.project}: its share is in {project.results}", highlight=False)
+        if project.waits_for_operator and not project.trouble:
+            console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}")
+
+
+def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
+    """The status as plain values."""
+    return {
+        "party": status.party,
+        "carole": {"address": status.carole, "connected": status.connected},
+        "identity_fingerprint": status.identity_fingerprint,
+        "projects": [
+            {
+                "project": project.project,
+                "mode": project.mode,
+                "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
+                "stage": project.stage,
+                "fraction": project.fraction,
+                "trouble": project.trouble,
+                "specification_digest": project.specification_digest.hex(),
+                "rows": project.rows,
+                "links": project.links,
+                "results": project.results,
+                "waits_for_operator": project.waits_for_operator,
+            }
+            for project in status.projects
+        ],
+    }
+
+
+def show_profile(text: str, title: str) -> None:
+    """What was read, in counts, and what in it looks like a mistake."""
+    counts = json.loads(text)
+    warnings = counts.pop("warnings", [])
+    console.print(profile_table(Profile.from_dict(counts), f"What {title}'s service read and cleaned"))
+    for warning in warnings:
+        console.print(f"[yellow]![/yellow] {warning}", highlight=False)
+    if not warnings:
+        console.print("Nothing in these counts looks like a mistake.")
+
+
+def show_specification(found: operator_pb2.SpecificationResponse) -> None:
+    """The specification's text, notes and digest."""
+    console.print(Syntax(found.text, "yaml", background_color="default"))
+    _show_notes(found)
+
+
+def show_consent(found: operator_pb2.SpecificationResponse, profile: str, title: str) -> None:
+    """What an operator must have seen before approving."""
+    show_profile(profile, title)
+    _show_notes(found)
+
+
+def _show_notes(found: operator_pb2.SpecificationResponse) -> None:
+    console.print(
+        Panel(
+            "\n".join(f"• {note}" for note in found.notes),
+            title="what this specification means for your records",
+            title_align="left",
+            border_style="yellow",
+        )
+    )
+    console.print(f"specification digest  {found.digest.hex()}", highlight=False, soft_wrap=True)
+    console.print("It must be the digest that the coordinator and the other custodian see.")

@@ -1,0 +1,105 @@
+"""The configuration file a custodian starts from, with every setting explained; `tryst init` writes it."""
+
+from __future__ import annotations
+
+import json
+
+from common.parties import Party
+
+_TEMPLATE = """\
+# {title}'s service. It calls Carole; it listens to nobody but its own operator on this machine.
+# Relative paths are relative to this file. `tryst {name} serve` runs it, `tryst {name} status` shows what it does.
+
+carole:
+  address: {address}
+  # server_name: ...         # only if Carole's certificate was made by other means than `tryst`
+
+keys: {keys}                      # certificate and keys of {title}; for this service's eyes only
+state: {state}                # what the service remembers; encrypted where it is secret; back it up
+results: {results}            # {title}'s share of every result arrives here
+
+# Where the records are: exactly one of csv, parquet, database. Only the columns that an approved specification
+# names are read.
+source:
+{source}
+
+# The other custodian's identity, compared by telephone and never taken from Carole; `tryst {other} status` shows it.
+peer:
+  fingerprint: {peer}
+
+operator:
+  address: 127.0.0.1:0       # loopback only; port 0 takes a free one, which `tryst {name}` finds in the state folder
+
+# Specifications that need no operator's approval, by their digest (`tryst spec check` prints it).
+policy:
+  approve: {approve}
+
+# A seed exchanged by hand, in place of the agreement through Carole (`tryst {name} seed new` makes one):
+# seed_file: {name}.seed
+
+poll:
+  wait_seconds: 5            # how long Carole may hold the question for a task
+  retry_seconds: {retry}           # how soon to try again what failed; doubled each time, up to
+  longest_retry_seconds: 60
+"""
+
+_EXAMPLES = """\
+  csv:
+    path: {name}.csv
+    encoding: utf-8          # or latin-1, cp1252, utf-16, ...
+    separator: ","
+  # parquet:
+  #   path: {name}.parquet
+  # database:
+  #   url_file: database.url   # mode 0600, one line: postgresql+psycopg://user:password@host/database
+  #   query: SELECT * FROM people"""
+
+
+def custodian_yaml(
+    party: Party,
+    *,
+    carole: str,
+    peer_fingerprint: str,
+    source: dict[str, dict[str, str]] | None = None,
+    approve: tuple[str, ...] = (),
+    keys: str = ".",
+    state: str = "state",
+    results: str = "results",
+    retry_seconds: float = 5,
+) -> str:
+    """The text of a custodian's configuration file.
+
+    Parameters
+    ----------
+    party
+        Whose file it is.
+    carole
+        Carole's address, host:port.
+    peer_fingerprint
+        Of the other custodian's identity, in any grouping.
+    source
+        The `source` section; by default a CSV file beside the configuration, with the other kinds as comments.
+    approve
+        Digests of specifications to approve without asking.
+    keys, state, results
+        Paths, relative to the file or absolute.
+    """
+    # JSON is YAML, and quotes whatever could be read as something else.
+    section = (
+        _EXAMPLES.format(name=party.name)
+        if source is None
+        else "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
+    )
+    return _TEMPLATE.format(
+        title=party.title,
+        name=party.name,
+        other=party.side.other,
+        address=json.dumps(carole),
+        keys=keys if keys == "." else json.dumps(keys),
+        state=json.dumps(state) if state != "state" else state,
+        results=json.dumps(results) if results != "results" else results,
+        source=section,
+        peer=json.dumps(peer_fingerprint),
+        approve=json.dumps(list(approve)),
+        retry=json.dumps(retry_seconds),
+    )
