@@ -168,7 +168,7 @@ def assign(
 
 
 @njit(nogil=True, cache=True)
-def _push(heap: list[tuple[float, int]], key: float, value: int) -> None:
+def _push(heap: list[tuple[float, np.int64]], key: float, value: np.int64) -> None:
     heap.append((key, value))
     k = len(heap) - 1
     while k > 0:
@@ -180,7 +180,7 @@ def _push(heap: list[tuple[float, int]], key: float, value: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _pop(heap: list[tuple[float, int]]) -> tuple[float, int]:
+def _pop(heap: list[tuple[float, np.int64]]) -> tuple[float, np.int64]:
     top = heap[0]
     last = heap.pop()
     n = len(heap)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.fellegi_sunter.cautions import warnings_of
 from carole.fellegi_sunter.identification import not_identified, why_not_identified
 from carole.fellegi_sunter.kernels import expectation
 from carole.fellegi_sunter.kernels import level_counts as counted_levels
@@ -28,7 +29,6 @@ from carole.fellegi_sunter.model import History, Model
 from carole.fellegi_sunter.patterns import PatternCounts
 from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from carole.fellegi_sunter.u import corrected, shares, within_levels
-from carole.fellegi_sunter.cautions import warnings_of
 from common.errors import ErrorCode, TrystError
 
 PLAIN_STEPS = 10

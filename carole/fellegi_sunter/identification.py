@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.settings import U, FieldLevels
+from carole.fellegi_sunter.settings import FieldLevels, U
 from common.errors import ErrorCode, TrystError
 
 

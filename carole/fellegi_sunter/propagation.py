@@ -214,7 +214,7 @@ def _answer(
     where it belongs, so that nothing is ever subtracted from a sum it dominates.
     """
     if last - first == 1:
-        change = abs(said[edges[first]])
+        change = float(abs(said[edges[first]]))
         said[edges[first]] = 0.0
         return change
     top = 0.0
@@ -235,16 +235,16 @@ def _answer(
             rest += np.exp(log_weight[edges[k]] + heard[edges[k]] - second)
     scale = max(top, second)
     total = np.exp(top - scale) + rest * np.exp(second - scale)
-    change = 0.0
+    greatest = 0.0
     for k in range(first, last):
         e = edges[k]
         if k == heaviest:
             new = -(second + np.log(rest))
         else:
             new = -(scale + np.log(total - np.exp(log_weight[e] + heard[e] - scale)))
-        change = max(change, abs(new - said[e]))
+        greatest = max(greatest, float(abs(new - said[e])))
         said[e] = new
-    return change
+    return greatest
 
 
 @njit(nogil=True, cache=True)
@@ -262,4 +262,4 @@ def _log_one_plus_sum(
     total = np.exp(-top)
     for k in range(first, last):
         total += np.exp(log_weight[edges[k]] + heard[edges[k]] - top)
-    return top + np.log(total)
+    return float(top + np.log(total))

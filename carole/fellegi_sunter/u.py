@@ -40,7 +40,7 @@ def shares(counts: NDArray[np.float64], valid: NDArray[np.bool_], prior: float) 
     even = valid / valid.sum(axis=1, keepdims=True)
     smoothed = np.where(valid, counts, 0.0) + prior * even
     total = smoothed.sum(axis=1, keepdims=True)
-    return np.where(total > 0, smoothed / np.where(total > 0, total, 1.0), even)
+    return np.asarray(np.where(total > 0, smoothed / np.where(total > 0, total, 1.0), even))
 
 
 def corrected(
