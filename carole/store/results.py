@@ -102,12 +102,14 @@ class Results:
         with self._database.read() as connection:
             held = look(connection, name)
             row = self._share(connection, held, role, run)
+            if index >= row.pieces:
+                raise TrystError(
+                    ErrorCode.PARAMETER, f"the share has {row.pieces} pieces", where=name, got=f"index {index}"
+                )
             chunk = self._bodies.chunk(connection, row.body, index)
             key = self._bodies.key(connection, row.body)
         if chunk is None:
-            raise TrystError(
-                ErrorCode.PARAMETER, f"the share has {row.pieces} pieces", where=name, got=f"index {index}"
-            )
+            raise erased()
         return Piece(self._bodies.read(key, row.body, chunk), row.pieces, row.sha256)
 
     def acknowledge(self, name: str, side: Side, member: str, run: str, sha256: bytes) -> None:

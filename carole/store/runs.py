@@ -189,13 +189,20 @@ class Runs:
             _own(connection, lease)
             self._fail(connection, lease.project, lease.run, error)
 
-    def abandon(self, owner: str | None = None) -> int:
-        """Let the runs of a dead worker (None: of all) be taken up at once; returns how many."""
+    def abandon(self, owner: str | None = None, *, stopped: bool = False) -> int:
+        """Let the runs of a dead worker (None: of all) be taken up at once; returns how many.
+
+        With `stopped`, the worker was told to stop, and its attempt does not count: only what a run may itself have
+        brought about uses up its attempts.
+        """
         which: list[ColumnElement[bool]] = [runs.c.active == 1, runs.c.state == int(RunState.RUNNING)]
         if owner is not None:
             which.append(runs.c.owner == owner)
+        freed = update(runs).where(*which).values(lease_until=None, owner=None)
+        if stopped:
+            freed = freed.values(state=int(RunState.QUEUED), attempt=runs.c.attempt - 1)
         with self._database.write() as connection:
-            return connection.execute(update(runs).where(*which).values(lease_until=None, owner=None)).rowcount
+            return connection.execute(freed).rowcount
 
     def end(self, connection: Connection, project: int, error: str) -> None:
         """End the active run of a project that is being erased."""

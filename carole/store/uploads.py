@@ -94,9 +94,9 @@ class Uploads:
         where = f"{name}, upload {upload}, chunk {index}"
         with self._database.read() as connection:
             row = _living(connection, number(connection, name), side, upload)
+            _check_chunk(row.total_bytes, index, sha256, data, where)
             there = self._bodies.chunk(connection, row.body, index)
             key = self._bodies.key(connection, row.body)
-        _check_chunk(row.total_bytes, index, sha256, data, where)
         if there is not None:
             _same_chunk(there.sha256, sha256, where)
             return

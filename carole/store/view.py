@@ -15,7 +15,7 @@ from carole.projects.operations import Outcome
 from carole.store import audit
 from carole.store.tables import approvals, chunks, key_reports, letters, projects, results, runs, uploads
 from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
+from common.parties import SIDE_OF_ROLE, Role, Side
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,7 @@ def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side
     )
     found: dict[int, list[Side]] = defaultdict(list)
     for project, recipient in connection.execute(query):
-        if recipient in set(Side):
-            found[project].append(Side(recipient))
+        found[project].append(SIDE_OF_ROLE[Role(recipient)])
     return found
 
 

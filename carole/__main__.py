@@ -1,0 +1,34 @@
+"""``python -m carole``: Carole's service."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from carole.service.application import serve
+from common.errors import TrystError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line and serve; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m carole",
+        description="Carole's service: the only one of the three that listens on a network.",
+        epilog="Also: tryst carole serve.",
+    )
+    parser.add_argument(
+        "--config", type=Path, default=Path("carole.yaml"), help="the configuration file (default: %(default)s)"
+    )
+    parser.add_argument("--ready-file", type=Path, help="write this file, JSON with the address, once Carole answers")
+    given = parser.parse_args(arguments)
+    try:
+        serve(given.config, given.ready_file)
+    except TrystError as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

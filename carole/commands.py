@@ -1,0 +1,72 @@
+"""``tryst carole``: what Carole's operator does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
+
+Config = Annotated[Path, typer.Option("--config", help="Carole's configuration file.")]
+
+
+@app.callback()
+def carole() -> None:
+    """Carole, the linkage unit: she links signatures and never sees a name."""
+
+
+@app.command()
+def serve(
+    config: Config = Path("carole.yaml"),
+    ready_file: Annotated[
+        Path | None, typer.Option(help="Write this file, JSON with the address, once Carole answers.")
+    ] = None,
+) -> None:
+    """Serve until told to stop (SIGTERM, or Ctrl-C).
+
+    Carole is the only one who listens on a network: custodians and coordinator call her. Her log goes to standard
+    error, a JSON object a line, and holds no record's value.
+    """
+    from carole.service.application import serve as run
+
+    run(config, ready_file)
+
+
+@app.command()
+def check(config: Config = Path("carole.yaml")) -> None:
+    """Look at configuration, certificates and membership list, and tell every mistake; nothing is started."""
+    from carole.configuration import load_carole
+    from common.keys.wrapping import WrappingKeys
+    from common.parties import Role
+    from common.pki.folders import PartyFolder
+    from common.pki.members import Members
+    from common.rpc.tls import server_credentials
+
+    configuration = load_carole(config)
+    folder = PartyFolder(configuration.keys)
+    server_credentials(folder.path, Role.LINKER)
+    WrappingKeys.load(folder.wrapping)
+    members = Members.load(configuration.members or folder.members)
+    typer.echo(f"{config}: Carole would listen on {configuration.listen} for {len(members)} members.")
+
+
+@app.command()
+def audit(
+    config: Config = Path("carole.yaml"),
+    project: Annotated[str | None, typer.Option(help="Of this project only.")] = None,
+) -> None:
+    """Print the audit log, a JSON object a line: who did what to which project, in order."""
+    import json
+    from dataclasses import asdict
+
+    from carole.configuration import load_carole
+    from carole.store import audit as log
+    from carole.store.database import Database
+
+    database = Database(load_carole(config).store.database)
+    with database.read() as connection:
+        for entry in log.entries(connection, project):
+            typer.echo(json.dumps(asdict(entry), sort_keys=True))
+    database.close()

@@ -1,0 +1,168 @@
+"""Carole's configuration, ``carole.yaml``: where she listens, what she keeps and how much she may use."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from common.configuration import Configuration, ConfiguredPath, load_configuration
+from common.errors import ErrorCode, TrystError
+
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")
+
+TEMPLATE = """\
+# Carole, the linkage unit: the only one who listens on a network. Nothing secret belongs into this file.
+version: 1
+listen: {listen}
+keys: .                                # folder of her certificate and keys, as `tryst init` or `tryst party` makes it
+store:
+  database: sqlite:///store/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
+  blobs: store/blobs                   # encrypted uploads and results; wrapping.key must not be in their backups
+limits:
+  memory: 3GiB                         # for the data of a run; the interpreter needs about 250 MiB more
+  threads: 0                           # for comparing; 0 is one per core
+  max_upload: 2GiB                     # of one custodian's signatures
+  max_rows: 5000000                    # of one custodian's file
+log_level: info
+"""
+
+
+def _size(text: str) -> str:
+    if not _SIZE.fullmatch(text):
+        raise ValueError("expected a size such as 512MiB or 3GiB")
+    return text
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):[0-9]{1,5}", text) or _port(text) > 65535:
+        raise ValueError("expected host:port, such as 0.0.0.0:7443 or [::]:7443")
+    return text
+
+
+def _port(text: str) -> int:
+    return int(text.rpartition(":")[2])
+
+
+def _database(text: str, info: ValidationInfo) -> str:
+    """The URL, a relative path of SQLite's made relative to the file's folder. Never shown: it may hold a password."""
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ValueError("expected sqlite:///path or postgresql+psycopg://user@host/name") from None
+    if url.get_backend_name() == "sqlite":
+        if not url.database or url.database == ":memory:":
+            raise ValueError("expected sqlite:///path: a database in memory would not outlive a restart")
+        folder = (info.context or {}).get("folder")
+        path = Path(url.database).expanduser()
+        return str(url.set(database=str(path if folder is None else Path(folder) / path)))
+    if url.drivername != "postgresql+psycopg":
+        raise ValueError("expected sqlite:///path or postgresql+psycopg://user@host/name")
+    if url.password is not None:
+        raise ValueError("a password belongs into a ~/.pgpass or the environment, not into the URL")
+    return text
+
+
+Size = Annotated[str, AfterValidator(_size)]
+
+
+def size_in_bytes(text: str) -> int:
+    """Bytes of a size such as ``3GiB``."""
+    match = _SIZE.fullmatch(text)
+    assert match is not None  # noqa: S101 - the model has checked it
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+class StoreConfiguration(Configuration):
+    """Where Carole keeps what she keeps."""
+
+    database: Annotated[str, AfterValidator(_database), Field(repr=False)]
+    """``sqlite:///path`` or ``postgresql+psycopg://user@host/name``."""
+    blobs: ConfiguredPath
+    """Folder of encrypted uploads and results."""
+
+
+class LimitsConfiguration(Configuration):
+    """How much Carole may use, and take from a custodian."""
+
+    memory: Size = "3GiB"
+    """For the data of a run; the interpreter and its libraries come on top."""
+    threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Threads that compare; 0 is one per core."""
+    max_upload: Size = "2GiB"
+    """Of one custodian's contribution."""
+    max_rows: Annotated[int, Field(ge=1, lt=2**31)] = 5_000_000
+    """Of one custodian's file."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """`memory` as a number."""
+        return size_in_bytes(self.memory)
+
+    @property
+    def max_upload_bytes(self) -> int:
+        """`max_upload` as a number."""
+        return size_in_bytes(self.max_upload)
+
+    @property
+    def worker_threads(self) -> int:
+        """`threads`, with 0 replaced by the number of cores this process may use."""
+        return self.threads or len(os.sched_getaffinity(0))
+
+
+class CaroleConfiguration(Configuration):
+    """All of ``carole.yaml``."""
+
+    version: Literal[1]
+    listen: Annotated[str, AfterValidator(_address)]
+    """host:port; port 0 takes a free one, told in the ready line."""
+    keys: ConfiguredPath
+    """Folder of the linker's certificate and keys."""
+    members: ConfiguredPath | None = None
+    """The membership list; by default the one in `keys`."""
+    store: StoreConfiguration
+    limits: LimitsConfiguration = LimitsConfiguration()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_limits(cls, data: object) -> object:
+        # A section with every line commented out is null in YAML, and means its defaults.
+        if isinstance(data, dict) and "limits" in data and data["limits"] is None:
+            return {key: value for key, value in data.items() if key != "limits"}
+        return data
+
+
+def load_carole(path: Path) -> CaroleConfiguration:
+    """Read ``carole.yaml`` and make the folder of a SQLite database if it is not there.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, with every mistake by line and key.
+    """
+    configuration = load_configuration(path, CaroleConfiguration)
+    url = make_url(configuration.store.database)
+    if url.get_backend_name() == "sqlite" and url.database:
+        folder = Path(url.database).parent
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "the folder of the database cannot be made",
+                where=str(folder),
+                got=error.strerror or type(error).__name__,
+            ) from None
+    return configuration
+
+
+def template(listen: str) -> str:
+    """A commented ``carole.yaml`` for a Carole that listens on `listen`."""
+    return TEMPLATE.format(listen=f'"{listen}"')

@@ -1,0 +1,162 @@
+"""Carole, put together: store, worker, server; started in this order and stopped in the reverse."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from carole.configuration import CaroleConfiguration, load_carole
+from carole.service.coordination import Coordination
+from carole.service.custody import Custody
+from carole.service.logs import begin_log, log
+from carole.service.office import Limits, Office
+from carole.service.supervisor import Supervisor
+from carole.store import Store
+from common.errors import ErrorCode, TrystError
+from common.keys.vault import Vault
+from common.keys.wrapping import WrappingKeys
+from common.parties import Role
+from common.pki.admission import Admission
+from common.pki.certificates import read_public
+from common.pki.folders import PartyFolder
+from common.pki.members import Members
+from common.rpc.server import RunningServer, ServerSettings, start_server
+from common.rpc.tls import server_credentials
+from protos.linkage.v1 import coordination_pb2_grpc, custody_pb2_grpc
+
+GRACE_SECONDS = 8.0
+
+THREADS = 24
+"""Of the server; half of them may be held by callers that wait for something to happen."""
+
+
+class Application:
+    """One Carole, from her configuration.
+
+    Parameters
+    ----------
+    path
+        Of ``carole.yaml``.
+    supervise
+        Makes what works on runs; tests may do without a worker.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, CERTIFICATE or DATABASE for whatever cannot be used; BUSY if another Carole uses the store. All
+        is looked at before anything is started.
+    """
+
+    def __init__(self, path: Path, supervise: Callable[[Store, Path], Supervisor] = Supervisor) -> None:
+        self._path = path.absolute()
+        self.configuration: CaroleConfiguration = load_carole(self._path)
+        folder = PartyFolder(self.configuration.keys)
+        self._credentials = server_credentials(folder.path, Role.LINKER)
+        members = Members.load(self.configuration.members or folder.members)
+        self._admission = Admission.from_pem(members, read_public(folder.callers, "the authorities of callers"))
+        vault = Vault(WrappingKeys.load(folder.wrapping))
+        self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault)
+        limits = self.configuration.limits
+        self._office = Office(self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2))
+        self._supervisor = supervise(self.store, self._path)
+        self._server: RunningServer | None = None
+
+    @property
+    def address(self) -> str:
+        """Where this Carole can be called on this machine: the configured host, with the port she got."""
+        host = self.configuration.listen.rpartition(":")[0]
+        assert self._server is not None  # noqa: S101 - after `start` only
+        return f"{host}:{self._server.port}"
+
+    @property
+    def worker_pid(self) -> int | None:
+        """Process id of the worker."""
+        return self._supervisor.pid
+
+    def start(self) -> None:
+        """Put away what a crash left, start the worker, then the server.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the address cannot be listened on; BUSY if another Carole uses the store.
+        """
+        try:
+            swept = self.store.recover()
+            if swept:
+                log.info("swept", files=swept)
+            # The worker comes first: a process is not started out of one in which gRPC's threads run.
+            self._supervisor.start()
+            self._server = start_server(
+                self.configuration.listen,
+                [
+                    (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._office)),
+                    (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._office)),
+                ],
+                self._credentials,
+                self._admission,
+                ServerSettings(threads=THREADS),
+            )
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Say NOT_SERVING, let calls under way end, stop the worker, close the store."""
+        self._office.stopping.set()
+        if self._server is not None:
+            self._server.stop(GRACE_SECONDS)
+        self._supervisor.stop()
+        self.store.close()
+
+
+def serve(path: Path, ready_file: Path | None = None) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Parameters
+    ----------
+    ready_file
+        Gets a JSON object with the address, once Carole answers; it is there whole or not at all.
+
+    Raises
+    ------
+    TrystError
+        For what cannot be used, before anything is served.
+    """
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    application = Application(path)
+    begin_log("carole", application.configuration.log_level)
+    application.start()
+    try:
+        ready = {"address": application.address}
+        if ready_file is not None:
+            _write_whole(ready_file, json.dumps({**ready, "pid": os.getpid()}))
+        log.info("ready", **ready, worker=application.worker_pid)
+        ended.wait()
+        log.info("stopping")
+    finally:
+        application.stop()
+    log.info("stopped")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the ready file cannot be written",
+            where=str(path),
+            got=error.strerror or type(error).__name__,
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""What Carole answers the coordinator: projects, runs and aggregates; no signature and no record."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+
+import grpc
+
+from carole.projects import Grant
+from carole.service.office import Office, approve, known_id, project_name, request_id
+from carole.service.wire import run_to_wire, status_to_wire
+from carole.store.registry import NewProject
+from common.errors import ErrorCode, TrystError
+from common.parties import Role
+from common.rpc.server import caller
+from common.specification import Specification, encoding_digest, load_specification, specification_digest
+from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+
+MAX_SPECIFICATION_BYTES = 256 << 10
+
+_WATCH_SECONDS = 0.2
+
+
+class Coordination(coordination_pb2_grpc.CoordinationServicer):
+    """The coordinator's service."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    def CreateProject(  # noqa: N802
+        self, request: coordination_pb2.CreateProjectRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.CreateProjectResponse:
+        """Create the project that a specification describes."""
+        size = len(request.specification.encode())
+        if size > MAX_SPECIFICATION_BYTES:
+            raise TrystError(
+                ErrorCode.SPECIFICATION,
+                f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes",
+                where="specification",
+                got=str(size),
+            )
+        spec = load_specification(request.specification, "specification")
+        project = self._office.store.projects.create(new_project(request.specification, spec), caller(context).name)
+        return coordination_pb2.CreateProjectResponse(status=status_to_wire(project))
+
+    def ApproveProject(  # noqa: N802
+        self, request: coordination_pb2.ApproveProjectRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.ApproveProjectResponse:
+        """Consent to a specification."""
+        name = project_name(request.project)
+        project = approve(self._office, caller(context), name, request.specification_digest, request.signature)
+        return coordination_pb2.ApproveProjectResponse(status=status_to_wire(project))
+
+    def GetProject(  # noqa: N802
+        self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.GetProjectResponse:
+        """Where a project stands."""
+        name = project_name(request.project)
+        return coordination_pb2.GetProjectResponse(
+            status=status_to_wire(self._office.store.projects.get(name)),
+            specification=self._office.store.projects.specification(name),
+        )
+
+    def ListProjects(  # noqa: N802
+        self, request: coordination_pb2.ListProjectsRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.ListProjectsResponse:
+        """Where every project stands."""
+        projects = self._office.store.projects.all()
+        return coordination_pb2.ListProjectsResponse(projects=[status_to_wire(project) for project in projects])
+
+    def StartRun(  # noqa: N802
+        self, request: coordination_pb2.StartRunRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.StartRunResponse:
+        """Ask for a run."""
+        run = self._office.store.runs.start(
+            project_name(request.project), caller(context).name, request_id(request.request), secrets.token_hex(16)
+        )
+        return coordination_pb2.StartRunResponse(run=run_to_wire(run))
+
+    def GetRun(  # noqa: N802
+        self, request: coordination_pb2.GetRunRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.GetRunResponse:
+        """Where a run stands."""
+        run = self._office.store.runs.get(project_name(request.project), known_id(request.run))
+        return coordination_pb2.GetRunResponse(run=run_to_wire(run))
+
+    def WatchRun(  # noqa: N802
+        self, request: coordination_pb2.WatchRunRequest, context: grpc.ServicerContext
+    ) -> Iterator[project_pb2.RunStatus]:
+        """Every change of a run until it ends, or shortly before the deadline comes."""
+        name, run = project_name(request.project), known_id(request.run)
+        end = time.monotonic() + max(0.0, context.time_remaining() - 2 * _WATCH_SECONDS)
+        shown = self._office.store.runs.get(name, run)
+        yield run_to_wire(shown)
+        if not self._office.waiters.acquire(blocking=False):
+            return  # too many wait already; the caller can ask again
+        try:
+            while shown.state.active and time.monotonic() < end and context.is_active():
+                if self._office.stopping.wait(_WATCH_SECONDS):
+                    return
+                found = self._office.store.runs.get(name, run)
+                if found != shown:
+                    shown = found
+                    yield run_to_wire(shown)
+        finally:
+            self._office.waiters.release()
+
+    def GetStatistics(  # noqa: N802
+        self, request: coordination_pb2.GetStatisticsRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.GetStatisticsResponse:
+        """A piece of the model and the aggregates of a released run."""
+        name, run = project_name(request.project), known_id(request.run)
+        piece = self._office.store.results.fetch(name, Role.COORDINATOR, run, request.index)
+        return coordination_pb2.GetStatisticsResponse(data=piece.data, pieces=piece.pieces)
+
+    def EraseProject(  # noqa: N802
+        self, request: coordination_pb2.EraseProjectRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.EraseProjectResponse:
+        """Destroy the keys of everything stored for a project."""
+        member = caller(context)
+        project = self._office.store.projects.erase(project_name(request.project), member.role, member.name)
+        return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
+
+
+def new_project(text: str, spec: Specification) -> NewProject:
+    """What the store keeps of a specification beside its text."""
+    return NewProject(
+        name=spec.project,
+        specification=text,
+        specification_digest=specification_digest(spec),
+        encoding_digest=encoding_digest(spec),
+        grants={
+            Role.CUSTODIAN_A: Grant(spec.release.alice),
+            Role.CUSTODIAN_B: Grant(spec.release.bob),
+            Role.COORDINATOR: Grant(spec.release.coordinator),
+        },
+        uploads_days=spec.retention.uploads_days,
+        results_days=spec.retention.results_days,
+    )

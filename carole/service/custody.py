@@ -1,0 +1,187 @@
+"""What Carole answers the custodians. The side is always the caller's own: it is never taken from a request."""
+
+from __future__ import annotations
+
+import grpc
+
+from carole.projects import KeyReport, LetterKind, Project
+from carole.projects.operations import key_trouble
+from carole.projects.tasks import Task, TaskKind, choose
+from carole.service.manifest import check_manifest
+from carole.service.office import Office, approve, known_id, new_id, project_name
+from carole.service.wire import letters_to_wire, status_to_wire
+from common.errors import ErrorCode, TrystError
+from common.keys.check import CANARY_BYTES, CHECK_BYTES
+from common.parties import SIDE_OF_ROLE, Side
+from common.pki.members import Member
+from common.rpc.server import caller
+from common.wire.chunks import CHUNK_BYTES
+from common.wire.manifest import manifest_from_wire
+from common.wire.sides import side_to_wire
+from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc
+
+MAX_WAIT_MS = 5000
+MAX_WAITING = 1000
+
+_KINDS = {
+    TaskKind.APPROVE: custody_pb2.TASK_KIND_APPROVE,
+    TaskKind.AGREE: custody_pb2.TASK_KIND_AGREE,
+    TaskKind.CONTRIBUTE: custody_pb2.TASK_KIND_CONTRIBUTE,
+    TaskKind.FETCH: custody_pb2.TASK_KIND_FETCH,
+}
+
+
+class Custody(custody_pb2_grpc.CustodyServicer):
+    """The custodians' service."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    def NextTask(  # noqa: N802
+        self, request: custody_pb2.NextTaskRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.NextTaskResponse:
+        """What to do next; waits a little when there is nothing."""
+        _, side = _custodian(context)
+        waiting = frozenset(request.waiting[:MAX_WAITING])
+        projects: list[Project] = []
+
+        def look() -> Task | None:
+            projects[:] = self._office.store.projects.all()
+            return choose(projects, side, waiting)
+
+        remaining = context.time_remaining()
+        seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
+        task = self._office.wait(look, min(seconds, max(0.0, remaining - 0.5)), context)
+        response = custody_pb2.NextTaskResponse(
+            kind=custody_pb2.TASK_KIND_IDLE, projects=[status_to_wire(project) for project in projects]
+        )
+        if task is not None:
+            project = next(project for project in projects if project.name == task.project)
+            response.kind = _KINDS[task.kind]
+            response.status.CopyFrom(status_to_wire(project))
+            response.specification = self._office.store.projects.specification(task.project)
+            response.letters.extend(letters_to_wire(project))
+            response.run = task.run
+        return response
+
+    def Approve(  # noqa: N802
+        self, request: custody_pb2.ApproveRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.ApproveResponse:
+        """Consent to a specification."""
+        member, _ = _custodian(context)
+        name = project_name(request.project)
+        project = approve(self._office, member, name, request.specification_digest, request.signature)
+        return custody_pb2.ApproveResponse(status=status_to_wire(project))
+
+    def PostLetter(  # noqa: N802
+        self, request: custody_pb2.PostLetterRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.PostLetterResponse:
+        """Leave a letter for the other custodian."""
+        member, side = _custodian(context)
+        name = project_name(request.project)
+        if request.letter.sender != side_to_wire(side):
+            raise TrystError(ErrorCode.PARAMETER, f"the sender of {side}'s letters is {side}", where="letter.sender")
+        if int(request.letter.kind) not in set(LetterKind):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a letter is an offer or a confirmation",
+                where="letter.kind",
+                got=str(request.letter.kind),
+            )
+        kind = LetterKind(request.letter.kind)
+        self._office.store.projects.post_letter(name, side, member.name, request.epoch, kind, request.letter.body)
+        return custody_pb2.PostLetterResponse()
+
+    def ReportKeys(  # noqa: N802
+        self, request: custody_pb2.ReportKeysRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.ReportKeysResponse:
+        """Take a custodian's check values; they are kept even when they do not agree with the other's."""
+        member, side = _custodian(context)
+        name = project_name(request.project)
+        report = KeyReport(request.key_check_value, request.canary_digest)
+        if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a key-check value has {CHECK_BYTES} bytes and a canary digest {CANARY_BYTES}",
+                where="report",
+                got=f"{len(report.key_check_value)} and {len(report.canary_digest)}",
+            )
+        project = self._office.store.projects.report_keys(name, side, member.name, request.epoch, report)
+        trouble = key_trouble(project)
+        if trouble is not None:
+            raise trouble
+        return custody_pb2.ReportKeysResponse(status=status_to_wire(project))
+
+    def BeginUpload(  # noqa: N802
+        self, request: contribution_pb2.BeginUploadRequest, context: grpc.ServicerContext
+    ) -> contribution_pb2.BeginUploadResponse:
+        """Announce a contribution, or ask how far it is."""
+        member, side = _custodian(context)
+        limits = self._office.limits
+        name = project_name(request.manifest.project)
+        project = self._office.store.projects.get(name)
+        manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
+        if manifest.side is not side:
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED, "a custodian contributes for its own side only", where="manifest.side"
+            )
+        _, spec = self._office.specification(name)
+        check_manifest(manifest, project, spec)
+        upload = new_id(request.upload, "upload")
+        progress = self._office.store.uploads.begin(name, side, member.name, upload, manifest.layout)
+        return contribution_pb2.BeginUploadResponse(
+            total_bytes=progress.total_bytes,
+            chunk_bytes=CHUNK_BYTES,
+            chunks=progress.chunks,
+            missing=[contribution_pb2.IndexRange(first=first, last=last) for first, last in progress.missing],
+            committed=progress.committed,
+        )
+
+    def PutChunk(  # noqa: N802
+        self, request: contribution_pb2.PutChunkRequest, context: grpc.ServicerContext
+    ) -> contribution_pb2.PutChunkResponse:
+        """Take one chunk."""
+        _, side = _custodian(context)
+        self._office.store.uploads.put(
+            project_name(request.project), side, known_id(request.upload), request.index, request.sha256, request.data
+        )
+        return contribution_pb2.PutChunkResponse()
+
+    def CommitUpload(  # noqa: N802
+        self, request: contribution_pb2.CommitUploadRequest, context: grpc.ServicerContext
+    ) -> contribution_pb2.CommitUploadResponse:
+        """Make a complete upload count."""
+        member, side = _custodian(context)
+        self._office.store.uploads.commit(
+            project_name(request.project),
+            side,
+            member.name,
+            known_id(request.upload),
+            request.chunks,
+            request.total_bytes,
+            request.root,
+        )
+        return contribution_pb2.CommitUploadResponse()
+
+    def FetchResult(  # noqa: N802
+        self, request: custody_pb2.FetchResultRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.FetchResultResponse:
+        """A piece of the caller's own sealed share."""
+        member, _ = _custodian(context)
+        name, run = project_name(request.project), known_id(request.run)
+        piece = self._office.store.results.fetch(name, member.role, run, request.index)
+        return custody_pb2.FetchResultResponse(data=piece.data, pieces=piece.pieces, sha256=piece.sha256)
+
+    def AcknowledgeResult(  # noqa: N802
+        self, request: custody_pb2.AcknowledgeResultRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.AcknowledgeResultResponse:
+        """The caller holds its share."""
+        member, side = _custodian(context)
+        name, run = project_name(request.project), known_id(request.run)
+        self._office.store.results.acknowledge(name, side, member.name, run, request.sha256)
+        return custody_pb2.AcknowledgeResultResponse()
+
+
+def _custodian(context: grpc.ServicerContext) -> tuple[Member, Side]:
+    member = caller(context)
+    return member, SIDE_OF_ROLE[member.role]

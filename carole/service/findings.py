@@ -1,0 +1,171 @@
+"""What a run found as a JSON document of counts and parameters: the model, the decision, the time it took.
+
+The structure is the report's (`carole.coordinator.report.content`). It holds no record: numbers of pairs by comparison
+vector, by match weight and by blocking rule, and parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.plan import LinkagePlan, Resources
+from carole.engine.result import Linkage
+from carole.fellegi_sunter.model import Model, log2_ratios
+
+HISTOGRAM_BINS = 60
+MOST_PATTERNS = 500
+"""Comparison vectors told, the most frequent ones first."""
+
+_STEEPEST = 99.0
+"""A weight beyond it, of a level that one side never has, is told as this: JSON has no infinity."""
+
+
+def findings(linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds: dict[str, float]) -> dict[str, Any]:
+    """The document; `seconds` are stages beside the engine's own, such as reading the uploads."""
+    model = linkage.model
+    own = [warning for warning in linkage.warnings if warning not in model.warnings]
+    return {
+        "model": _model(linkage, plan),
+        "linkage": {**_counts(linkage, plan), "warnings": own},
+        "timings": {
+            "stages": [
+                {"name": name, "seconds": round(value, 3)}
+                for name, value in [*seconds.items(), *linkage.seconds.items()]
+            ],
+            "peak_memory_bytes": int(linkage.peak_bytes),
+            "threads": resources.threads,
+        },
+        "warnings": list(dict.fromkeys([*linkage.warnings, *model.warnings])),
+    }
+
+
+def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    model = linkage.model
+    weights = np.clip(np.nan_to_num(log2_ratios(model.m, model.u)), -_STEEPEST, _STEEPEST)
+    fields = []
+    for q, field in enumerate(plan.fields):
+        n_levels = len(field.bounds)
+        missing = linkage.missing.get(field.name, (0.0, 0.0))
+        fields.append(
+            {
+                "name": field.name,
+                "bounds": list(field.bounds),
+                "m": _floats(model.m[q, :n_levels]),
+                "u": _floats(model.u[q, :n_levels]),
+                "weights": _floats(weights[q, :n_levels]),
+                "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
+            }
+        )
+    return {
+        "fields": fields,
+        "p": float(model.p),
+        "expected_matches": float(model.expected_matches),
+        "u_method": plan.u,
+        "iterations": int(model.iterations),
+        "converged": bool(model.converged),
+        "warnings": list(model.warnings),
+    }
+
+
+def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    model, pairs, links = linkage.model, linkage.pairs, linkage.links
+    linked_a = np.unique(pairs.row_a[links]).size
+    linked_b = np.unique(pairs.row_b[links]).size
+    counts: dict[str, Any] = {
+        "pairs": int(model.n_a) * int(model.n_b),
+        "candidates": int(linkage.n_candidates),
+        "kept": int(pairs.weight.size),
+        "links": int(links.size),
+        "unlinked": {"alice": int(model.n_a) - linked_a, "bob": int(model.n_b) - linked_b},
+        "threshold": float(plan.threshold),
+        "expected": _expected(linkage),
+        "histogram": _histogram(pairs.weight, links),
+        "blocking": None,
+    }
+    floor = _probability(linkage.floor, model.p)
+    if math.isfinite(floor):
+        counts["floor"] = floor
+    if plan.rules:
+        counts["blocking"] = {
+            "rules": [
+                {
+                    "name": rule.name,
+                    "fields": list(rule.fields),
+                    "candidates": int(linkage.candidates_per_rule.get(rule.name, 0)),
+                }
+                for rule in plan.rules
+            ],
+            "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
+        }
+    else:
+        # Blocked pairs agree on their keys by construction, so the model says nothing of how often they should.
+        counts["patterns"] = _patterns(linkage)
+    return counts
+
+
+def _expected(linkage: Linkage) -> dict[str, float] | None:
+    """Precision and recall that the model expects of its own decision; recall among the candidates."""
+    probability = linkage.pairs.link_probability
+    found = float(probability[linkage.links].sum())
+    matches = float(probability.sum()) + linkage.matches_below_floor
+    if not linkage.links.size or matches <= 0:
+        return None
+    return {"precision": found / linkage.links.size, "recall": min(1.0, found / matches)}
+
+
+def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[str, Any]:
+    if not weight.size:
+        return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
+    edges = np.histogram_bin_edges(weight, bins=HISTOGRAM_BINS)
+    return {
+        "edges": _floats(edges),
+        "counts": np.histogram(weight, edges)[0].tolist(),
+        "links": np.histogram(weight[links], edges)[0].tolist(),
+    }
+
+
+def _patterns(linkage: Linkage) -> list[dict[str, Any]]:
+    patterns = linkage.patterns
+    expected = _expected_counts(linkage)
+    frequent = np.argsort(-patterns.count, kind="stable")[:MOST_PATTERNS]
+    return [
+        {
+            "gamma": patterns.gamma[i].tolist(),
+            "observed": float(patterns.count[i]),
+            "expected": float(expected[i]),
+        }
+        for i in frequent
+    ]
+
+
+def _expected_counts(linkage: Linkage) -> NDArray[np.float64]:
+    """Pairs that the model expects of each comparison vector, with missing values independent of all else."""
+    model: Model = linkage.model
+    gamma = linkage.patterns.gamma
+    matches = np.full(gamma.shape[0], model.p)
+    others = np.full(gamma.shape[0], 1.0 - model.p)
+    for q, field in enumerate(model.fields):
+        missing_a, missing_b = linkage.missing.get(field.name, (0.0, 0.0))
+        both = (1.0 - missing_a) * (1.0 - missing_b)
+        there = gamma[:, q] >= 0
+        level = np.maximum(gamma[:, q], 0)
+        matches *= np.where(there, both * model.m[q, level], 1.0 - both)
+        others *= np.where(there, both * model.u[q, level], 1.0 - both)
+    counts: NDArray[np.float64] = (matches + others) * model.n_a * model.n_b
+    return counts
+
+
+def _probability(weight: float, p: float) -> float:
+    log2_odds = weight + math.log2(p) - math.log2(1.0 - p)
+    if log2_odds > 1000:
+        return 1.0
+    odds = math.pow(2.0, log2_odds)
+    return odds / (1.0 + odds)
+
+
+def _floats(values: NDArray[np.float64]) -> list[float]:
+    return [float(value) for value in values]

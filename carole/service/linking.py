@@ -1,0 +1,82 @@
+"""One run, from two uploads to a released result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from carole.engine import link
+from carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
+from carole.projects import Project
+from carole.service.findings import findings
+from carole.service.shares import shares
+from carole.store import Store
+from carole.store.runs import Lease
+from common.encoding.contribution import SignatureSet
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.pki.members import Members
+from common.specification import Specification
+
+Progress = Callable[[str, float], None]
+
+
+def plan_of(spec: Specification) -> LinkagePlan:
+    """What the engine is to do, from the specification."""
+    return LinkagePlan(
+        fields=tuple(FieldPlan(field.name, field.bits, field.bounds) for field in spec.fields),
+        rules=tuple(RulePlan(rule.name, rule.fields) for rule in spec.blocking),
+        u=spec.model.u,
+        one_to_one=spec.links.assignment == "one_to_one",
+        threshold=spec.links.threshold,
+        seed=spec.model.seed,
+        max_iterations=spec.model.max_iterations,
+        tolerance=spec.model.tolerance,
+        expected_matches=spec.model.expected_matches,
+    )
+
+
+def carry_out(
+    store: Store, lease: Lease, spec: Specification, members: Members, resources: Resources, progress: Progress
+) -> int:
+    """Link a project's two contributions, seal the shares and release them; returns the number of links.
+
+    Raises
+    ------
+    TrystError
+        What the engine refuses; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
+        was taken from this worker.
+    """
+    project = store.projects.get(lease.project)
+    _refuse_too_large(project, resources)
+    started = time.perf_counter()
+    progress("read", 0.0)
+    alice = _contribution(store, lease.project, Side.ALICE)
+    progress("read", 0.5)
+    bob = _contribution(store, lease.project, Side.BOB)
+    seconds = {"read": time.perf_counter() - started}
+    plan = plan_of(spec)
+    linkage = link(alice, bob, plan, resources, progress)
+    progress("seal", 0.0)
+    document = findings(linkage, plan, resources, seconds)
+    sealed = shares(lease.project, lease.run, linkage, document, project.grants, members)
+    store.runs.finish(lease, int(linkage.links.size), sealed)
+    return int(linkage.links.size)
+
+
+def _contribution(store: Store, name: str, side: Side) -> SignatureSet:
+    # In open mode a contribution is one set; the manifest was refused otherwise.
+    (only,) = store.uploads.read(name, side)
+    return only
+
+
+def _refuse_too_large(project: Project, resources: Resources) -> None:
+    total = sum(upload.total_bytes for upload in project.uploads.values())
+    if total > resources.memory_bytes:
+        raise TrystError(
+            ErrorCode.MEMORY,
+            "the two contributions do not fit into the memory of a run",
+            where="limits.memory",
+            got=f"{total} bytes of signatures for {resources.memory_bytes}",
+            remedy="raise it in Carole's configuration, or use fewer signature bits",
+        )

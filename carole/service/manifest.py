@@ -1,0 +1,76 @@
+"""Does an upload's manifest say what the project's specification says? Asked before a single chunk is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from carole.projects import Project
+from common.encoding.contribution import SetLayout
+from common.errors import ErrorCode, TrystError
+from common.specification import Specification
+from common.wire.manifest import Manifest
+
+_REMEDY = "make the contribution again from the specification that all parties have approved"
+
+
+def check_manifest(manifest: Manifest, project: Project, spec: Specification) -> None:
+    """Refuse a contribution that was made for something else.
+
+    Raises
+    ------
+    TrystError
+        ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's; EPOCH_MISMATCH;
+        KEY_MISMATCH if the key-check value is not the one this custodian has reported.
+    """
+    if manifest.encoding_digest != project.encoding_digest:
+        raise _encoding(
+            "manifest.encoding_digest",
+            f"the specification's encoding digest is {project.encoding_digest[:8].hex()}...",
+            f"{manifest.encoding_digest[:8].hex()}...",
+        )
+    if manifest.epoch != project.epoch:
+        raise TrystError(
+            ErrorCode.EPOCH_MISMATCH,
+            f"the project is in epoch {project.epoch}, and epochs are not mixed",
+            where="manifest.epoch",
+            got=str(manifest.epoch),
+            remedy="sign the records again with the seed of the project's present epoch",
+        )
+    report = project.reports.get(manifest.side)
+    if report is not None and report.key_check_value != manifest.key_check_value:
+        raise TrystError(
+            ErrorCode.KEY_MISMATCH,
+            "the contribution was not signed with the seed that both custodians have agreed on",
+            where="manifest.key_check_value",
+            got=f"another value than this custodian reported in epoch {project.epoch}",
+            remedy="sign the records again with the agreed seed",
+        )
+    # In open mode one set serves every rule.
+    _same("manifest.sets", "signature sets for rules", [part.rule for part in manifest.layout.sets], [""])
+    for part in manifest.layout.sets:
+        _check_set(part, spec)
+
+
+def _check_set(part: SetLayout, spec: Specification) -> None:
+    fields = [field.name for field in spec.fields]
+    _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
+    _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, [rule.name for rule in spec.blocking])
+    for field in part.fields:
+        bits = spec.field(field.name).bits
+        if field.bits != bits:
+            where = f"manifest.sets[0].fields.{field.name}"
+            raise _encoding(where, f"signatures have {bits} bits", str(field.bits))
+
+
+def _same(where: str, what: str, found: Sequence[str], expected: Sequence[str]) -> None:
+    if list(found) != list(expected):
+        # Names are the specification's own or, at worst, the other side's text: only their number is shown.
+        missing = [name for name in expected if name not in found]
+        surplus = sum(name not in expected for name in found)
+        got = f"{len(missing)} missing and {surplus} others" if missing or surplus else "another order"
+        named = f" ({', '.join(map(repr, missing[:5]))} missing)" if missing else ""
+        raise _encoding(where, f"{len(expected)} {what} expected{named}, as the specification has them", got)
+
+
+def _encoding(where: str, what: str, got: str) -> TrystError:
+    return TrystError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy=_REMEDY)

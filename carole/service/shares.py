@@ -1,0 +1,106 @@
+"""Each recipient's share of a result: what the specification grants it, and nothing that leads further.
+
+A custodian's share is an uncompressed zip of ``links.parquet`` (its own row in its own upload, an id of the link that
+both custodians have, the probabilities), with the grant ``pairs`` also of ``pairs.parquet`` (every pair that was
+kept), and of ``statistics.json``. Ids are random, and rows are in the order of the custodian's own upload, so that
+neither says anything of the other's rows. The share is sealed to its recipient before it touches a disk.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from carole.engine.result import Linkage
+from carole.projects import Grant
+from common.keys.sealing import SealContext, seal
+from common.parties import Role, Side
+from common.pki.members import Members
+
+_ID_BYTES = 8
+
+
+def shares(
+    project: str,
+    run: str,
+    linkage: Linkage,
+    document: Mapping[str, Any],
+    grants: Mapping[Role, Grant],
+    members: Members,
+) -> dict[str, Iterable[bytes]]:
+    """Every recipient's share, by role: sealed for a custodian, the plain statistics for the coordinator.
+
+    Raises
+    ------
+    TrystError
+        SEALED if a recipient's key cannot be sealed to; NOT_FOUND if a role has no member.
+    """
+    statistics = json.dumps(document, allow_nan=False, sort_keys=True).encode()
+    ids = _ids(linkage.pairs.weight.size)
+    made: dict[str, Iterable[bytes]] = {}
+    for side in Side:
+        grant = grants.get(side.role, Grant.NOTHING)
+        if grant is Grant.NOTHING:
+            continue
+        member = members.in_role(side.role)
+        content = _archive(_tables(linkage, side, grant, ids), statistics)
+        made[str(side.role)] = seal(member.sealing, SealContext(project, run, member.name), _slices(content))
+    if grants.get(Role.COORDINATOR, Grant.NOTHING) is not Grant.NOTHING:
+        made[str(Role.COORDINATOR)] = (statistics,)
+    return made
+
+
+def _tables(linkage: Linkage, side: Side, grant: Grant, ids: NDArray[np.str_]) -> dict[str, pl.DataFrame]:
+    if grant is Grant.STATISTICS:
+        return {}
+    pairs = linkage.pairs
+    rows = pairs.row_a if side is Side.ALICE else pairs.row_b
+    linked = np.zeros(rows.size, dtype=np.bool_)
+    linked[linkage.links] = True
+    kept = pl.DataFrame(
+        {
+            "row": rows.astype(np.uint32),
+            "pair_id": pl.Series(ids, dtype=pl.String),
+            "match_probability": pairs.match_probability,
+            "link_probability": pairs.link_probability,
+            "match_weight": pairs.weight,
+            "linked": linked,
+        }
+    ).sort("row", "pair_id")
+    links = kept.filter("linked").drop("linked").rename({"pair_id": "link_id"})
+    return {"links": links, "pairs": kept} if grant is Grant.PAIRS else {"links": links}
+
+
+def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes) -> memoryview:
+    content = io.BytesIO()
+    # Stored, not compressed: whoever opens it then knows from its length what it may have to hold.
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        for name, table in tables.items():
+            parquet = io.BytesIO()
+            table.write_parquet(parquet)
+            archive.writestr(f"{name}.parquet", parquet.getvalue())
+        archive.writestr("statistics.json", statistics)
+    return content.getbuffer()
+
+
+def _ids(count: int) -> NDArray[np.str_]:
+    """Distinct random ids of 16 hexadecimal digits."""
+    while True:
+        digits = secrets.token_bytes(count * _ID_BYTES).hex()
+        width = 2 * _ID_BYTES
+        ids = np.array([digits[i * width : (i + 1) * width] for i in range(count)], dtype=f"U{width}")
+        if np.unique(ids).size == count:
+            return ids
+
+
+def _slices(content: memoryview) -> Iterator[bytes]:
+    for start in range(0, len(content), 1 << 20):
+        yield bytes(content[start : start + (1 << 20)])

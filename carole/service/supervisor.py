@@ -1,0 +1,125 @@
+"""Keeps one worker process alive: starts it, notices its death, frees its run, starts another after a pause.
+
+The worker is a program of its own, not a fork: it shares no thread, no lock and no connection with the server. What it
+was working on when it died is free at once, since its parent knows; the lease's time is for when the parent died too.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from carole.service.logs import log
+from carole.store import Store
+from common.errors import TrystError
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 60.0
+HEALTHY_SECONDS = 300.0
+"""A worker that lived this long has recovered from whatever ended the ones before it."""
+
+STOP_SECONDS = 5.0
+
+
+class Supervisor:
+    """Runs the worker of one Carole.
+
+    Parameters
+    ----------
+    store
+        To free a dead worker's run.
+    configuration
+        Path of ``carole.yaml``, which the worker reads for itself.
+    program
+        How to start a worker; what follows is ``--config PATH --owner NAME``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        configuration: Path,
+        program: Sequence[str] = (sys.executable, "-m", "carole.service.worker"),
+    ) -> None:
+        self._store = store
+        self._configuration = configuration
+        self._program = tuple(program)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = ""
+        self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the present worker."""
+        process = self._process
+        return None if process is None else process.pid
+
+    def start(self) -> None:
+        """Start the worker, and watch it from now on."""
+        self._launch()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the worker. A run under way goes back to the queue, and the attempt does not count."""
+        self._stopping.set()
+        with self._lock:
+            process = self._process
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _launch(self) -> None:
+        with self._lock:
+            if self._stopping.is_set():
+                return
+            self._owner = secrets.token_hex(8)
+            self._process = subprocess.Popen(
+                [*self._program, "--config", str(self._configuration), "--owner", self._owner],
+                stdin=subprocess.PIPE,  # its end tells the worker that this process is gone
+                stdout=subprocess.DEVNULL,
+            )
+        log.info("worker started", pid=self._process.pid)
+
+    def _watch(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            process = self._process
+            assert process is not None  # noqa: S101 - `start` comes first
+            began = time.monotonic()
+            status = process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+            stopping = self._stopping.is_set()
+            if not stopping:
+                log.error("worker ended", pid=process.pid, status=status)
+            self._free(stopping)
+            if stopping:
+                return
+            if time.monotonic() - began > HEALTHY_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            if self._stopping.wait(pause):
+                return
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self._launch()
+
+    def _free(self, stopping: bool) -> None:
+        try:
+            freed = self._store.runs.abandon(self._owner, stopped=stopping)
+        except TrystError as error:
+            # The lease's own time will free it.
+            log.error("run not freed", code=error.code.name)
+        else:
+            if freed:
+                log.info("run freed", runs=freed)

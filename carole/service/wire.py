@@ -1,0 +1,77 @@
+"""What a project, a run and a letter look like on the wire."""
+
+from __future__ import annotations
+
+from carole.projects import Project, Run
+from carole.projects.tasks import trouble
+from common.parties import Side
+from common.wire.sides import side_to_wire
+from protos.linkage.v1 import custody_pb2, project_pb2
+
+_LONGEST_ERROR = 2000
+
+
+def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
+    """Where a project stands. Holds no record-level data."""
+    run = project.newest_run
+    return project_pb2.ProjectStatus(
+        project=project.name,
+        state=project_pb2.ProjectState.Name(int(project.state)),
+        specification_digest=project.specification_digest,
+        encoding_digest=project.encoding_digest,
+        epoch=project.epoch,
+        approvals=[
+            project_pb2.Approval(
+                member=approval.member,
+                specification_digest=approval.digest,
+                signature=approval.signature,
+                at_unix_ms=approval.at,
+            )
+            for approval in project.approvals.values()
+        ],
+        contributions=[
+            project_pb2.ContributionStatus(
+                side=side_to_wire(side),
+                rows=upload.rows,
+                bytes_expected=upload.total_bytes,
+                bytes_received=upload.received_bytes,
+                committed=upload.committed,
+            )
+            for side, upload in sorted(project.uploads.items())
+            if not upload.expired
+        ],
+        trouble=trouble(project),
+        run=None if run is None else run_to_wire(run),
+        sides=[_side_to_wire(project, side) for side in Side],
+    )
+
+
+def run_to_wire(run: Run) -> project_pb2.RunStatus:
+    """Where a run stands."""
+    return project_pb2.RunStatus(
+        run=run.run,
+        state=project_pb2.RunState.Name(int(run.state)),
+        stage=run.stage,
+        fraction=run.fraction,
+        error=run.error[:_LONGEST_ERROR],
+        links=run.links,
+        attempt=run.attempt,
+    )
+
+
+def letters_to_wire(project: Project) -> list[custody_pb2.Letter]:
+    """The seed agreement's letters so far, of both custodians."""
+    return [
+        custody_pb2.Letter(kind=custody_pb2.LetterKind.Name(int(kind)), sender=side_to_wire(sender), body=body)
+        for (sender, kind), body in sorted(project.letters.items())
+    ]
+
+
+def _side_to_wire(project: Project, side: Side) -> project_pb2.SideStatus:
+    return project_pb2.SideStatus(
+        side=side_to_wire(side),
+        approved=side.role in project.approvals,
+        keyed=side in project.reports,
+        contributed=project.contributed(side),
+        result_acknowledged=side in project.acknowledged,
+    )

@@ -1,0 +1,180 @@
+"""The process that works on runs: ``python -m carole.service.worker``, started and watched by `supervisor`.
+
+It takes runs from the database by lease, one at a time, and erases what is due in between. It talks to nobody: what
+it knows it reads from the database, what it finds it writes there. It ends when its parent does: the parent holds the
+other end of its standard input, and its end closes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from carole.configuration import CaroleConfiguration, load_carole
+from carole.engine.plan import Resources
+from carole.service.linking import carry_out
+from carole.service.logs import begin_log, log, place_of
+from carole.store import Store
+from carole.store.runs import Lease
+from common.errors import ErrorCode, TrystError
+from common.keys.vault import Vault
+from common.keys.wrapping import WrappingKeys
+from common.pki.folders import PartyFolder
+from common.pki.members import Members
+from common.specification import load_specification
+
+POLL_SECONDS = 0.2
+BEAT_SECONDS = 0.3
+QUIET_SECONDS = 5.0
+"""How often to say that the worker lives when there is no progress to tell."""
+
+RETENTION_SECONDS = 600.0
+
+
+class LostRunError(Exception):
+    """The run is no longer this worker's: its project was erased, or the lease was given to another."""
+
+
+class Heartbeat:
+    """Writes a run's progress to the database from a thread of its own, and learns there when the run is lost."""
+
+    def __init__(self, store: Store, lease: Lease) -> None:
+        self._store = store
+        self._lease = lease
+        self._now = ("", 0.0)
+        self._lost = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Heartbeat:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def progress(self, stage: str, fraction: float) -> None:
+        """Note how far the run is; raises `LostRunError` when there is nobody left to run for."""
+        if self._lost.is_set():
+            raise LostRunError
+        self._now = (stage, fraction)
+
+    def _run(self) -> None:
+        told, at = ("", -1.0), 0.0
+        while not self._ended.wait(BEAT_SECONDS):
+            if self._now == told and time.monotonic() - at < QUIET_SECONDS:
+                continue
+            now = self._now
+            try:
+                if not self._store.runs.beat(self._lease, *now):
+                    self._lost.set()
+                    return
+                told, at = now, time.monotonic()
+            except TrystError as error:
+                # The lease outlives a short absence of the database.
+                log.warning("beat failed", run=self._lease.run, code=error.code.name)
+
+
+class Worker:
+    """Takes runs and carries them out, until the process ends."""
+
+    def __init__(self, configuration: CaroleConfiguration, owner: str) -> None:
+        folder = PartyFolder(configuration.keys)
+        vault = Vault(WrappingKeys.load(folder.wrapping))
+        self._store = Store(configuration.store.database, configuration.store.blobs, vault)
+        self._members = Members.load(configuration.members or folder.members)
+        self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
+        self._owner = owner
+
+    def work(self) -> None:
+        """Work for ever. A failure of the database ends the process: the parent starts it again, a little later."""
+        erased_at = 0.0
+        while True:
+            if erased_at == 0.0 or time.monotonic() - erased_at > RETENTION_SECONDS:
+                count = self._store.retention.enforce()
+                if count:
+                    log.info("erased", due=count)
+                erased_at = time.monotonic()
+            lease = self._store.runs.take(self._owner)
+            if lease is None:
+                time.sleep(POLL_SECONDS)
+            else:
+                self._carry_out(lease)
+
+    def _carry_out(self, lease: Lease) -> None:
+        log.info("run begins", project=lease.project, run=lease.run, attempt=lease.attempt)
+        started = time.monotonic()
+        try:
+            spec = load_specification(self._store.projects.specification(lease.project), lease.project)
+            with Heartbeat(self._store, lease) as heart:
+                links = carry_out(self._store, lease, spec, self._members, self._resources, heart.progress)
+        except LostRunError:
+            log.warning("run lost", project=lease.project, run=lease.run)
+        except TrystError as error:
+            if error.code in (ErrorCode.DATABASE, ErrorCode.BUSY):
+                raise
+            self._fail(lease, str(error), code=error.code.name)
+        except Exception as error:  # noqa: BLE001 - a run's failure is not the worker's
+            incident = secrets.token_hex(8)
+            what = "there was not enough memory" if isinstance(error, MemoryError) else "something unforeseen happened"
+            self._fail(
+                lease,
+                f"{what}, incident {incident}; give this number to Carole's operator",
+                incident=incident,
+                type=type(error).__name__,
+                at=place_of(error),
+            )
+        else:
+            seconds = round(time.monotonic() - started, 3)
+            log.info("run ends", project=lease.project, run=lease.run, links=links, seconds=seconds)
+
+    def _fail(self, lease: Lease, text: str, **details: str) -> None:
+        log.error("run fails", project=lease.project, run=lease.run, **details)
+        try:
+            self._store.runs.fail(lease, text)
+        except TrystError as error:
+            if error.code is not ErrorCode.WRONG_STATE:
+                raise
+            log.warning("run lost", project=lease.project, run=lease.run)
+
+
+def end_with_parent() -> None:
+    """End this process when its standard input ends, as it does when the parent is gone, however it went."""
+
+    def watch() -> None:
+        # Not `sys.stdin`, whose lock this thread would hold when the interpreter ends.
+        while os.read(0, 1024):
+            pass
+        os._exit(0)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line and work."""
+    parser = argparse.ArgumentParser(description="Carole's worker. It is started by Carole herself.")
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--owner", required=True)
+    given = parser.parse_args(arguments)
+    # An interrupt at the terminal reaches the whole group; the parent then ends this process in its own order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+    try:
+        configuration = load_carole(given.config)
+        begin_log("worker", configuration.log_level)
+        Worker(configuration, given.owner).work()
+    except TrystError as error:
+        log.error("worker ends", code=error.code.name, error=str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
