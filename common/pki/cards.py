@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from common.configuration import Configuration, parse_configuration
 from common.errors import ErrorCode, TrystError
@@ -17,13 +16,13 @@ from common.keys.sealing_key import SealingPublicKey
 from common.parties import Role
 from common.pki.certificate_requests import read_request
 from common.pki.certificates import read_public, role_of
-from common.pki.members import IdentityDigits, KeyDigits, MemberName
+from common.pki.members import FirstVersion, IdentityDigits, KeyDigits, MemberName
 
 _PURPOSE = "enrolment card"
 
 
 class _CardFile(Configuration):
-    version: Literal[1]
+    version: FirstVersion
     name: MemberName
     role: Role
     identity: IdentityDigits

@@ -10,9 +10,9 @@ import typer
 from common.parties import Role
 
 app = typer.Typer(
-    help="Become a member of a linkage between organisations that do not share a machine. In order: `enrol` (each on its "
-    "own machine), `certify` (whoever issues certificates), `assemble` (the coordinator), `accept` (each again). No "
-    "private key ever leaves the machine it was made on.",
+    help="Become a member of a linkage between organisations that do not share a machine. In order: `enrol` (each on "
+    "its own machine), `certify` (whoever issues certificates), `assemble` (the coordinator), `accept` (each again). "
+    "No private key ever leaves the machine it was made on.",
     no_args_is_help=True,
 )
 
@@ -59,8 +59,8 @@ def certify(
 ) -> None:
     """Check a card and issue the certificate that it asks for."""
     from common.pki.authority import Authority
+    from common.pki.cards import load_card
     from common.pki.enrolment import certify as issue
-    from common.pki.enrolment import load_card
     from common.pki.folders import write_public
 
     party = load_card(card)
@@ -78,9 +78,9 @@ def assemble(
 ) -> None:
     """Make the membership list from all cards, certificates and authorities, to be sent to everyone."""
     from common.errors import ErrorCode, TrystError
+    from common.pki.cards import load_card
     from common.pki.certificates import read_public
     from common.pki.enrolment import assemble as make
-    from common.pki.enrolment import load_card
     from common.pki.folders import write_public
 
     if len(card) != len(certificate):

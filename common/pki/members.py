@@ -20,9 +20,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from common.configuration import Configuration, load_configuration, parse_configuration
 from common.errors import ErrorCode, TrystError, TrystErrors
@@ -64,6 +64,7 @@ def member_name(text: str) -> str:
 
 
 MemberName = Annotated[str, AfterValidator(member_name)]
+FirstVersion = Annotated[int, Field(ge=1, le=1)]  # Literal[1] would take 1.0 and true for 1
 KeyDigits = Annotated[str, AfterValidator(_digits)]
 IdentityDigits = Annotated[str, AfterValidator(_identity)]
 
@@ -78,7 +79,7 @@ class _Entry(Configuration):
 
 
 class _File(Configuration):
-    version: Literal[1]
+    version: FirstVersion
     members: tuple[_Entry, ...]
 
 
@@ -205,10 +206,10 @@ class Members:
 def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
     mistakes: list[TrystError] = []
     for what, values in (
-        ("name", [member.name for member in members]),
-        ("certificate key", [member.certificate for member in members]),
-        ("identity", [member.identity.hex for member in members]),
-        ("sealing key", [member.sealing.hex for member in members]),
+        ("a name", [member.name for member in members]),
+        ("a certificate key", [member.certificate for member in members]),
+        ("an identity", [member.identity.hex for member in members]),
+        ("a sealing key", [member.sealing.hex for member in members]),
     ):
         owners: dict[str, list[str]] = {}
         for member, value in zip(members, values, strict=True):
@@ -216,9 +217,9 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
         mistakes += [
             TrystError(
                 ErrorCode.CONFIGURATION,
-                f"every member has a {what} of its own",
+                f"every member has {what} of its own",
                 where=where,
-                got=f"one {what} for {' and '.join(names)}",
+                got=f"the same for {' and '.join(names)}",
                 remedy="enter what each party's own card says",
             )
             for names in owners.values()

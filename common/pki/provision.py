@@ -6,6 +6,7 @@ there already is overwritten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ PARTIES: Mapping[str, Role] = MappingProxyType(
     }
 )
 """The parties of a deployment by their usual names."""
+
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -114,7 +117,7 @@ def provision(
 
 def _write_configuration(party: PartyFolder, configure: Configure, members: Members) -> None:
     for file, text in configure(party, members).items():
-        if Path(file).name != file or file in party.reserved:
+        if not _FILE.fullmatch(file) or file in party.reserved:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
                 "a configuration file lies in the party's folder under a name that no key has",

@@ -65,13 +65,13 @@ def test_two_custodians_agree() -> None:
 def test_the_seed_is_what_the_docstring_says() -> None:
     """The derivation once more, from the letters' public parts and one private key, with nothing but hashlib."""
     one, other = with_offers()
-    ephemeral = one.export()  # the private key is the seventh part behind the version; see below
+    ephemeral = one.export()
     parts = []
     while ephemeral:
         length = int.from_bytes(ephemeral[:4], "big")
         parts.append(ephemeral[4 : 4 + length])
         ephemeral = ephemeral[4 + length :]
-    private = X25519PrivateKey.from_private_bytes(parts[7])
+    private = X25519PrivateKey.from_private_bytes(parts[7])  # behind version, terms, side and identities
     own, others = private.public_key().public_bytes_raw(), other.offer[-100:-68]
     shared = private.exchange(X25519PublicKey.from_public_bytes(others))
     transcript = hashlib.sha256(

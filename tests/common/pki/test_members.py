@@ -1,0 +1,146 @@
+"""The membership list: read strictly, every mistake at once."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from pathlib import Path
+
+import pytest
+
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity
+from common.parties import Role
+from common.pki.members import Members
+from common.pki.provision import PARTIES
+
+
+def entries() -> list[dict[str, str]]:
+    return [
+        {
+            "name": name,
+            "role": role.value,
+            "authority": "a" * 64,
+            "certificate": secrets.token_hex(32),
+            "identity": Identity.create().public.hex,
+            "sealing": secrets.token_hex(32),
+        }
+        for name, role in PARTIES.items()
+    ]
+
+
+def text_of(members: list[dict[str, str]]) -> str:
+    lines = ["version: 1", "members:"]
+    for member in members:
+        for position, (key, value) in enumerate(member.items()):
+            lines.append(f'  {"-" if position == 0 else " "} {key}: "{value}"')
+    return "\n".join(lines) + "\n"
+
+
+def mistakes_in(text: str) -> str:
+    with pytest.raises(TrystError) as caught:
+        Members.parse(text)
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    return str(caught.value)
+
+
+def test_a_list_is_read_written_and_read(tmp_path: Path) -> None:
+    given = entries()
+    members = Members.parse(text_of(given))
+    (tmp_path / "members.yaml").write_text(members.dump())
+    again = Members.load(tmp_path / "members.yaml")
+    assert list(again) == list(members)
+    assert len(again) == 5
+    assert [member.name for member in again] == list(PARTIES)
+    assert again.named("bob").identity.hex == given[1]["identity"]
+    assert again.in_role(Role.LINKER).name == "carole"
+    assert again.with_certificate(given[3]["certificate"]) == again.named("coordinator")
+    assert again.with_certificate("f" * 64) is None
+
+
+def test_names_and_digits_that_yaml_would_read_otherwise_survive() -> None:
+    given = entries()
+    given[0] |= {"name": "null", "certificate": "1" * 64}
+    given[1] |= {"name": "123", "sealing": "0" * 63 + "7"}
+    given[2] |= {"name": "no", "authority": "1e3" + "0" * 61}
+    members = Members.parse(text_of(given))
+    assert list(Members.parse(members.dump())) == list(members)
+
+
+def test_asking_for_who_is_not_there() -> None:
+    members = Members.parse(text_of([*entries(), {**entries()[4], "name": "second"}]))
+    with pytest.raises(TrystError) as caught:
+        members.named("mallory")
+    assert caught.value.code is ErrorCode.NOT_FOUND
+    with pytest.raises(TrystError, match="expected one member in the role steward, got 2"):
+        members.in_role(Role.STEWARD)
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    given = entries()
+    given[0]["certificate"] = "A" * 64
+    given[1]["role"] = "king"
+    given[2]["name"] = "Carole"
+    given[3]["identity"] = "0" * 64
+    del given[4]["sealing"]
+    text = text_of(given) + "extra: 1\n"
+    told = mistakes_in(text)
+    assert told.count("\n  - ") == 6
+    for place in (
+        "members[0].certificate (line 6)",
+        "members[1].role",
+        "members[2].name",
+        "members[3].identity",
+        "members[4].sealing",
+        "extra",
+    ):
+        assert place in told
+    assert "small order" in told
+
+
+def test_no_two_members_share_a_key_and_one_holds_each_role() -> None:
+    given = entries()
+    given[1] |= {key: given[0][key] for key in ("certificate", "identity")}
+    given[2] |= {"sealing": given[0]["sealing"], "name": "alice", "role": "custodian-a"}
+    del given[3]
+    told = mistakes_in(text_of(given))
+    for expected in (
+        "every member has a name of its own",
+        "every member has a certificate key of its own",
+        "every member has an identity of its own",
+        "every member has a sealing key of its own",
+        "there is exactly one custodian-a, got 2",
+        "there is exactly one linker, got 0",
+        "there is at least one coordinator",
+    ):
+        assert expected in told
+    assert told.count("\n  - ") == 7
+
+
+def test_a_steward_may_be_absent_and_a_second_coordinator_present() -> None:
+    given = entries()
+    given[4]["role"] = "coordinator"
+    assert len(Members.parse(text_of(given))) == 5
+
+
+@pytest.mark.parametrize("version", ["2", "'1'", "1.0", "true"])
+def test_another_version_is_refused(version: str) -> None:
+    assert "version" in mistakes_in(text_of(entries()).replace("version: 1", f"version: {version}"))
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", "a_b", "A", "a" * 33, "../alice", "a\\n", "alice "])
+def test_a_name_that_could_be_taken_for_a_path_or_another_is_refused(name: str) -> None:
+    given = entries()
+    given[0]["name"] = name
+    assert "members[0].name" in mistakes_in(text_of(given))
+
+
+def test_a_key_given_twice_is_a_mistake() -> None:
+    text = text_of(entries())
+    first, second = itertools.islice((line for line in text.splitlines() if "role" in line), 2)
+    assert "given twice" in mistakes_in(text.replace(first, f"{first}\n{second}"))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TrystError, match=r"members\.yaml"):
+        Members.load(tmp_path / "members.yaml")
