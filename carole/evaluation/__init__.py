@@ -1,0 +1,27 @@
+"""Judging a linkage: by the truth where it is known, by the model itself where it is not.
+
+`truth` says which pairs are matches; `quality` gives precision, recall and F1 of a decision and of the best threshold;
+`curve` the expected precision-recall curve and its area; `calibration` whether match probabilities are what they
+claim; `expectation` what the model expects of its own decisions. Numbers only: nothing here reads or writes.
+"""
+
+from carole.evaluation.calibration import Calibration, calibration
+from carole.evaluation.curve import PrecisionRecall, expected_precision_recall
+from carole.evaluation.expectation import ExpectedQuality, expected_quality
+from carole.evaluation.quality import BestThreshold, Quality, best_threshold, quality
+from carole.evaluation.truth import matching_pairs, number_of_matches
+
+__all__ = [
+    "BestThreshold",
+    "Calibration",
+    "ExpectedQuality",
+    "PrecisionRecall",
+    "Quality",
+    "best_threshold",
+    "calibration",
+    "expected_precision_recall",
+    "expected_quality",
+    "matching_pairs",
+    "number_of_matches",
+    "quality",
+]

@@ -1,0 +1,70 @@
+"""Pairs in classes of equal probability, most probable first: within a class any order is as good as any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+
+
+@dataclass(frozen=True)
+class TiedClasses:
+    """Classes of pairs, by descending probability.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n_classes,)
+        Strictly descending.
+    pairs, matches : ndarray of float64, shape (n_classes,)
+        Pairs in each class, and matches among them.
+    """
+
+    probability: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+    matches: NDArray[np.float64]
+
+
+def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) -> TiedClasses:
+    """Group pairs by their probability.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n_pairs,)
+        Or any score that rises with it.
+    is_match : ndarray of bool, shape (n_pairs,)
+
+    Returns
+    -------
+    TiedClasses
+
+    Raises
+    ------
+    TrystError
+        ``PARAMETER`` if the arrays differ in length or a probability is not a number.
+    """
+    if probability.shape != is_match.shape or probability.ndim != 1:
+        raise wrong("one probability and one truth per pair", f"{probability.shape} and {is_match.shape}")
+    if np.isnan(probability).any():
+        raise wrong("probabilities", f"{int(np.isnan(probability).sum())} that are not numbers")
+    distinct, member = np.unique(-probability, return_inverse=True)
+    return TiedClasses(
+        probability=-distinct,
+        pairs=np.bincount(member, minlength=len(distinct)).astype(np.float64),
+        matches=np.bincount(member, weights=is_match, minlength=len(distinct)).astype(np.float64),
+    )
+
+
+def check_matches(n_matches: int, found: float) -> None:
+    """Raise unless there are at least as many matches in all as among the pairs given."""
+    if n_matches < found:
+        raise wrong(f"at least the {int(found)} matches among the pairs", str(n_matches))
+
+
+def wrong(expected: str, got: str) -> TrystError:
+    """The error of inputs that disagree with each other."""
+    return TrystError(
+        ErrorCode.PARAMETER, f"expected {expected}", where="evaluation", got=got, remedy="score the pairs again"
+    )
