@@ -1,0 +1,367 @@
+"""What a report is made from: plain dictionaries, ready for JSON, that hold counts and parameters and no record.
+
+They are the same as the files a linkage leaves behind, so that a report can be made again from those::
+
+    run                                  who linked what, and under which specification
+      project, mode                      str; mode is "open"
+      created                            str, ISO 8601 with its offset
+      version                            str, of Tryst
+      specification_digest, encoding_digest    str, hexadecimal; optional
+      files.alice, files.bob             {title: str, records: int}
+      one_to_one                         bool
+      invented                           bool; optional: the people are invented (a demonstration)
+    model                                model.json
+      fields                             list, in the order of the specification, of
+        name                             str
+        bounds                           list of float, inclusive upper bounds of the levels, ending in 1
+        m, u                             list of float, one per level: P(level | match), P(level | non-match)
+        weights                          list of float, one per level: log2(m / u)
+        missing                          {alice: float, bob: float}, shares of records without a value; optional
+      p                                  float, share of all pairs that match
+      expected_matches                   float, p times the pairs of the whole product
+      u_method                           "all_pairs" | "corrected" | "free"
+      iterations                         int
+      converged                          bool
+      warnings                           list of str, shown before everything else
+      notes                              list of str, shown beside the parameters; optional
+    linkage                              linkage.json
+      pairs                              int, records of Alice times records of Bob
+      candidates                         int, pairs compared
+      kept                               int, candidates above the floor, which were scored one by one
+      links                              int
+      unlinked                           {alice: int, bob: int}
+      threshold                          float, match probability at which a pair becomes a link
+      threshold_weight                   float, the same as a match weight; optional, else worked out from p
+      floor                              float, smallest match weight of a kept pair; optional
+      expected                           {precision: float, recall: float} at the decision, by the model; recall
+                                         among candidates where `blocking` states the loss; optional
+      histogram                          {edges: n + 1 floats, counts: n ints, links: n ints (optional)}, kept pairs
+                                         by match weight
+      blocking                           null when every pair was compared, else
+        rules                            list of {name: str, fields: list of str, candidates: int}
+        estimated_recall                 float, share of the matches that are candidates; optional
+      patterns                           list of {gamma: levels (-1 = missing), observed: float, expected: float},
+                                         candidate pairs by comparison pattern; optional, the report takes the
+                                         worst misfits
+      warnings                           list of str; optional
+    evaluation                           evaluation.json; null without truth
+      matches                            int, true matches between the files
+      at_decision                        {links, true_links: int; precision, recall, f1: float}
+      at_best                            {threshold, precision, recall, f1: float}, where f1 is largest
+      auc, auc_trapezium                 float, area under the expected precision-recall curve; by trapezia
+      curve                              {recall: floats, precision: floats}, most probable pairs first
+      calibration                        {expected: floats, observed: floats}, running sums of match probability and
+                                         of true matches, most probable pairs first
+      candidate_recall                   float, share of true matches among the candidates; optional
+    timings
+      stages                             list of {name: str, seconds: float}, in order
+      peak_memory_bytes, threads         int; optional
+
+A match weight is log2 of the Bayes factor, prior left out; a pair's probability follows from it and p.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict, cast
+
+from common.errors import ErrorCode, TrystError, TrystErrors
+
+MISSING = -1  #: the level of a field that either record lacks
+
+
+class File(TypedDict):
+    """One custodian's file."""
+
+    title: str
+    records: int
+
+
+class Files(TypedDict):
+    """The two files."""
+
+    alice: File
+    bob: File
+
+
+class Counts(TypedDict):
+    """A number of records of each custodian."""
+
+    alice: int
+    bob: int
+
+
+class Shares(TypedDict):
+    """A share of each custodian's records."""
+
+    alice: float
+    bob: float
+
+
+class Run(TypedDict):
+    """Who linked what, and under which specification."""
+
+    project: str
+    mode: str
+    created: str
+    version: str
+    files: Files
+    one_to_one: bool
+    specification_digest: NotRequired[str]
+    encoding_digest: NotRequired[str]
+    invented: NotRequired[bool]
+
+
+class Field(TypedDict):
+    """The parameters of one compared field."""
+
+    name: str
+    bounds: Sequence[float]
+    m: Sequence[float]
+    u: Sequence[float]
+    weights: Sequence[float]
+    missing: NotRequired[Shares]
+
+
+class Model(TypedDict):
+    """The fitted model: ``model.json``."""
+
+    fields: list[Field]
+    p: float
+    expected_matches: float
+    u_method: str
+    iterations: int
+    converged: bool
+    warnings: list[str]
+    notes: NotRequired[list[str]]
+
+
+class Histogram(TypedDict):
+    """Kept pairs by match weight, counted beforehand."""
+
+    edges: Sequence[float]
+    counts: Sequence[int]
+    links: NotRequired[Sequence[int]]
+
+
+class Rule(TypedDict):
+    """One blocking rule and the pairs it brought together."""
+
+    name: str
+    fields: Sequence[str]
+    candidates: int
+
+
+class Blocking(TypedDict):
+    """The blocking rules, and what they are believed to have kept."""
+
+    rules: list[Rule]
+    estimated_recall: NotRequired[float | None]
+
+
+class Expected(TypedDict):
+    """What the model expects of its own decision."""
+
+    precision: float
+    recall: float
+
+
+class Pattern(TypedDict):
+    """How often a comparison pattern occurred, and how often the model expects it."""
+
+    gamma: Sequence[int]
+    observed: float
+    expected: float
+
+
+class Linkage(TypedDict):
+    """The pairs and the decision: ``linkage.json``."""
+
+    pairs: int
+    candidates: int
+    kept: int
+    links: int
+    unlinked: Counts
+    threshold: float
+    histogram: Histogram
+    blocking: Blocking | None
+    threshold_weight: NotRequired[float]
+    floor: NotRequired[float]
+    expected: NotRequired[Expected | None]
+    patterns: NotRequired[list[Pattern]]
+    warnings: NotRequired[list[str]]
+
+
+class Decision(TypedDict):
+    """The links judged by the truth."""
+
+    links: int
+    true_links: int
+    precision: float
+    recall: float
+    f1: float
+
+
+class Best(TypedDict):
+    """The threshold at which F1 would have been largest."""
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+class Curve(TypedDict):
+    """Precision against recall, most probable pairs first."""
+
+    recall: Sequence[float]
+    precision: Sequence[float]
+
+
+class Calibration(TypedDict):
+    """Running sums of match probability and of true matches, most probable pairs first."""
+
+    expected: Sequence[float]
+    observed: Sequence[float]
+
+
+class Evaluation(TypedDict):
+    """The linkage judged by the truth: ``evaluation.json``."""
+
+    matches: int
+    at_decision: Decision
+    at_best: Best
+    auc: float
+    auc_trapezium: float
+    curve: Curve
+    calibration: Calibration
+    candidate_recall: NotRequired[float | None]
+
+
+class Stage(TypedDict):
+    """One stage of the run and how long it took."""
+
+    name: str
+    seconds: float
+
+
+class Timings(TypedDict):
+    """Where the time went."""
+
+    stages: list[Stage]
+    peak_memory_bytes: NotRequired[int | None]
+    threads: NotRequired[int | None]
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """Everything a report says. See the module's docstring for the dictionaries."""
+
+    run: Run
+    model: Model
+    linkage: Linkage
+    evaluation: Evaluation | None
+    timings: Timings
+
+    def __post_init__(self) -> None:
+        mistakes = list(_mistakes(self))
+        if mistakes:
+            raise TrystErrors(ErrorCode.PARAMETER, mistakes, where="report")
+
+    @classmethod
+    def from_json(cls, documents: Mapping[str, Any]) -> ReportContent:
+        """Build from plain dictionaries, as read from JSON.
+
+        Parameters
+        ----------
+        documents : mapping
+            ``run``, ``model``, ``linkage`` and ``timings``, and ``evaluation`` where there is truth.
+
+        Raises
+        ------
+        TrystError
+            If one is absent, or arrays that belong together differ in length, or a number is not finite.
+        """
+        absent = [name for name in ("run", "model", "linkage", "timings") if name not in documents]
+        if absent:
+            raise TrystError(ErrorCode.PARAMETER, "documents are absent", where="report", got=", ".join(absent))
+        return cls(
+            run=cast(Run, documents["run"]),
+            model=cast(Model, documents["model"]),
+            linkage=cast(Linkage, documents["linkage"]),
+            evaluation=cast("Evaluation | None", documents.get("evaluation")),
+            timings=cast(Timings, documents["timings"]),
+        )
+
+    @property
+    def threshold_weight(self) -> float:
+        """Match weight at which a pair becomes a link (infinite when the threshold is 0 or 1)."""
+        stated = self.linkage.get("threshold_weight")
+        if stated is not None:
+            return float(stated)
+        return _log2_odds(self.linkage["threshold"]) - _log2_odds(self.model["p"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings of the model and of the linkage, each once, failure to converge first and in plain words."""
+        given = [*self.model["warnings"], *self.linkage.get("warnings", [])]
+        if self.model["converged"]:
+            return list(dict.fromkeys(given))
+        plain = (
+            f"The estimation stopped after {self.model['iterations']} iterations without converging. "
+            "Every probability below is provisional: raise model.max_iterations, or look for fields that tell "
+            "matches from non-matches poorly."
+        )
+        return [plain, *dict.fromkeys(text for text in given if not text.startswith("not converged"))]
+
+
+def _log2_odds(probability: float) -> float:
+    if probability <= 0.0:
+        return -math.inf
+    return math.inf if probability >= 1.0 else math.log2(probability) - math.log2(1.0 - probability)
+
+
+def _mistakes(content: ReportContent) -> Iterator[TrystError]:
+    for i, field in enumerate(content.model["fields"]):
+        together = {name: field[name] for name in ("bounds", "m", "u", "weights")}
+        yield from _unequal(f"model.fields[{i}]", together)
+    histogram = content.linkage["histogram"]
+    counted: dict[str, Sequence[float]] = {"edges[1:]": histogram["edges"][1:], "counts": histogram["counts"]}
+    if "links" in histogram:
+        counted["links"] = histogram["links"]
+    yield from _unequal("linkage.histogram", counted)
+    n_fields = len(content.model["fields"])
+    for i, pattern in enumerate(content.linkage.get("patterns", [])):
+        yield from _levels(f"linkage.patterns[{i}].gamma", pattern["gamma"], content.model["fields"], n_fields)
+    if content.evaluation is not None:
+        curve, calibration = content.evaluation["curve"], content.evaluation["calibration"]
+        yield from _unequal("evaluation.curve", {name: curve[name] for name in ("recall", "precision")})
+        yield from _unequal(
+            "evaluation.calibration",
+            {name: calibration[name] for name in ("expected", "observed")},
+        )
+
+
+def _unequal(where: str, arrays: Mapping[str, Sequence[float]]) -> Iterator[TrystError]:
+    lengths = {name: len(values) for name, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        got = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+        yield TrystError(ErrorCode.PARAMETER, "arrays must have one length", where=where, got=got)
+    for name, values in arrays.items():
+        if not all(math.isfinite(value) for value in values):
+            yield TrystError(
+                ErrorCode.PARAMETER,
+                "numbers must be finite",
+                where=f"{where}.{name}",
+                remedy="smooth levels never observed before scoring",
+            )
+
+
+def _levels(where: str, gamma: Sequence[int], fields: list[Field], n_fields: int) -> Iterator[TrystError]:
+    if len(gamma) != n_fields:
+        got = f"{len(gamma)} levels for {n_fields} fields"
+        yield TrystError(ErrorCode.PARAMETER, "a pattern must have a level per field", where=where, got=got)
+    elif any(not MISSING <= level < len(field["m"]) for level, field in zip(gamma, fields, strict=True)):
+        yield TrystError(ErrorCode.PARAMETER, "a level must exist in its field, or be -1 for missing", where=where)

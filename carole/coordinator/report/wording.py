@@ -1,0 +1,171 @@
+"""Numbers and findings in words, for the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .content import MISSING, ReportContent
+
+#: What a mode lets Carole see, in the words that every screen and report uses for it.
+MODES = {
+    "open": (
+        "Carole received keyed signatures, keyed blocking digests and shuffled rows; no name, no date, no identifier "
+        "and no key. In this mode equal values have equal signatures and similar values similar ones, throughout "
+        "each file: Carole can count how often every value occurs and see which values resemble each other. "
+        "With public name counts that is enough to recover common names by frequency and likeness. Use open "
+        "mode where Carole is trusted not to try, and never where she might join forces with a custodian: "
+        "whoever holds the custodians' key can test any name."
+    ),
+}
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def count(number: float) -> str:
+    """Write a whole number with separators: ``12,345``."""
+    return f"{round(number):,}"
+
+
+def share(value: float, least: int = 1) -> str:
+    """Write a share in per cent, never rounding it to a 100 or a 0 that it is not: ``99.96 %``."""
+    if not math.isfinite(value):
+        return "–"
+    digits = least
+    if 0.0 < value < 1.0:
+        gap = min(value, 1.0 - value) * 100.0
+        digits = min(max(least, math.ceil(-math.log10(2.0 * gap))), 8)
+    return f"{value * 100.0:.{digits}f}\u00a0%"
+
+
+def quantity(value: float) -> str:
+    """Write a number to three significant figures: ``1,234``, ``0.00123``, ``1.2 × 10⁻⁷``."""
+    if value == 0.0 or not math.isfinite(value):
+        return "0" if value == 0.0 else "–"
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    if int(exponent) >= -3:
+        return f"{float(f'{value:.2e}'):.{2 - int(exponent)}f}"
+    return f"{float(mantissa):.1f}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}"
+
+
+def probability(value: float) -> str:
+    """Write a probability, never rounding it to a 1 or a 0 that it is not: ``0.5``, ``0.99987``."""
+    if not 0.0 < value < 1.0:
+        return f"{value:g}"
+    digits = max(2, math.ceil(-math.log10(min(value, 1.0 - value))) + 1)
+    return f"{value:.{min(digits, 12)}f}".rstrip("0") if digits <= 12 else f"{value:.3g}"
+
+
+def signed(value: float) -> str:
+    """Write a match weight: ``+8.1``, ``−3.0``, ``0.0``."""
+    if abs(value) < 0.05:
+        return "0.0"
+    return f"{'−' if value < 0 else '+'}{abs(value):.1f}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person would say it: ``0.04 s``, ``12.3 s``, ``4 min 10 s``."""
+    if seconds < 9.995:
+        return f"{seconds:.2f} s"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def memory(n_bytes: float) -> str:
+    """Write an amount of memory: ``412 MiB``, ``3.2 GiB``."""
+    mebibytes = n_bytes / 2**20
+    return f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB"
+
+
+def bound(value: float) -> str:
+    """Write a bound of similarity without its leading zero: ``.95``."""
+    return f"{value:.4g}".replace("0.", ".", 1) if value < 1 else "1"
+
+
+def level_labels(bounds: Sequence[float]) -> list[str]:
+    """Name the comparison levels of a field by their similarity, lowest first.
+
+    The top level of a scheme that keeps it for (nearly) equal values reads ``same``.
+    """
+    lower = [0.0, *bounds[:-1]]
+    labels = [f"{bound(low)} – {bound(high)}" for low, high in zip(lower, bounds, strict=True)]
+    if len(bounds) > 1 and bounds[-2] >= 0.99:
+        labels[-1] = "same"
+        if len(bounds) == 2:
+            labels[0] = "different"
+    return labels
+
+
+def cell(level: int, labels: Sequence[str]) -> str:
+    """Name one level of a pattern."""
+    return "missing" if level == MISSING else labels[level]
+
+
+def sentence(text: str) -> str:
+    """Make a remark a sentence: a capital (unless it begins with a symbol such as p or a name) and a full stop."""
+    first = text.split(" ", 1)[0]
+    if len(first) > 2 and first.isalpha() and first.islower():
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def verdict(content: ReportContent) -> str:
+    """Say in one sentence what came out and how good it is."""
+    linkage, files = content.linkage, content.run["files"]
+    found = (
+        f"{count(linkage['links'])} links were made between the {count(files['alice']['records'])} records of "
+        f"{files['alice']['title']} and the {count(files['bob']['records'])} of {files['bob']['title']}"
+    )
+    if linkage["links"] == 0:
+        return (
+            f"No link was made between the {count(files['alice']['records'])} records of {files['alice']['title']} "
+            f"and the {count(files['bob']['records'])} of {files['bob']['title']}."
+        )
+    if content.evaluation is not None:
+        decision = content.evaluation["at_decision"]
+        return (
+            f"{found}; checked against the truth supplied, {share(decision['precision'])} of the links are right and "
+            f"{share(decision['recall'])} of the {count(content.evaluation['matches'])} true matches were found."
+        )
+    expected = linkage.get("expected")
+    if expected:
+        within = " among the candidate pairs" if linkage["blocking"] else ""
+        return (
+            f"{found}; no truth was supplied, but the model expects {share(expected['precision'])} of them to be right "
+            f"and to include {share(expected['recall'])} of the matches{within}."
+        )
+    return f"{found}; no truth was supplied to check them against."
+
+
+def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
+    """Return up to four headline figures: value, name, and what it means."""
+    linkage, files = content.linkage, content.run["files"]
+    figures = [(count(linkage["links"]), "links", "pairs of records taken for the same person")]
+    if content.evaluation is not None:
+        decision = content.evaluation["at_decision"]
+        return [
+            *figures,
+            (share(decision["precision"]), "precision", "of the links are right"),
+            (share(decision["recall"]), "recall", "of the true matches were found"),
+            (f"{decision['f1']:.4f}", "F1", "the two in one figure; 1 is perfect"),
+        ]
+    expected = linkage.get("expected")
+    if expected:
+        figures += [
+            (share(expected["precision"]), "expected precision", "of the links are right, by the model"),
+            (share(expected["recall"]), "expected recall", "of the matches were found, by the model"),
+        ]
+    blocking = linkage["blocking"]
+    estimated = blocking.get("estimated_recall") if blocking else None
+    if estimated is not None:
+        figures.append((share(estimated), "blocking recall", "of the matches were compared at all, estimated"))
+    if len(figures) < 4:
+        smaller = min(file["records"] for file in (files["alice"], files["bob"]))
+        linked = share(linkage["links"] / smaller if smaller else math.nan)
+        figures.append((linked, "of the smaller file", "found a partner"))
+    return figures
