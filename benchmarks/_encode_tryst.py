@@ -1,0 +1,67 @@
+"""One measured run of Tryst for `benchmarks.encode`, in a process of its own: CSV in, signature set out.
+
+    python -m benchmarks._encode_tryst CSV SPECIFICATION THREADS
+
+Prints JSON: seconds for reading, cleaning and signing, and what came out. The compiled loops are loaded,
+from a tiny file, before the clock starts, as they are in a service.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from common.cleaning import clean
+from common.custodian.configuration import CsvSource
+from common.custodian.csv_file import read_csv
+from common.encoding import SignatureSet
+from common.encoding.encode import encode
+from common.keys.derivation import Seed
+from common.parties import Side
+from common.specification import Specification, load_specification
+
+
+def run(path: Path, spec: Specification, threads: int) -> tuple[SignatureSet, dict[str, float]]:
+    """Read, clean and sign one file, as a custodian does."""
+    started = time.perf_counter()
+    columns = [field.column_of(Side.ALICE) for field in spec.fields]
+    frame = read_csv(CsvSource(path=path), columns).frame
+    read = time.perf_counter()
+    cleaned = clean(frame, spec, Side.ALICE)
+    ready = time.perf_counter()
+    part, _ = encode(cleaned.columns, spec, Seed.generate(), 1, threads=threads)
+    done = time.perf_counter()
+    return part, {"read": read - started, "clean": ready - read, "sign": done - ready, "seconds": done - started}
+
+
+def peak_mib() -> float:
+    """Most memory this process has had; `getrusage` would count what its parent had before it was started."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
+
+
+def main(path: str, specification: str, threads: int) -> None:
+    """Measure one run and print it."""
+    if threads == 1 and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    spec = load_specification(Path(specification).read_text(encoding="utf-8"), specification)
+    few = Path(path).with_suffix(".few")
+    run(few, spec, threads)
+    part, times = run(Path(path), spec, threads)
+    result = {
+        **times,
+        "rows": part.n_rows,
+        "signatures": sum(int((field.codes >= 0).sum()) for field in part.fields.values()),
+        "distinct": sum(field.n_distinct for field in part.fields.values()),
+        "peak_mib": peak_mib() if Path("/proc/self/status").exists() else float("nan"),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

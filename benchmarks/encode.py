@@ -1,0 +1,211 @@
+"""Encoding: records per second from a CSV file to signatures, beside clkhash's on the same machine.
+
+The file holds generated people whose names occur as often as names do. Tryst reads it, cleans it and makes
+one signature of 1024 bits for each of five fields; clkhash makes one Bloom filter of 1024 bits for the
+whole record, from the same five columns, uncleaned and unvalidated, by both of its hashes. So Tryst's
+output is five times clkhash's, and the ratio of records per second is the smaller of the two that could be
+claimed.
+
+Every run is a process of its own, and times itself after its imports; the rounds alternate, so that
+whatever else the machine does weighs on both. A run on one core is bound to that core. The ratio is taken
+per round, to whichever of clkhash's two hashes is the faster in the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from carole.coordinator.people import generate
+from common.keys.derivation import FieldKeys
+from common.minhash import signatures
+from common.tokens import tokenise
+
+FIELDS = {
+    "given_name": "{name: given_name, kind: name}",
+    "surname": "{name: surname, kind: name}",
+    "date_of_birth": "{name: date_of_birth, kind: date, date: {order: ymd}}",
+    "street": "{name: street, kind: text}",
+    "postcode": "{name: postcode, kind: code}",
+}
+SPECIFICATION = """version: 1
+project: benchmark
+mode: open
+custodians: {{alice: {{identifier: person_id}}, bob: {{identifier: person_id}}}}
+fields:
+{fields}
+retention: {{uploads_days: 1, results_days: 1, maps_days: 1}}
+"""
+HASHES = ("blakeHash", "doubleHash")
+BITS_PER_TOKEN = 15
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks encode", description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000, help="records in the file")
+    parser.add_argument("--rounds", type=int, default=3, help="alternating rounds")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="cores of the second measurement")
+    parser.add_argument(
+        "--clkhash-python",
+        default=sys.executable,
+        help="interpreter of an environment that has clkhash, if it is not this one",
+    )
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        files = _prepare(Path(folder), options.rows)
+        peer = _peer_version(options.clkhash_python)
+        commands = _commands(files, options, with_peer=peer is not None)
+        if peer is None:
+            print("clkhash is not installed (pip install .[bench]); only Tryst is measured.\n")
+        else:
+            print(f"clkhash {peer}, {BITS_PER_TOKEN} bits per bigram, 1024 bits")
+        print(f"{options.rows} records of {len(FIELDS)} fields, seed 1, {options.rounds} alternating rounds\n")
+        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
+        for _ in range(options.rounds):
+            for name, (command, environment) in commands.items():
+                runs[name].append(_run(command, environment))
+    _report(runs, options.threads)
+    _signing(options.rounds, options.threads)
+    return 0
+
+
+def _report(runs: dict[str, list[dict[str, Any]]], threads: int) -> None:
+    rates = {name: [run["rows"] / run["seconds"] for run in measured] for name, measured in runs.items()}
+    _header("records per second")
+    for name, values in rates.items():
+        _row(name, values)
+    for cores in dict.fromkeys((1, threads)):
+        tryst = f"tryst, {_cores(cores)}"
+        made = [run["signatures"] / run["seconds"] for run in runs[tryst]]
+        _row(f"{tryst}: signatures of 1024 bits", made)
+        theirs = [rates[name] for name in rates if name.startswith("clkhash") and name.endswith(_cores(cores))]
+        if theirs:
+            best = max(theirs, key=statistics.median)
+            _row(f"ratio to clkhash's best, {_cores(cores)}", _ratios(rates[tryst], best), ".1f")
+    peers = [values for name, values in rates.items() if name.startswith("clkhash")]
+    if peers:
+        best = max(peers, key=statistics.median)
+        _row("ratio, each side's best", _ratios(rates[f"tryst, {_cores(threads)}"], best), ".1f")
+    for name, measured in runs.items():
+        if name.startswith("tryst"):
+            parts = ", ".join(
+                f"{part} {statistics.median(run[part] for run in measured):.2f} s" for part in ("read", "clean", "sign")
+            )
+            last = measured[-1]
+            print(f"\n{name}: {parts}; {last['distinct']} distinct signatures, peak {last['peak_mib']:.0f} MiB", end="")
+    print()
+
+
+def _signing(rounds: int, threads: int) -> None:
+    """Signatures of distinct values in memory: what a nearly unique field costs."""
+    rng = np.random.default_rng(2)
+    letters = rng.integers(97, 123, size=(100_000, 7), dtype=np.uint32)
+    names = [row.tobytes().decode("utf-32-le") for row in letters]
+    keys = FieldKeys(rng.bytes(32), rng.bytes(32))
+    print()
+    _header("distinct values of 7 letters, tokens and 1024 bits, per second")
+    for tokenisation in ("bigrams", "positional_bigrams", "value"):
+        for cores in dict.fromkeys((1, threads)):
+            rates = []
+            for warm in range(rounds + 1):
+                started = time.perf_counter()
+                signatures(tokenise(names, tokenisation, bytes(32)), keys, 1024, threads=cores)
+                if warm:
+                    rates.append(len(names) / (time.perf_counter() - started))
+            _row(f"{tokenisation}, {_threads(cores)}", rates)
+
+
+def _prepare(folder: Path, rows: int) -> dict[str, Path]:
+    """The people's file, its first lines, the specification and clkhash's schemas."""
+    people = generate(rows, np.random.default_rng(1), sampled=0.05).select(list(FIELDS))
+    files = {"csv": folder / "people.csv", "spec": folder / "linkage.yaml"}
+    people.write_csv(files["csv"])
+    people.head(50).write_csv(folder / "people.few")
+    fields = "\n".join(f"  - {field}" for field in FIELDS.values())
+    files["spec"].write_text(SPECIFICATION.format(fields=fields), encoding="utf-8")
+    for kind in HASHES:
+        files[kind] = folder / f"{kind}.json"
+        files[kind].write_text(json.dumps(_schema(kind)), encoding="utf-8")
+    return files
+
+
+def _schema(kind: str) -> dict[str, Any]:
+    """clkhash's schema for the same columns: bigrams, and single characters in their place for date and code."""
+    features = []
+    for name in FIELDS:
+        placed = name in ("date_of_birth", "postcode")
+        features.append(
+            {
+                "identifier": name,
+                "format": {"type": "string", "encoding": "utf-8", "maxLength": 200},
+                "hashing": {
+                    "strategy": {"bitsPerToken": BITS_PER_TOKEN},
+                    "hash": {"type": kind},
+                    "comparison": {"type": "ngram", "n": 1 if placed else 2, "positional": placed},
+                },
+            }
+        )
+    config = {"l": 1024, "kdf": {"type": "HKDF", "hash": "SHA256", "keySize": 64}}
+    return {"version": 3, "clkConfig": config, "features": features}
+
+
+def _commands(
+    files: dict[str, Path], options: argparse.Namespace, *, with_peer: bool
+) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """What to run under which name, with which environment."""
+    commands: dict[str, tuple[list[str], dict[str, str]]] = {}
+    here = Path(__file__).parent
+    for cores in dict.fromkeys((1, options.threads)):
+        commands[f"tryst, {_cores(cores)}"] = (
+            [sys.executable, "-m", "benchmarks._encode_tryst", str(files["csv"]), str(files["spec"]), str(cores)],
+            {"POLARS_MAX_THREADS": str(cores), "PYTHONPATH": str(here.parent)},
+        )
+        for kind in HASHES if with_peer else ():
+            script = [str(here / "_encode_clkhash.py"), str(files["csv"]), str(files[kind]), str(cores)]
+            commands[f"clkhash {kind}, {_cores(cores)}"] = ([options.clkhash_python, *script], {})
+    return commands
+
+
+def _run(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    done = subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def _peer_version(python: str) -> str | None:
+    """clkhash's version in the environment of an interpreter, None where it has none."""
+    code = "import clkhash.clk; from importlib.metadata import version; print(version('clkhash'))"
+    done = subprocess.run([python, "-W", "ignore", "-c", code], check=False, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _cores(count: int) -> str:
+    return "1 core" if count == 1 else f"{count} cores"
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
+    return [x / y for x, y in zip(mine, theirs, strict=True)]
+
+
+def _header(unit: str) -> None:
+    print(f"{'':44} {'median':>11} {'min':>11} {'max':>11}  {unit}")
+
+
+def _row(name: str, values: list[float], form: str = ",.0f") -> None:
+    median, least, most = (format(f(values), form) for f in (statistics.median, min, max))
+    print(f"{name:44} {median:>11} {least:>11} {most:>11}")
