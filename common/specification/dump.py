@@ -83,11 +83,16 @@ class _Writer:
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
         for paragraph in self.comments.get(path, "").splitlines():
-            for line in textwrap.wrap(paragraph, _WIDTH - indent, break_on_hyphens=False) or [""]:
+            for line in _wrapped(paragraph, _WIDTH - indent):
                 readable = "".join(
                     character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
                 )
                 yield f"{' ' * indent}# {readable}".rstrip()
+
+
+def _wrapped(paragraph: str, width: int) -> list[str]:
+    hanging = "  " if paragraph.startswith("- ") else ""
+    return textwrap.wrap(paragraph, width, break_on_hyphens=False, subsequent_indent=hanging) or [""]
 
 
 def _field_default(field: FieldSpec, key: str) -> object:

@@ -41,6 +41,7 @@ from common.specification.defaults import (
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
+MAX_COLUMN_NAME = 256
 
 
 def _text_of_integer(value: object) -> object:
@@ -54,7 +55,7 @@ def _no_truth_value(value: object) -> object:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-ColumnName = Annotated[str, Field(min_length=1, max_length=256)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=MAX_COLUMN_NAME)]
 Word = Annotated[str, BeforeValidator(_text_of_integer), Field(max_length=256)]
 Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Days = Annotated[int, Field(ge=1, le=3650)]

@@ -1,0 +1,130 @@
+"""Blocking rules for a drafted specification, chosen by counting the pairs that each would compare.
+
+Rules on disjoint fields are sought, since each then catches what the others lose, and each field's agreement among
+matches can be learnt from a rule that does not involve it. Per subject (a date, the names, a code, a text) there is a
+ladder of rules, the widest first; the first that compares few enough pairs is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from common.specification import BlockingKey, BlockingRule, FieldSpec
+
+PAIRS_PER_ROW = 10
+"""A rule may compare so many pairs per row of the larger file."""
+_PART = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A rule, and how many pairs it compares."""
+
+    rule: BlockingRule
+    pairs: int
+
+
+def propose_rules(
+    fields: Sequence[FieldSpec], alice: dict[str, pl.Series], bob: dict[str, pl.Series]
+) -> list[Proposal]:
+    """Blocking rules for two cleaned files, the most selective kind of field first.
+
+    Parameters
+    ----------
+    fields
+        The compared fields.
+    alice, bob
+        Their cleaned values by field name.
+
+    Returns
+    -------
+    list of Proposal
+        At most one or two rules per subject. If no rule compares few enough pairs, the one that compares the fewest;
+        empty if no field can block.
+
+    Notes
+    -----
+    A rule costs one grouping of each file.
+    """
+    limit = PAIRS_PER_ROW * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
+    chosen: list[Proposal] = []
+    narrowest: Proposal | None = None
+    for ladder in _ladders(fields):
+        for rung in ladder:
+            proposals = [Proposal(rule, count_pairs(rule, alice, bob)) for rule in rung]
+            proposals = [proposal for proposal in proposals if proposal.pairs]
+            for proposal in proposals:
+                if narrowest is None or proposal.pairs < narrowest.pairs:
+                    narrowest = proposal
+            if proposals and all(proposal.pairs <= limit for proposal in proposals):
+                known = {frozenset(other.rule.keys) for other in chosen}
+                chosen += [proposal for proposal in proposals if frozenset(proposal.rule.keys) not in known]
+                break
+    if not chosen and narrowest is not None:
+        chosen = [narrowest]
+    return chosen
+
+
+def count_pairs(rule: BlockingRule, alice: dict[str, pl.Series], bob: dict[str, pl.Series]) -> int:
+    """How many pairs agree on all keys of a rule."""
+    ours, theirs = _key_counts(rule, alice), _key_counts(rule, bob)
+    joined = ours.join(theirs, on=[column for column in ours.columns if column != "n"], how="inner")
+    return int((joined["n"] * joined["n_right"]).sum())
+
+
+def _key_counts(rule: BlockingRule, values: dict[str, pl.Series]) -> pl.DataFrame:
+    columns = []
+    for position, key in enumerate(rule.keys):
+        column = values[key.field]
+        if key.part is not None:
+            start, length = _PART[key.part]
+            column = column.str.slice(start, length)
+        elif key.prefix is not None:
+            column = column.str.slice(0, key.prefix)
+        columns.append(column.alias(f"key{position}"))
+    table = pl.DataFrame(columns).drop_nulls()
+    return table.group_by(table.columns).agg(pl.len().cast(pl.Int64).alias("n"))
+
+
+Rung = list[BlockingRule]
+
+
+def _ladders(fields: Sequence[FieldSpec]) -> list[list[Rung]]:
+    """Per subject, the rungs from the widest rule to the narrowest."""
+    dates, names, codes, texts, others = (
+        [field.name for field in fields if field.kind in kinds]
+        for kinds in (("date",), ("name",), ("code",), ("text",), ("category", "number"))
+    )
+    first, second = [*names, "", ""][:2]
+    ladders: list[list[Rung]] = []
+    for date in dates:
+        rungs = [[_rule((date, None))]]
+        rungs += [[_rule((date, None), (name, length))] for length in (1, 3) for name in names[1:2] or names[:1]]
+        rungs += [[_rule((date, None), (code, None))] for code in codes[:1]]
+        ladders.append(rungs)
+    if first and second:
+        ladders.append([[_rule((first, n), (second, n))] for n in (3, 4, 6, None)])
+    for code in codes:
+        rungs = [[_rule((code, None))]]
+        rungs += [[_rule((name, n), (code, None)) for name in names[:2]] for n in (3, 5, None) if names]
+        ladders.append(rungs)
+    for text in texts[:1]:
+        rungs = [[_rule((text, None))]]
+        rungs += [[_rule((text, 4), (code, None))] for code in codes[:1]]
+        rungs += [[_rule((text, None), (name, 3))] for name in names[:1]]
+        ladders.append(rungs)
+    if not ladders:
+        # Names or categories alone: blocking on them loses much, and is better than nothing.
+        singles = [_rule((name, n)) for name in names for n in (4, None)] + [_rule((other, None)) for other in others]
+        ladders = [[[rule] for rule in singles]]
+        if len(others) > 1:
+            ladders.append([[_rule((others[0], None), (others[1], None))]])
+    return ladders
+
+
+def _rule(*keys: tuple[str, int | None]) -> BlockingRule:
+    name = "-".join(f"{field}{prefix or ''}" for field, prefix in keys)[:64]
+    return BlockingRule(name=name, keys=tuple(BlockingKey(field=field, prefix=prefix) for field, prefix in keys))
