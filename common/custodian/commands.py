@@ -6,6 +6,7 @@ Modules are imported when a command runs, so that help is instant.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     pass
 
 Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
+Config = Annotated[
+    Path,
+    typer.Option("--config", "-c", help="The configuration file. Its default can be set as TRYST_ALICE or TRYST_BOB."),
+]
 OptionalProject = Annotated[
     str | None, typer.Argument(help="The project's name; may be left out while there is only one.")
 ]
@@ -25,11 +30,9 @@ OptionalProject = Annotated[
 def build(party: Party) -> typer.Typer:
     """The commands of one custodian's operator."""
     name, title, other = party.name, party.title, party.side.other.title()
-    default = Path(f"{name}.yaml")
-    config_help = f"{title}'s configuration file."
-    Config = Annotated[Path, typer.Option("--config", "-c", help=config_help, envvar=f"TRYST_{name.upper()}")]
+    default = Path(os.environ.get(f"TRYST_{name.upper()}", f"{name}.yaml"))
     app = typer.Typer(
-        help=f"{title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of the links.",
+        help=f"{title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
         epilog="In order: `serve` (leave it running), `status`, `specification`, `profile`, `approve`; the rest happens"
         f" by itself. The service listens to nobody but you; it calls Carole, and never {other}.",
         no_args_is_help=True,
