@@ -175,9 +175,9 @@ def precision_recall_chart(content: ReportContent) -> Chart:
         panels.append(_curve_panel(recall, precision, marks, corner, "its upper right corner"))
     alt_text = (
         f"Precision against recall. At the decision precision is {wording.share(decision['precision'])} and recall "
-        f"{wording.share(decision['recall'])}; the best F1, {best['f1']:.4f}, lies at "
+        f"{wording.share(decision['recall'])}; the best F1, {wording.score(best['f1'])}, lies at "
         f"{wording.share(best['precision'])} and {wording.share(best['recall'])}. "
-        f"The area under the expected curve is {evaluation['auc']:.4f}."
+        f"The area under the expected curve is {wording.score(evaluation['auc'])}."
     )
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)
 
@@ -194,7 +194,7 @@ def calibration_chart(content: ReportContent) -> Chart:
         {"expected": float(expected[i]), "true": float(observed[i]), "excess": float(observed[i] - expected[i])}
         for i in _spaced(len(expected), 500)
     ]
-    reach = max(1.0, *(abs(row["excess"]) for row in rows)) * 1.1
+    reach = max(5.0, *(abs(row["excess"]) for row in rows)) * 1.1
     x = alt.X(
         "expected:Q", title="matches expected by the model", scale=alt.Scale(domain=[0, end], nice=False), axis=_round()
     )

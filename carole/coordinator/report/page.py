@@ -67,6 +67,7 @@ def render_report(content: ReportContent) -> str:
         "share": wording.share,
         "quantity": wording.quantity,
         "probability": wording.probability,
+        "score": wording.score,
         "sentence": wording.sentence,
         "signed": wording.signed,
         "duration": wording.duration,

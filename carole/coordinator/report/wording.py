@@ -59,6 +59,14 @@ def probability(value: float) -> str:
     return f"{value:.{min(digits, 12)}f}".rstrip("0") if digits <= 12 else f"{value:.3g}"
 
 
+def score(value: float) -> str:
+    """Write an F1 or an area to four decimals, or to as many as keep it from reading 1: ``0.9950``, ``0.99998``."""
+    digits = 4
+    while digits < 8 and value < 1.0 <= float(f"{value:.{digits}f}"):
+        digits += 1
+    return f"{value:.{digits}f}"
+
+
 def signed(value: float) -> str:
     """Write a match weight: ``+8.1``, ``−3.0``, ``0.0``."""
     if abs(value) < 0.05:
@@ -152,7 +160,7 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
             *figures,
             (share(decision["precision"]), "precision", "of the links are right"),
             (share(decision["recall"]), "recall", "of the true matches were found"),
-            (f"{decision['f1']:.4f}", "F1", "the two in one figure; 1 is perfect"),
+            (score(decision["f1"]), "F1", "the two in one figure; 1 is perfect"),
         ]
     expected = linkage.get("expected")
     if expected:
