@@ -1,1 +1,36 @@
-"""Fellegi-Sunter linkage from counts of comparison patterns: estimation, scores, one-to-one decisions."""
+"""Fellegi-Sunter linkage from counts of comparison patterns.
+
+`patterns` holds the counts, `em` estimates m, u and p from them (`settings` says how, `u` and `learning` which pairs teach
+what, `identification` and `cautions` what not to believe), `model` scores comparison vectors, `misfit` sets expected beside
+observed counts, and `recall` estimates what blocking lost. `one_to_one` turns match weights into link probabilities
+where a record has one match at most (`prior`, `propagation`) and takes the decision (`assignment`). Numbers only.
+"""
+
+from carole.fellegi_sunter.assignment import optimal_assignment
+from carole.fellegi_sunter.em import fit
+from carole.fellegi_sunter.misfit import PatternFit, pattern_fit
+from carole.fellegi_sunter.model import Model, match_probabilities, match_weights
+from carole.fellegi_sunter.one_to_one import LinkProbabilities, decide, link_probabilities
+from carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
+from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+
+__all__ = [
+    "MISSING",
+    "BlockingRecall",
+    "Estimation",
+    "FieldLevels",
+    "LinkProbabilities",
+    "Model",
+    "PatternCounts",
+    "PatternFit",
+    "RuleFields",
+    "blocking_recall",
+    "decide",
+    "fit",
+    "link_probabilities",
+    "match_probabilities",
+    "match_weights",
+    "optimal_assignment",
+    "pattern_fit",
+]

@@ -1,0 +1,167 @@
+"""What blocking lost: the share of matches that satisfy at least one blocking rule, estimated without truth.
+
+The model never sees the pairs that blocking left out. There are two ways to say something of them all the same.
+
+*Capture and recapture.* Rules on different fields fail for different reasons. How often one rule finds what another has
+found then tells how often it finds anything. Rules that share a field fail together and count as one list.
+
+*The model.* A rule on whole fields catches a match if both records have the fields and agree on them. m, learnt from
+rules that do not involve a field, says how often they do. This needs no second list, only that
+the rules leave every field of theirs to be learnt by some other rule; with keys that are prefixes or parts of a
+field it is a lower bound, since values may differ and their keys agree.
+
+A single rule, or rules that all share a field, can tell neither: it is "not estimable" and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from carole.fellegi_sunter.settings import RuleFields
+
+MOST_RULES = 12
+"""Rules up to which the union is worked out by the model: inclusion and exclusion has 2**rules terms."""
+
+
+@dataclass(frozen=True)
+class BlockingRecall:
+    """Estimated share of the matches that blocking kept.
+
+    Parameters
+    ----------
+    recall : float or None
+        None where it is not estimable.
+    method : str
+        "no blocking", "capture-recapture", "model" or "not estimable".
+    assumptions : tuple of str
+        What the estimate stands on, or why there is none.
+    found : float
+        Expected matches among the candidates.
+    """
+
+    recall: float | None
+    method: str
+    assumptions: tuple[str, ...]
+    found: float
+
+    @property
+    def lost(self) -> float | None:
+        """Estimated matches that are not among the candidates."""
+        return None if self.recall is None else self.found * (1 / self.recall - 1)
+
+
+def blocking_recall(
+    mask: NDArray[np.uint32],
+    matches: NDArray[np.float64],
+    rules: Sequence[RuleFields],
+    agreement: NDArray[np.float64] | None = None,
+) -> BlockingRecall:
+    """Estimate what blocking lost.
+
+    Parameters
+    ----------
+    mask : ndarray of uint32, shape (n_patterns,)
+        Bit r is set where the pairs satisfy rule r.
+    matches : ndarray of float64, shape (n_patterns,)
+        Expected matches among them: count times match probability.
+    rules : sequence of RuleFields
+        None: nothing was blocked.
+    agreement : ndarray of float64, shape (n_fields,), optional
+        P(both records have the field, and agree on it exactly | match); NaN where m could not be learnt. Used
+        where rules are not independent.
+
+    Returns
+    -------
+    BlockingRecall
+
+    Notes
+    -----
+    In FEBRL4, with rules on the date, the two names and the postcode: .9947 estimated, .9968 true; with the first
+    address line too: .9979 and .9984.
+
+    References
+    ----------
+    .. [1] Darroch, Biometrika 45, 1958. doi:10.1093/biomet/45.3-4.343
+    """
+    found = float(matches.sum())
+    if not rules:
+        return BlockingRecall(1.0, "no blocking", (), found)
+    recaptured = _capture_recapture(mask, matches, rules)
+    if recaptured is not None:
+        assumptions = (
+            "rules without a common field find matches independently of each other",
+            "records wrong in many fields at once are missed by all rules together: recall is then lower than said",
+        )
+        return BlockingRecall(recaptured, "capture-recapture", assumptions, found)
+    modelled = _by_model(rules, agreement)
+    if modelled is not None:
+        assumptions = (
+            "fields agree independently of each other among matches",
+            "a rule catches a match only if its fields agree exactly: keys of prefixes or parts catch more",
+        )
+        return BlockingRecall(modelled, "model", assumptions, found)
+    reason = (
+        "one rule only: nothing tells what it missed"
+        if len(rules) == 1
+        else "the rules share fields, or none finds what another found: nothing tells what all missed"
+    )
+    return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
+
+
+def independent_lists(rules: Sequence[RuleFields]) -> list[int]:
+    """Masks of the rules of each list, so that no two lists share a field.
+
+    A rule whose fields are not compared has no field here and is a list of its own.
+    """
+    lists: list[tuple[set[int], int]] = []
+    for r, rule in enumerate(rules):
+        fields, bits = set(rule.fields), 1 << r
+        apart = []
+        for other_fields, other_bits in lists:
+            if other_fields & fields:
+                fields |= other_fields
+                bits |= other_bits
+            else:
+                apart.append((other_fields, other_bits))
+        lists = [*apart, (fields, bits)]
+    return sorted(bits for _, bits in lists)
+
+
+def _capture_recapture(
+    mask: NDArray[np.uint32], matches: NDArray[np.float64], rules: Sequence[RuleFields]
+) -> float | None:
+    """Share of all matches caught by any list: the N that solves 1 - S / N = prod(1 - n_j / N)."""
+    found = float(matches.sum())
+    caught = [float(matches[(mask & np.uint32(bits)) != 0].sum()) for bits in independent_lists(rules)]
+    # Without a match in two lists any number may be missing.
+    if len(caught) < 2 or found <= 0 or sum(caught) <= found * (1 + 1e-9):
+        return None
+    if max(caught) >= found * (1 - 1e-12):
+        return 1.0
+    shares = np.array(caught) / found
+
+    def excess(recall: float) -> float:
+        return float(1 - recall - np.prod(1 - recall * shares))
+
+    return float(brentq(excess, 1e-9, 1.0)) if excess(1e-9) > 0 else None
+
+
+def _by_model(rules: Sequence[RuleFields], agreement: NDArray[np.float64] | None) -> float | None:
+    """Probability that all fields of some rule agree, by inclusion and exclusion over sets of fields."""
+    if agreement is None or len(rules) > MOST_RULES:
+        return None
+    involved = sorted({q for rule in rules for q in rule.fields})
+    if not involved or any(not rule.fields for rule in rules) or np.isnan(agreement[involved]).any():
+        return None
+    total = 0.0
+    for size in range(1, len(rules) + 1):
+        for chosen in combinations(rules, size):
+            together = sorted({q for rule in chosen for q in rule.fields})
+            total += (-1) ** (size + 1) * float(np.prod(agreement[together]))
+    return min(max(total, 0.0), 1.0) or None
