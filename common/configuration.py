@@ -30,7 +30,11 @@ _FOLDER = "folder"
 
 
 class Configuration(BaseModel):
-    """Base of every configuration model: unknown keys refused, values immutable and not shown in errors."""
+    """Base of every configuration model: unknown keys refused, values immutable and not shown in errors.
+
+    A model's own validators must run *after* pydantic's: one that runs before turns JSON's rules, by which a list is
+    taken for a tuple, into Python's, by which it is not.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -83,6 +87,9 @@ def parse_configuration(text: str, model: type[Model], *, folder: Path, where: s
     data, lines, mistakes = _read_yaml(text, where)
     if not isinstance(data, Mapping):
         raise _mistake(where, "a configuration is a mapping of keys to values", "write `key: value` lines")
+    # A section with every line commented out is null in YAML, and means its defaults.
+    optional = {name for name, field in model.model_fields.items() if not field.is_required()}
+    data = {key: value for key, value in data.items() if value is not None or key not in optional}
     found: Model | None = None
     try:
         # Strict validation of JSON takes a list for a tuple and text for a path, but no text for a number.
@@ -108,9 +115,7 @@ def _read_yaml(text: str, where: str) -> tuple[Any, dict[Location, int], list[Tr
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise _mistake(f"{where}{place}", "not YAML", "check indentation, colons and quotes") from None
     except yaml.YAMLError:
-        raise _mistake(
-            where, "not YAML: it holds a character text may not have", "save it as UTF-8"
-        ) from None
+        raise _mistake(where, "not YAML: it holds a character text may not have", "save it as UTF-8") from None
     return data, lines, mistakes
 
 
@@ -150,9 +155,7 @@ def _plain(
     return value if isinstance(value, str | int | float | bool | None) else str(node.value)
 
 
-def _mistakes(
-    error: ValidationError, model: type[BaseModel], lines: dict[Location, int]
-) -> Iterator[TrystError]:
+def _mistakes(error: ValidationError, model: type[BaseModel], lines: dict[Location, int]) -> Iterator[TrystError]:
     for item in error.errors(include_url=False, include_input=False):
         at = _in_file(tuple(item["loc"]), lines)
         match item["type"]:

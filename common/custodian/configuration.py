@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -179,15 +179,6 @@ class CustodianConfiguration(Configuration):
     seed_file: ConfiguredPath | None = None
     """A seed exchanged by hand, in place of the agreement through Carole: 64 hexadecimal digits, mode 0600."""
     poll: Polling = Polling()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_sections(cls, data: Any) -> Any:
-        # A section with every line commented out is null in YAML, and means its defaults.
-        if isinstance(data, dict):
-            optional = ("operator", "policy", "poll")
-            return {key: value for key, value in data.items() if not (key in optional and value is None)}
-        return data
 
 
 def load_custodian(path: Path) -> CustodianConfiguration:

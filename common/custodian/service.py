@@ -59,6 +59,7 @@ class CustodianService:
             operator, self.address = start_operator(desk, OperatorService(desk, agent.decided, self.stop))
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
             opened.callback(operator.stop, 1.0)
+            self._desk = desk
             self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
             self._connection = connection
             self._opened = opened.pop_all()

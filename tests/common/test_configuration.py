@@ -34,13 +34,18 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
-    read = load_configuration(
-        write(tmp_path, "keys: ./keys\nsource: {path: data/a.csv}\nnames: [x, y]\n"), Example
-    )
+    read = load_configuration(write(tmp_path, "keys: ./keys\nsource: {path: data/a.csv}\nnames: [x, y]\n"), Example)
     assert read.keys == tmp_path / "keys"
     assert read.source is not None
     assert read.source.path == tmp_path / "data" / "a.csv"
     assert read.names == ("x", "y")
+
+
+def test_a_section_without_lines_means_its_defaults(tmp_path: Path) -> None:
+    read = load_configuration(write(tmp_path, "keys: k\nnames:\nport:\nmode:\n"), Example)
+    assert (read.names, read.port, read.mode) == ((), 1, "one")
+    with pytest.raises(TrystErrors, match="keys"):
+        load_configuration(write(tmp_path, "keys:\n"), Example)
 
 
 def test_absolute_paths_stay(tmp_path: Path) -> None:
@@ -48,10 +53,7 @@ def test_absolute_paths_stay(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_with_its_line_and_no_value(tmp_path: Path) -> None:
-    text = (
-        "keis: SECRET1\nport: 'SECRET2'\nmode: SECRET3\n"
-        "source:\n  path: 7\n  seperator: SECRET4\nport: 99999\n"
-    )
+    text = "keis: SECRET1\nport: 'SECRET2'\nmode: SECRET3\nsource:\n  path: 7\n  seperator: SECRET4\nport: 99999\n"
     with pytest.raises(TrystErrors) as caught:
         load_configuration(write(tmp_path, text), Example)
     assert caught.value.code is ErrorCode.CONFIGURATION
@@ -71,9 +73,7 @@ def test_every_mistake_is_told_with_its_line_and_no_value(tmp_path: Path) -> Non
         assert expected in told
 
 
-@pytest.mark.parametrize(
-    "text", ["a: [1", "", "- 1\n- 2", "just text", "keys: \x00", "? [a]\n: b", "a: &x [*x]"]
-)
+@pytest.mark.parametrize("text", ["a: [1", "", "- 1\n- 2", "just text", "keys: \x00", "? [a]\n: b", "a: &x [*x]"])
 def test_what_is_no_mapping_is_a_configuration_error(tmp_path: Path, text: str) -> None:
     with pytest.raises(TrystError) as caught:
         load_configuration(write(tmp_path, text), Example)

@@ -1,0 +1,388 @@
+"""Two custodians' folders, people for them, and a Carole that a test can make fail.
+
+The simulated Carole speaks the real wire over mutual TLS and hands out tasks by the same rules; unlike the real one she
+keeps everything in memory, and does what a test tells her at a moment a test chooses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from common.custodian.configuration import CustodianConfiguration, load_custodian
+from common.custodian.service import CustodianService
+from common.custodian.templates import custodian_yaml
+from common.encoding import SignatureSet, from_bytes
+from common.errors import ErrorCode, TrystError
+from common.keys import SealContext, seal
+from common.parties import SIDE_OF_ROLE, Party, Side
+from common.pki import Provisioned, provision
+from common.rpc.server import RunningServer, caller, start_server
+from common.rpc.tls import admission, server_credentials
+from common.specification import encoding_digest, load_specification, specification_digest
+from common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
+from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
+
+PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
+
+SPECIFICATION = """
+version: 1
+project: people
+mode: open
+custodians: {alice: {identifier: rec_id}, bob: {identifier: number}}
+fields:
+  - {name: surname, kind: name, columns: {alice: surname, bob: family_name}, bits: 8192}
+  - {name: born, kind: date, date: {order: ymd}}
+  - {name: postcode, kind: code}
+blocking:
+  - {name: born, keys: [{field: born}]}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+
+
+@dataclass
+class Share:
+    """A share of the project's run, sealed."""
+
+    sealed: bytes
+
+    @property
+    def digest(self) -> bytes:
+        return hashlib.sha256(self.sealed).digest()
+
+
+@dataclass
+class Upload:
+    """An upload, as far as it has come."""
+
+    manifest: contribution_pb2.Manifest
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    committed: bool = False
+
+
+class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
+    """One project, in memory.
+
+    `before` is called with the method's name and the side before every call, and may raise.
+    """
+
+    def __init__(self, parties: Provisioned, text: str = SPECIFICATION) -> None:
+        self.parties = parties
+        self.text = text
+        self.spec = load_specification(text, "test")
+        self.lock = threading.Condition()
+        self.state = project_pb2.PROJECT_STATE_DRAFT
+        self.epoch = 1
+        self.approved: set[Side] = set()
+        self.letters: dict[tuple[Side, int], bytes] = {}
+        self.reports: dict[Side, tuple[bytes, bytes]] = {}
+        self.uploads: dict[Side, dict[str, Upload]] = {side: {} for side in Side}
+        self.current: dict[Side, str] = {}
+        self.shares: dict[Side, Share] = {}
+        self.acknowledged: set[Side] = set()
+        self.calls: list[tuple[str, Side]] = []
+        self.before: Callable[[str, Side], None] = lambda method, side: None
+
+    # What a test asks
+
+    def status(self) -> project_pb2.ProjectStatus:
+        return project_pb2.ProjectStatus(
+            project=self.spec.project,
+            state=self.state,
+            specification_digest=specification_digest(self.spec),
+            encoding_digest=encoding_digest(self.spec),
+            epoch=self.epoch,
+        )
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+        """Wait for a condition under the lock; the test fails if it does not come."""
+        with self.lock:
+            assert self.lock.wait_for(condition, seconds), "the condition did not come"
+
+    def contribution(self, side: Side) -> SignatureSet:
+        """What a custodian has committed."""
+        upload = self.uploads[side][self.current[side]]
+        manifest = manifest_from_wire(upload.manifest, 1 << 40, 1 << 30)
+        body = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
+        (found,) = from_bytes(manifest.layout, body)
+        return found
+
+    def release(self, links: pl.DataFrame, *, run: str = "0" * 32, grants: dict[Side, str] | None = None) -> None:
+        """Seal the shares of a run: `links` has columns alice, bob (rows of the uploads), link_id and the numbers."""
+        for side in Side:
+            files: dict[str, bytes] = {"statistics.json": json.dumps({"model": {}, "linkage": {}}).encode()}
+            if (grants or {}).get(side, "links") == "links":
+                buffer = io.BytesIO()
+                own = links.select(
+                    pl.col(side).cast(pl.UInt32).alias("row"),
+                    "link_id",
+                    "match_probability",
+                    "link_probability",
+                    "match_weight",
+                )
+                own.write_parquet(buffer)
+                files["links.parquet"] = buffer.getvalue()
+            archive = io.BytesIO()
+            with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as packed:
+                for name, content in files.items():
+                    packed.writestr(name, content)
+            member = self.parties.members.in_role(side.role)
+            context = SealContext(self.spec.project, run, member.name)
+            self.shares[side] = Share(b"".join(seal(member.sealing, context, [archive.getvalue()])))
+        with self.lock:
+            self.run = run
+            self.state = project_pb2.PROJECT_STATE_RELEASED
+            self.lock.notify_all()
+
+    # What custodians ask
+
+    def NextTask(self, request: Any, context: Any) -> custody_pb2.NextTaskResponse:  # noqa: N802
+        side = self._enter("NextTask", context)
+        deadline = time.monotonic() + request.wait_ms / 1000
+        with self.lock:
+            while (kind := self._task(side, request.waiting)) is None and (left := deadline - time.monotonic()) > 0:
+                self.lock.wait(left)
+            response = custody_pb2.NextTaskResponse(kind=custody_pb2.TASK_KIND_IDLE, projects=[self.status()])
+            if kind is not None:
+                response.kind = kind
+                response.status.CopyFrom(self.status())
+                response.specification = self.text
+                for (sender, letter), body in self.letters.items():
+                    response.letters.add(kind=letter, sender=side_to_wire(sender), body=body)
+                response.run = getattr(self, "run", "")
+            return response
+
+    def _task(self, side: Side, waiting: Any) -> Any:
+        if self.spec.project in waiting:
+            return None
+        if self.state == project_pb2.PROJECT_STATE_DRAFT and side not in self.approved:
+            return custody_pb2.TASK_KIND_APPROVE
+        if self.state == project_pb2.PROJECT_STATE_APPROVED:
+            if side in self.reports:
+                return custody_pb2.TASK_KIND_AGREE if len(self.reports) == 2 else None
+            for kind in (custody_pb2.LETTER_KIND_OFFER, custody_pb2.LETTER_KIND_CONFIRMATION):
+                mine, theirs = (side, kind) in self.letters, (side.other, kind) in self.letters
+                if mine and not theirs:
+                    return None
+                if not mine:
+                    break
+            return custody_pb2.TASK_KIND_AGREE
+        if self.state == project_pb2.PROJECT_STATE_KEYED and side not in self.current:
+            return custody_pb2.TASK_KIND_CONTRIBUTE
+        if self.state == project_pb2.PROJECT_STATE_RELEASED and side not in self.acknowledged:
+            return custody_pb2.TASK_KIND_FETCH
+        return None
+
+    def Approve(self, request: Any, context: Any) -> custody_pb2.ApproveResponse:  # noqa: N802
+        side = self._enter("Approve", context)
+        digest = specification_digest(self.spec)
+        assert request.specification_digest == digest
+        caller(context).identity.verify(request.signature, "approve-specification", self.spec.project.encode(), digest)
+        with self.lock:
+            self.approved.add(side)
+            if len(self.approved) == 2:
+                self.state = project_pb2.PROJECT_STATE_APPROVED
+            self.lock.notify_all()
+        return custody_pb2.ApproveResponse(status=self.status())
+
+    def PostLetter(self, request: Any, context: Any) -> custody_pb2.PostLetterResponse:  # noqa: N802
+        side = self._enter("PostLetter", context)
+        with self.lock:
+            kept = self.letters.setdefault((side, request.letter.kind), request.letter.body)
+            if kept != request.letter.body:
+                raise TrystError(ErrorCode.EXISTS, "another letter is there")
+            self.lock.notify_all()
+        return custody_pb2.PostLetterResponse()
+
+    def ReportKeys(self, request: Any, context: Any) -> custody_pb2.ReportKeysResponse:  # noqa: N802
+        side = self._enter("ReportKeys", context)
+        with self.lock:
+            self.reports[side] = (request.key_check_value, request.canary_digest)
+            if len(self.reports) == 2:
+                ours, theirs = self.reports[side], self.reports[side.other]
+                if ours == theirs:
+                    self.state = project_pb2.PROJECT_STATE_KEYED
+                elif ours[0] != theirs[0]:
+                    raise TrystError(ErrorCode.KEY_MISMATCH, "key-check values differ")
+                else:
+                    raise TrystError(ErrorCode.CANARY_MISMATCH, "canary digests differ")
+            self.lock.notify_all()
+        return custody_pb2.ReportKeysResponse(status=self.status())
+
+    def BeginUpload(self, request: Any, context: Any) -> contribution_pb2.BeginUploadResponse:  # noqa: N802
+        side = self._enter("BeginUpload", context)
+        with self.lock:
+            upload = self.uploads[side].setdefault(request.upload, Upload(request.manifest))
+            assert upload.manifest == request.manifest
+            total = manifest_from_wire(request.manifest, 1 << 40, 1 << 30).layout.total_bytes
+            count = chunk_count(total)
+            return contribution_pb2.BeginUploadResponse(
+                total_bytes=total,
+                chunk_bytes=CHUNK_BYTES,
+                chunks=count,
+                missing=[
+                    contribution_pb2.IndexRange(first=first, last=last)
+                    for first, last in missing_ranges(sorted(upload.chunks), count)
+                ],
+                committed=upload.committed,
+            )
+
+    def PutChunk(self, request: Any, context: Any) -> contribution_pb2.PutChunkResponse:  # noqa: N802
+        side = self._enter("PutChunk", context)
+        assert hashlib.sha256(request.data).digest() == request.sha256
+        with self.lock:
+            kept = self.uploads[side][request.upload].chunks.setdefault(request.index, request.data)
+            assert kept == request.data
+            self.lock.notify_all()
+        return contribution_pb2.PutChunkResponse()
+
+    def CommitUpload(self, request: Any, context: Any) -> contribution_pb2.CommitUploadResponse:  # noqa: N802
+        side = self._enter("CommitUpload", context)
+        with self.lock:
+            upload = self.uploads[side][request.upload]
+            if sorted(upload.chunks) != list(range(request.chunks)):
+                raise TrystError(ErrorCode.UPLOAD_GAPS, "gaps")
+            digests = [hashlib.sha256(upload.chunks[index]).digest() for index in range(request.chunks)]
+            assert root_digest(digests) == request.root
+            upload.committed = True
+            self.current[side] = request.upload
+            if len(self.current) == 2:
+                self.state = project_pb2.PROJECT_STATE_CONTRIBUTED
+            self.lock.notify_all()
+        return contribution_pb2.CommitUploadResponse()
+
+    def FetchResult(self, request: Any, context: Any) -> custody_pb2.FetchResultResponse:  # noqa: N802
+        side = self._enter("FetchResult", context)
+        share = self.shares[side]
+        size = 10_000
+        pieces = -(-len(share.sealed) // size)
+        data = share.sealed[request.index * size : (request.index + 1) * size]
+        return custody_pb2.FetchResultResponse(data=data, pieces=pieces, sha256=share.digest)
+
+    def AcknowledgeResult(self, request: Any, context: Any) -> custody_pb2.AcknowledgeResultResponse:  # noqa: N802
+        side = self._enter("AcknowledgeResult", context)
+        assert request.sha256 == self.shares[side].digest
+        with self.lock:
+            self.acknowledged.add(side)
+            self.lock.notify_all()
+        return custody_pb2.AcknowledgeResultResponse()
+
+    def _enter(self, method: str, context: Any) -> Side:
+        side = SIDE_OF_ROLE[caller(context).role]
+        self.before(method, side)
+        with self.lock:
+            self.calls.append((method, side))
+        return side
+
+
+@dataclass
+class Folder:
+    """One custodian's files on disk, and how to start its service in this process."""
+
+    party: Party
+    config: Path
+
+    @property
+    def configuration(self) -> CustodianConfiguration:
+        return load_custodian(self.config)
+
+    @property
+    def source(self) -> Path:
+        chosen = self.configuration.source.csv
+        assert chosen is not None
+        return chosen.path
+
+    def start(self) -> CustodianService:
+        service = CustodianService(self.party, self.configuration)
+        service.start()
+        return service
+
+
+@dataclass
+class World:
+    """Carole, simulated, and the two custodians' folders."""
+
+    carole: SimulatedCarole
+    server: RunningServer
+    alice: Folder
+    bob: Folder
+    people: int
+
+    @property
+    def folders(self) -> tuple[Folder, Folder]:
+        return self.alice, self.bob
+
+
+@pytest.fixture(scope="session")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+    """Certificates and keys of all parties."""
+    return provision(tmp_path_factory.mktemp("parties") / "made", linker_names=["127.0.0.1"])
+
+
+def people(count: int, seed: int = 1) -> tuple[str, str]:
+    """Two CSV files of the same people in other orders, with identifiers that tell who is who: a7 is b7."""
+    generator = random.Random(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    rows = []
+    for number in range(count):
+        surname = "".join(generator.choices(letters, k=9))
+        born = f"{generator.randint(1930, 2010)}-{generator.randint(1, 12):02}-{generator.randint(1, 28):02}"
+        rows.append((number, surname, born, f"{number:06}"))
+    alice = "rec_id,surname,born,postcode\n" + "".join(f"a{n},{s},{b},{p}\n" for n, s, b, p in rows)
+    generator.shuffle(rows)
+    bob = "number,family_name,born,postcode\n" + "".join(f"b{n},{s.upper()},{b},{p}\n" for n, s, b, p in rows)
+    return alice, bob
+
+
+@pytest.fixture
+def make_world(tmp_path: Path, parties: Provisioned) -> Iterator[Callable[..., World]]:
+    """Makes a world: `make(people=..., approve=True, seeds=...)`."""
+    servers: list[RunningServer] = []
+
+    def make(count: int = 120, *, approve: bool = True, text: str = SPECIFICATION, port: int = 0) -> World:
+        carole = SimulatedCarole(parties, text)
+        folder = parties.parties["carole"].path
+        server = start_server(
+            f"127.0.0.1:{port}",
+            [(custody_pb2_grpc.add_CustodyServicer_to_server, carole)],
+            server_credentials(folder, parties.members.named("carole").role),
+            admission(folder),
+        )
+        servers.append(server)
+        files = dict(zip(Side, people(count), strict=True))
+        folders = {}
+        for side, party in PARTIES.items():
+            own = tmp_path / side
+            own.mkdir()
+            (own / "records.csv").write_text(files[side])
+            digest = specification_digest(load_specification(text, "test")).hex()
+            config = own / f"{side}.yaml"
+            config.write_text(
+                custodian_yaml(
+                    party,
+                    carole=f"127.0.0.1:{server.port}",
+                    peer_fingerprint=parties.members.in_role(side.other.role).identity.fingerprint,
+                    source={"csv": {"path": "records.csv"}},
+                    approve=(digest,) if approve else (),
+                    keys=str(parties.parties[side].path),
+                    retry_seconds=0.2,
+                )
+            )
+            folders[side] = Folder(party, config)
+        return World(carole, server, folders[Side.ALICE], folders[Side.BOB], count)
+
+    yield make
+    for server in servers:
+        server.stop(0)
