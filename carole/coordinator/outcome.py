@@ -1,0 +1,182 @@
+"""What a rehearsal leaves behind: links with both identifiers, the model, the evaluation, and the report."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from carole.coordinator.judgement import judge, summary
+from carole.coordinator.narration import Narrator
+from carole.coordinator.rehearsal import Rehearsed, Resources, rehearse
+from carole.coordinator.report import ReportContent, write_report
+from carole.coordinator.screen import console
+from common.custodian.source import read_table
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.specification import (
+    ReleaseSpec,
+    Specification,
+    dump_specification,
+    encoding_digest,
+    specification_digest,
+)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The columns of the two files that name the person: equal for the same one."""
+
+    alice: str
+    bob: str
+
+    def of(self, side: Side) -> str:
+        """The column of one file."""
+        return self.alice if side is Side.ALICE else self.bob
+
+
+def rehearse_into(
+    out: Path,
+    spec: Specification,
+    alice: Path,
+    bob: Path,
+    truth: Truth | None,
+    narrator: Narrator,
+    memory: str,
+    threads: int,
+    *,
+    invented: bool = False,
+) -> None:
+    """Rehearse a linkage and write all that came of it into the folder `out`.
+
+    Parameters
+    ----------
+    truth
+        Where the files name the person, to judge the links by; none: no evaluation.
+    memory, threads
+        What Carole may use; 0 threads: one for each core.
+    invented
+        Whether the people are, which the report then says.
+
+    Raises
+    ------
+    TrystError
+        As `rehearse`; FIELD_MISSING if a truth column is not there.
+    """
+    sources = {Side.ALICE: alice, Side.BOB: bob}
+    persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
+    # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
+    shown = spec.model_copy(update={"release": ReleaseSpec(alice="pairs", bob="pairs", coordinator="statistics")})
+    out.mkdir(parents=True, exist_ok=True)
+
+    def collect(rehearsed: Rehearsed) -> None:
+        links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+        links.write_parquet(out / "links.parquet")
+        links.write_csv(out / "links.csv")
+        statistics = rehearsed.statistics
+        _write_json(out / "model.json", statistics["model"])
+        _write_json(out / "linkage.json", statistics["linkage"])
+        _write_json(out / "profiles.json", rehearsed.profiles)
+        evaluation = None
+        if persons is not None:
+            narrator.step("evaluate")
+            evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
+            _write_json(out / "evaluation.json", evaluation)
+            narrator.say(summary(evaluation))
+            narrator.end()
+        timings = _timings(rehearsed, narrator)
+        _write_json(out / "timings.json", timings)
+        write_report(out / "report.html", report_content(spec, statistics, evaluation, timings, invented=invented))
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
+    console.rule(style="dim")
+    console.print(f"Wrote {out}: links.csv, links.parquet, model.json, linkage.json, timings.json", highlight=False)
+    console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser.", highlight=False)
+
+
+_TABLES = (("links.parquet", "link_id"), ("pairs.parquet", "pair_id"))
+
+
+def report_content(
+    spec: Specification,
+    statistics: dict[str, Any],
+    evaluation: dict[str, Any] | None,
+    timings: dict[str, Any] | None = None,
+    *,
+    invented: bool = False,
+) -> ReportContent:
+    """What a report says, from the specification and what Carole told the coordinator."""
+    linkage = statistics["linkage"]
+    records = {side: int(linkage["unlinked"][side]) + int(linkage["links"]) for side in map(str, Side)}
+    if "records" in linkage:
+        records = {side: int(linkage["records"][side]) for side in map(str, Side)}
+    run = {
+        "project": spec.project,
+        "mode": spec.mode,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("tryst"),
+        "specification_digest": specification_digest(spec).hex(),
+        "encoding_digest": encoding_digest(spec).hex(),
+        "files": {side: {"title": side.title(), "records": count} for side, count in records.items()},
+        "one_to_one": spec.links.assignment == "one_to_one",
+        "invented": invented,
+    }
+    return ReportContent.from_json(
+        {
+            "run": run,
+            "model": statistics["model"],
+            "linkage": linkage,
+            "evaluation": evaluation,
+            "timings": timings or statistics["timings"],
+        }
+    )
+
+
+def _persons(path: Path, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:
+    """Own identifier and person of every row of one file."""
+    column = truth.of(side)
+    identifier = spec.custodians.of(side).identifier
+    table = read_table(path)
+    for name in (column, identifier):
+        if name not in table.columns:
+            raise TrystError(
+                ErrorCode.FIELD_MISSING,
+                f"there is no column {name!r}",
+                where=str(path),
+                got=f"columns {', '.join(table.columns)}",
+                remedy="name the column of the truth and of the identifier as they stand in the file",
+            )
+    return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
+
+
+def _joined(shares: dict[Side, Path], name: str, key: str) -> pl.DataFrame:
+    """One table with both identifiers, from the two custodians' shares of it."""
+    numbers = ["match_probability", "link_probability", "match_weight"]
+    alice, bob = (pl.read_parquet(shares[side] / name) for side in (Side.ALICE, Side.BOB))
+    own = alice.rename({"identifier": "alice"}).join(bob.select(key, bob=pl.col("identifier")), on=key, how="inner")
+    return own.select("alice", "bob", *[column for column in (*numbers, "linked") if column in own.columns]).sort(
+        ["match_weight", "alice", "bob"], descending=[True, False, False]
+    )
+
+
+def _timings(rehearsed: Rehearsed, narrator: Narrator) -> dict[str, Any]:
+    """Where the time went: each step as the user waited for it, and the stages within."""
+    stages = [{"name": name, "seconds": seconds} for name, seconds in narrator.seconds.items()]
+    return {
+        "stages": stages,
+        "carole": rehearsed.statistics["timings"],
+        "custodians": {str(side): timings for side, timings in rehearsed.timings.items()},
+        "peak_memory_bytes": max(rehearsed.peak_memory.values(), default=0) or None,
+        "peak_memory": rehearsed.peak_memory,
+    }
+
+
+def _write_json(path: Path, document: Any) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
