@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,18 @@ def test_round_trip_however_it_is_cut(length: int, cuts: list[int], cuts_of_seal
     message = b"".join(seal(KEY.public, CONTEXT, cut(content, cuts)))
     assert len(message) == sealed_length(length)
     assert b"".join(open_sealed(KEY, CONTEXT, cut(message, cuts_of_sealed))) == content
+
+
+def test_a_message_of_an_earlier_version_still_opens() -> None:
+    """Made by this program under the private key 00 01 .. 1f: the form is frozen."""
+    key = SealingKey(X25519PrivateKey.from_private_bytes(bytes(range(32))))
+    assert opened(bytes.fromhex(FROZEN), key) == b"content"
+
+
+FROZEN = (
+    "7472797374207365616c656420310abf684331432351d6a955c89f9bd4d6b870853d862037d9fa55"
+    "e4289b1e23ca6fcc580aef89f02c79b9c2f9469b5cc434af970873942a29"
+)
 
 
 def test_two_sealings_of_the_same_have_nothing_in_common() -> None:
