@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import wording
-from .content import Curve, Field, ReportContent
+from .content import ReportContent
+from .documents import Curve, Field
 from .palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 FULL_WIDTH = 860

@@ -54,6 +54,7 @@ def documents() -> dict[str, Any]:
             "links": 1990,
             "unlinked": {"alice": 3010, "bob": 2010},
             "threshold": 0.5,
+            "floor": 1e-6,
             "expected": {"precision": 0.9981, "recall": 0.9931},
             "histogram": {
                 "edges": [0, 5, 10, 15, 20, 25],

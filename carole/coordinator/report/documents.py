@@ -1,0 +1,189 @@
+"""The types of the report's dictionaries; `content` says what each entry means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+
+class File(TypedDict):
+    """One custodian's file."""
+
+    title: str
+    records: int
+
+
+class Files(TypedDict):
+    """The two files."""
+
+    alice: File
+    bob: File
+
+
+class Counts(TypedDict):
+    """A number of records of each custodian."""
+
+    alice: int
+    bob: int
+
+
+class Shares(TypedDict):
+    """A share of each custodian's records."""
+
+    alice: float
+    bob: float
+
+
+class Run(TypedDict):
+    """Who linked what, and under which specification."""
+
+    project: str
+    mode: str
+    created: str
+    version: str
+    files: Files
+    one_to_one: bool
+    specification_digest: NotRequired[str]
+    encoding_digest: NotRequired[str]
+    invented: NotRequired[bool]
+
+
+class Field(TypedDict):
+    """The parameters of one compared field."""
+
+    name: str
+    bounds: Sequence[float]
+    m: Sequence[float]
+    u: Sequence[float]
+    weights: Sequence[float]
+    missing: NotRequired[Shares]
+
+
+class Model(TypedDict):
+    """The fitted model: ``model.json``."""
+
+    fields: list[Field]
+    p: float
+    expected_matches: float
+    u_method: str
+    iterations: int
+    converged: bool
+    warnings: list[str]
+    notes: NotRequired[list[str]]
+
+
+class Histogram(TypedDict):
+    """Kept pairs by match weight, counted beforehand."""
+
+    edges: Sequence[float]
+    counts: Sequence[int]
+    links: NotRequired[Sequence[int]]
+
+
+class Rule(TypedDict):
+    """One blocking rule and the pairs it brought together."""
+
+    name: str
+    fields: Sequence[str]
+    candidates: int
+
+
+class Blocking(TypedDict):
+    """The blocking rules, and what they are believed to have kept."""
+
+    rules: list[Rule]
+    estimated_recall: NotRequired[float | None]
+
+
+class Expected(TypedDict):
+    """What the model expects of its own decision."""
+
+    precision: float
+    recall: float
+
+
+class Pattern(TypedDict):
+    """How often a comparison pattern occurred, and how often the model expects it."""
+
+    gamma: Sequence[int]
+    observed: float
+    expected: float
+
+
+class Linkage(TypedDict):
+    """The pairs and the decision: ``linkage.json``."""
+
+    pairs: int
+    candidates: int
+    kept: int
+    links: int
+    unlinked: Counts
+    threshold: float
+    histogram: Histogram
+    blocking: Blocking | None
+    threshold_weight: NotRequired[float]
+    floor: NotRequired[float]
+    expected: NotRequired[Expected | None]
+    patterns: NotRequired[list[Pattern]]
+    warnings: NotRequired[list[str]]
+
+
+class Decision(TypedDict):
+    """The links judged by the truth."""
+
+    links: int
+    true_links: int
+    precision: float
+    recall: float
+    f1: float
+
+
+class Best(TypedDict):
+    """The threshold at which F1 would have been largest."""
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+class Curve(TypedDict):
+    """Precision against recall, most probable pairs first."""
+
+    recall: Sequence[float]
+    precision: Sequence[float]
+
+
+class Calibration(TypedDict):
+    """Running sums of match probability and of true matches, most probable pairs first."""
+
+    expected: Sequence[float]
+    observed: Sequence[float]
+
+
+class Evaluation(TypedDict):
+    """The linkage judged by the truth: ``evaluation.json``."""
+
+    matches: int
+    at_decision: Decision
+    at_best: Best
+    auc: float
+    auc_trapezium: float
+    curve: Curve
+    calibration: Calibration
+    candidate_recall: NotRequired[float | None]
+
+
+class Stage(TypedDict):
+    """One stage of the run and how long it took."""
+
+    name: str
+    seconds: float
+
+
+class Timings(TypedDict):
+    """Where the time went."""
+
+    stages: list[Stage]
+    peak_memory_bytes: NotRequired[int | None]
+    threads: NotRequired[int | None]
