@@ -67,7 +67,7 @@ def _receive(desk: Desk, task: Task) -> Result:
                 upload = desk.state.committed_upload(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
                 identifiers = None
-                if share.links is not None:
+                if share.tables:
                     if upload is None:
                         raise TrystError(
                             ErrorCode.NOT_FOUND,
@@ -80,7 +80,7 @@ def _receive(desk: Desk, task: Task) -> Result:
             _write(desk, task, folder, share, identifiers)
     finally:
         opened.unlink(missing_ok=True)
-    links = 0 if share.links is None else share.links.height
+    links = share.n_links
     result = Result(
         project=task.project,
         run=task.run,
@@ -133,10 +133,10 @@ def _write(desk: Desk, task: Task, folder: Path, share: Share, identifiers: pl.S
         temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
         temporary.mkdir(mode=0o700)
         try:
-            if share.links is not None and identifiers is not None:
-                table = identified(share.links, identifiers)
-                table.write_parquet(temporary / "links.parquet")
-                table.write_csv(temporary / "links.csv")
+            for name, pseudonymous in share.tables.items() if identifiers is not None else ():
+                table = identified(pseudonymous, identifiers)
+                table.write_parquet(temporary / name)
+                table.write_csv((temporary / name).with_suffix(".csv"))
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
             (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
             for path in temporary.iterdir():
