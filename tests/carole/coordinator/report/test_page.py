@@ -108,7 +108,7 @@ def test_what_it_says_with_truth(documents: dict[str, Any]) -> None:
         "1,990 links were made between the 5,000 records of Alice and the 4,000 of Bob; checked against the truth "
         "supplied, 99.7 % of the links are right and 99.2 % of the 2,000 true matches were found.",
         "What Carole could see: open mode",
-        "2,610 were probable enough to be scored one by one (match probability of 0.000001 or more); 1,990 became links",
+        "2,610 were probable enough to be scored one by one (match probability of 0.000001 or more); 1,990 became",
         "Every one of the 20,000,000 pairs was compared",
         "0.9950",
         "0.9971 expected",
