@@ -128,6 +128,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     TrystError
         For what cannot be used, before anything is served.
     """
+    os.umask(0o077)  # nothing that is written from here on is anybody else's
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

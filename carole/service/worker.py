@@ -166,6 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
     # An interrupt at the terminal reaches the whole group; the parent then ends this process in its own order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
+    os.umask(0o077)
     try:
         configuration = load_carole(given.config)
         begin_log("worker", configuration.log_level)

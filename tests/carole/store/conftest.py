@@ -19,6 +19,8 @@ from sqlalchemy import create_engine, text
 from carole.store import Store
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
+from common.parties import Side
+from tests.carole.trial import Contribution
 
 
 class Clock:
@@ -134,3 +136,8 @@ def open_store(url: str, tmp_path: Path, vault: Vault, clock: Clock) -> Iterator
 @pytest.fixture
 def store(open_store: Callable[[], Store]) -> Store:
     return open_store()
+
+
+@pytest.fixture(scope="session")
+def contributions() -> dict[Side, Contribution]:
+    return {Side.ALICE: Contribution(1), Side.BOB: Contribution(2)}

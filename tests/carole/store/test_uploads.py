@@ -1,0 +1,299 @@
+"""Contributions on their way in: any order, any number of times, all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from carole.projects import State
+from carole.store import Store
+from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of, to_bytes
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.wire.chunks import chunk_count, root_digest
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+
+UPLOAD = UPLOADS[Side.ALICE]
+
+
+def begin(store: Store, given: Contribution, upload: str = UPLOAD, side: Side = Side.ALICE):  # type: ignore[no-untyped-def]
+    return store.uploads.begin(PROJECT, side, str(side), upload, given.layout)
+
+
+@pytest.fixture
+def given(contributions: dict[Side, Contribution]) -> Contribution:
+    return contributions[Side.ALICE]
+
+
+def test_chunks_come_in_any_order_and_often_and_are_read_back_as_sent(store: Store, given: Contribution) -> None:
+    keyed(store)
+    progress = begin(store, given)
+    count = len(given.chunks)
+    assert (progress.total_bytes, progress.chunks, progress.missing) == (len(given.body), count, ((0, count - 1),))
+    order = list(range(count)) * 2
+    random.Random(3).shuffle(order)
+    given.put(store, Side.ALICE, UPLOAD, *order)
+    assert not begin(store, given).missing
+    given.commit(store, Side.ALICE, UPLOAD)
+    given.commit(store, Side.ALICE, UPLOAD)
+    assert begin(store, given).committed
+    given.put(store, Side.ALICE, UPLOAD, 1)
+    (found,) = store.uploads.read(PROJECT, Side.ALICE)
+    (sent,) = given.sets
+    assert found.layout == sent.layout
+    for name, field in sent.fields.items():
+        assert np.array_equal(found.fields[name].signatures, field.signatures)
+        assert np.array_equal(found.fields[name].codes, field.codes)
+    assert np.array_equal(found.blocks["born"], sent.blocks["born"])
+
+
+def test_four_chunks_at_a_time(store: Store, given: Contribution) -> None:
+    keyed(store)
+    begin(store, given)
+    failed: list[BaseException] = []
+
+    def send(mine: int) -> None:
+        try:
+            # Every chunk is sent by two threads, so that they meet.
+            for index in range(len(given.chunks)):
+                if index % 4 in (mine, (mine + 1) % 4):
+                    given.put(store, Side.ALICE, UPLOAD, index)
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=send, args=(mine,)) for mine in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    given.commit(store, Side.ALICE, UPLOAD)
+
+
+def test_a_commit_with_gaps_names_them_and_nothing_is_visible(store: Store, given: Contribution) -> None:
+    keyed(store)
+    begin(store, given)
+    count = len(given.chunks)
+    given.put(store, Side.ALICE, UPLOAD, *(i for i in range(count) if i not in (1, 2, 4)))
+    with pytest.raises(TrystError) as caught:
+        given.commit(store, Side.ALICE, UPLOAD)
+    assert caught.value.code is ErrorCode.UPLOAD_GAPS
+    assert "1-2, 4 missing" in caught.value.got
+    assert begin(store, given).missing == ((1, 2), (4, 4))
+    assert not store.projects.get(PROJECT).contributed(Side.ALICE)
+    with pytest.raises(TrystError):
+        store.uploads.read(PROJECT, Side.ALICE)
+    given.put(store, Side.ALICE, UPLOAD, 1, 2, 4)
+    given.commit(store, Side.ALICE, UPLOAD)
+    assert store.projects.get(PROJECT).contributed(Side.ALICE)
+
+
+def test_another_chunk_under_the_same_index_is_refused_before_and_after_the_commit(
+    store: Store, given: Contribution
+) -> None:
+    keyed(store)
+    begin(store, given)
+    other = bytes(len(given.chunks[0]))
+    for committed in (False, True):
+        given.put(store, Side.ALICE, UPLOAD)
+        if committed:
+            given.commit(store, Side.ALICE, UPLOAD)
+        with pytest.raises(TrystError) as caught:
+            store.uploads.put(PROJECT, Side.ALICE, UPLOAD, 0, hashlib.sha256(other).digest(), other)
+        assert caught.value.code is ErrorCode.CHUNK_CONFLICT
+    assert store.uploads.read(PROJECT, Side.ALICE)
+
+
+@pytest.mark.parametrize(
+    ("index", "change", "code"),
+    [
+        (0, lambda chunk: chunk[:-1], ErrorCode.PARAMETER),
+        (0, lambda chunk: chunk + b"x", ErrorCode.PARAMETER),
+        (10**9, lambda chunk: chunk, ErrorCode.PARAMETER),
+        (0, lambda chunk: bytes([chunk[0] ^ 1]) + chunk[1:], ErrorCode.UPLOAD_CORRUPT),
+    ],
+)
+def test_a_chunk_that_is_not_the_layouts_is_refused(
+    store: Store, given: Contribution, index: int, change: Callable[[bytes], bytes], code: ErrorCode
+) -> None:
+    keyed(store)
+    begin(store, given)
+    data = change(given.chunks[0])
+    digest = given.digests[0] if code is ErrorCode.UPLOAD_CORRUPT else hashlib.sha256(data).digest()
+    with pytest.raises(TrystError) as caught:
+        store.uploads.put(PROJECT, Side.ALICE, UPLOAD, index, digest, data)
+    assert caught.value.code is code
+
+
+def test_unknown_uploads_and_the_other_sides_are_the_same_to_the_caller(store: Store, given: Contribution) -> None:
+    keyed(store)
+    begin(store, given)
+    texts = set()
+    for project, side, upload in (
+        (PROJECT, Side.BOB, UPLOAD),
+        (PROJECT, Side.ALICE, "f" * 32),
+        ("no-such-project", Side.ALICE, UPLOAD),
+    ):
+        for call in (
+            lambda p=project, s=side, u=upload: store.uploads.put(p, s, u, 0, given.digests[0], given.chunks[0]),
+            lambda p=project, s=side, u=upload: store.uploads.commit(p, s, str(s), u, 1, 1, given.root),
+        ):
+            with pytest.raises(TrystError) as caught:
+                call()
+            texts.add((caught.value.code, str(caught.value)))
+    assert len(texts) == 1
+    # Bob's own upload may have the very same name: names are each side's own.
+    begin(store, given, UPLOAD, Side.BOB)
+
+
+def test_the_commit_must_name_what_arrived(store: Store, given: Contribution) -> None:
+    keyed(store)
+    begin(store, given)
+    given.put(store, Side.ALICE, UPLOAD)
+    for count, size, root in (
+        (len(given.chunks) - 1, len(given.body), given.root),
+        (len(given.chunks), len(given.body) + 1, given.root),
+        (len(given.chunks), len(given.body), root_digest(reversed(given.digests))),
+    ):
+        with pytest.raises(TrystError) as caught:
+            store.uploads.commit(PROJECT, Side.ALICE, "alice", UPLOAD, count, size, root)
+        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    assert not store.projects.get(PROJECT).contributed(Side.ALICE)
+
+
+def test_a_body_that_is_no_contribution_is_refused_at_the_commit(store: Store) -> None:
+    keyed(store)
+    (good,) = Contribution(5, rows=50, bits=64).sets
+    surname = good.fields["surname"]
+    unsorted = np.ascontiguousarray(surname.signatures[::-1])
+    for field in (replace(surname, signatures=unsorted), replace(surname, codes=surname.codes + np.int32(1))):
+        bad = SignatureSet("", good.n_rows, {**good.fields, "surname": field}, good.blocks)
+        given = Contribution(5, rows=50, bits=64)
+        given.body = b"".join(to_bytes((bad,)))
+        assert isinstance(field, FieldSignatures)
+        assert layout_of((bad,)) == given.layout
+        given.chunks = [given.body]
+        given.digests = [hashlib.sha256(given.body).digest()]
+        given.root = root_digest(given.digests)
+        upload = hashlib.md5(given.body, usedforsecurity=False).hexdigest()
+        begin(store, given, upload)
+        given.put(store, Side.ALICE, upload)
+        with pytest.raises(TrystError) as caught:
+            given.commit(store, Side.ALICE, upload)
+        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+        assert not store.projects.get(PROJECT).contributed(Side.ALICE)
+
+
+def test_an_upload_is_resumed_after_a_crash_between_chunks(
+    open_store: Callable[[], Store], given: Contribution, tmp_path: Path
+) -> None:
+    store = open_store()
+    keyed(store)
+    begin(store, given)
+    given.put(store, Side.ALICE, UPLOAD, 0, 2)
+    # What a crash leaves: half a file under a temporary name, a whole one without a row, a folder of nobody.
+    (folder,) = (path for path in (tmp_path / "blobs").iterdir() if path.is_dir())
+    (folder / "0123.part").write_bytes(b"half")
+    (folder / "4567").write_bytes(b"whole")
+    (tmp_path / "blobs" / "nobody").mkdir()
+    (tmp_path / "blobs" / "nobody" / "89").write_bytes(b"x")
+    store = open_store()
+    assert len(list(folder.iterdir())) == 2
+    assert not (tmp_path / "blobs" / "nobody").exists()
+    count = len(given.chunks)
+    assert begin(store, given).missing == ((1, 1), (3, count - 1))
+    given.put(store, Side.ALICE, UPLOAD, 1, *range(3, count))
+    given.commit(store, Side.ALICE, UPLOAD)
+    assert store.uploads.read(PROJECT, Side.ALICE)
+
+
+def test_nothing_is_in_clear_on_the_disk(store: Store, given: Contribution, tmp_path: Path) -> None:
+    keyed(store)
+    begin(store, given)
+    given.put(store, Side.ALICE, UPLOAD)
+    given.commit(store, Side.ALICE, UPLOAD)
+    signatures = given.sets[0].fields["surname"].signatures
+    needles = [signatures[i].tobytes() for i in range(0, len(signatures), 100)]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) >= len(given.body)
+    for path in files:
+        content = path.read_bytes()
+        assert not any(needle in content for needle in needles), path
+
+
+def test_a_newer_upload_drops_the_one_under_way_but_not_the_one_that_counts(
+    store: Store, given: Contribution, tmp_path: Path
+) -> None:
+    keyed(store)
+    first, second, third = "1" * 32, "2" * 32, "3" * 32
+    begin(store, given, first)
+    given.put(store, Side.ALICE, first, 0)
+    begin(store, given, second)
+    assert len([path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]) == 0, "the first one's chunks go"
+    for call in (lambda: begin(store, given, first), lambda: given.put(store, Side.ALICE, first, 0)):
+        with pytest.raises(TrystError) as caught:
+            call()
+        assert caught.value.code is ErrorCode.WRONG_STATE
+    given.put(store, Side.ALICE, second)
+    given.commit(store, Side.ALICE, second)
+    begin(store, given, third)
+    assert store.projects.get(PROJECT).uploads[Side.ALICE].upload == second
+    given.put(store, Side.ALICE, third)
+    given.commit(store, Side.ALICE, third)
+    assert store.projects.get(PROJECT).uploads[Side.ALICE].upload == third
+    assert len([path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]) == 1
+    replaced = [entry.details.get("replaces") for entry in store.projects.log(PROJECT)]
+    assert second in replaced
+
+
+def test_the_same_upload_with_another_layout_is_refused(store: Store, given: Contribution) -> None:
+    keyed(store)
+    begin(store, given)
+    with pytest.raises(TrystError) as caught:
+        begin(store, Contribution(7, rows=10))
+    assert caught.value.code is ErrorCode.CHUNK_CONFLICT
+
+
+def test_both_contributions_move_the_project_and_end_the_uploading(
+    store: Store, contributions: dict[Side, Contribution]
+) -> None:
+    contributed(store, contributions)
+    assert store.projects.get(PROJECT).state is State.CONTRIBUTED
+    with pytest.raises(TrystError) as caught:
+        begin(store, contributions[Side.ALICE], "9" * 32)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert begin(store, contributions[Side.ALICE]).committed
+
+
+def test_a_file_that_the_disk_changed_is_noticed(store: Store, given: Contribution, tmp_path: Path) -> None:
+    keyed(store)
+    begin(store, given)
+    given.put(store, Side.ALICE, UPLOAD)
+    given.commit(store, Side.ALICE, UPLOAD)
+    (folder,) = (path for path in (tmp_path / "blobs").iterdir() if path.is_dir())
+    files = sorted(folder.iterdir())
+    content = bytearray(files[0].read_bytes())
+    content[100] ^= 1
+    files[0].write_bytes(bytes(content))
+    with pytest.raises(TrystError) as caught:
+        store.uploads.read(PROJECT, Side.ALICE)
+    assert caught.value.code is ErrorCode.VAULT
+
+
+def test_an_empty_file_is_a_contribution_of_no_chunks(store: Store) -> None:
+    keyed(store)
+    empty = FieldSignatures(64, np.empty((0, 1), np.uint64), np.empty(0, np.int32))
+    given = Contribution(1, rows=2, bits=64)
+    given.sets = (SignatureSet("", 0, {"surname": empty}, {}),)
+    given.layout = layout_of(given.sets)
+    given.body, given.chunks, given.digests, given.root = b"", [], [], root_digest([])
+    assert begin(store, given).chunks == chunk_count(0) == 0
+    given.commit(store, Side.ALICE, UPLOAD)
+    assert store.uploads.read(PROJECT, Side.ALICE)[0].n_rows == 0

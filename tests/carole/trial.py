@@ -1,0 +1,76 @@
+"""A trial project for tests of the store: its specification, random contributions, and its way forward."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from carole.projects import Grant, KeyReport
+from carole.store import Store
+from carole.store.registry import NewProject
+from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of, to_bytes
+from common.parties import Role, Side
+from common.wire.chunks import chunk_slices, root_digest
+
+
+class Contribution:
+    """A contribution of random signatures, cut into chunks as a custodian would."""
+
+    def __init__(self, seed: int, rows: int = 22_000, bits: int = 1024) -> None:
+        rng = np.random.default_rng(seed)
+        fields = {}
+        for name in ("surname", "born"):
+            values = rng.integers(0, 2**63, size=(rows, bits // 64), dtype=np.uint64)
+            values = values[np.lexsort(values.byteswap().T[::-1])]
+            fields[name] = FieldSignatures(bits, values, rng.permutation(rows).astype(np.int32))
+        blocks = {"born": rng.integers(1, 2**63, size=rows, dtype=np.uint64)}
+        self.sets = (SignatureSet("", rows, fields, blocks),)
+        self.layout = layout_of(self.sets)
+        body = b"".join(to_bytes(self.sets))
+        self.body = body
+        self.chunks = [body[part] for part in chunk_slices(len(body))]
+        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
+        self.root = root_digest(self.digests)
+
+    def put(self, store: Store, side: Side, upload: str, *indices: int) -> None:
+        for index in indices or range(len(self.chunks)):
+            store.uploads.put(PROJECT, side, upload, index, self.digests[index], self.chunks[index])
+
+    def commit(self, store: Store, side: Side, upload: str) -> None:
+        store.uploads.commit(PROJECT, side, str(side), upload, len(self.chunks), len(self.body), self.root)
+
+
+PROJECT = "trial"
+DIGEST = b"\1" * 32
+NEW = NewProject(
+    PROJECT,
+    "the specification",
+    DIGEST,
+    b"\2" * 32,
+    {Role.CUSTODIAN_A: Grant.LINKS, Role.CUSTODIAN_B: Grant.NOTHING, Role.COORDINATOR: Grant.STATISTICS},
+    7,
+    30,
+)
+
+
+def keyed(store: Store) -> None:
+    """Bring a new project to KEYED."""
+    store.projects.create(NEW, "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        store.projects.approve(PROJECT, role, str(role), DIGEST, b"s" * 64)
+    for side in Side:
+        store.projects.report_keys(PROJECT, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+
+
+def contributed(store: Store, contributions: dict[Side, Contribution]) -> None:
+    """Bring a new project to CONTRIBUTED."""
+    keyed(store)
+    for side, given in contributions.items():
+        upload = UPLOADS[side]
+        store.uploads.begin(PROJECT, side, str(side), upload, given.layout)
+        given.put(store, side, upload)
+        given.commit(store, side, upload)
+
+
+UPLOADS = {Side.ALICE: "a" * 32, Side.BOB: "b" * 32}
