@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import BigInteger, Column, ColumnElement, cast, func, select
 
 from carole.projects import RunState, State, operations
 from carole.store.bodies import Bodies, Clock
@@ -30,7 +30,7 @@ class Retention:
         """Erase what is due; returns how many uploads and results that were. What a run works on waits for its end."""
         now = self._clock()
         with self._database.read() as connection:
-            old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + projects.c.uploads_days * DAY_MS
+            old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + _in_ms(projects.c.uploads_days)
             due = connection.execute(
                 select(projects.c.name, uploads.c.side, uploads.c.upload, uploads.c.body)
                 .join(projects)
@@ -75,4 +75,9 @@ class Retention:
 
 
 def _ended_for(now: int) -> tuple[ColumnElement[bool], ...]:
-    return runs.c.state == int(RunState.DONE), runs.c.ended_at + projects.c.results_days * DAY_MS <= now
+    return runs.c.state == int(RunState.DONE), runs.c.ended_at + _in_ms(projects.c.results_days) <= now
+
+
+def _in_ms(days: Column[int]) -> ColumnElement[int]:
+    # PostgreSQL would multiply in 32 bits.
+    return cast(days, BigInteger) * DAY_MS

@@ -1,0 +1,191 @@
+"""The database itself: its promises on SQLite and on PostgreSQL, its version, its log, its errors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, text, update
+
+from carole.projects import Approval, KeyReport, LetterKind, State
+from carole.store import Store
+from carole.store.database import Database
+from carole.store.tables import bodies, meta
+from common.errors import ErrorCode, TrystError
+from common.keys.vault import Vault
+from common.keys.wrapping import WrappingKeys
+from common.parties import Role, Side
+from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
+
+
+def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Store]) -> None:
+    store = open_store()
+    store.projects.create(NEW, "coordinator")
+    store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
+    keyed(store)
+    before = store.projects.get(PROJECT)
+    log = store.projects.log()
+    assert before.state is State.KEYED
+    assert before.approvals[Role.CUSTODIAN_A] == Approval("alice", DIGEST, b"s" * 64, 1_800_000_000_000)
+    store = open_store()
+    assert store.projects.get(PROJECT) == before
+    assert store.projects.all() == [before]
+    assert store.projects.log() == log
+    assert store.projects.specification(PROJECT) == "the specification"
+
+
+def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(store: Store) -> None:
+    first = store.projects.create(NEW, "coordinator")
+    assert store.projects.create(NEW, "coordinator") == first
+    with pytest.raises(TrystError) as caught:
+        store.projects.create(replace(NEW, specification_digest=b"\3" * 32), "coordinator")
+    assert caught.value.code is ErrorCode.EXISTS
+    assert len(store.projects.log()) == 1
+
+
+def test_letters_and_reports_are_kept_as_the_rules_say(store: Store) -> None:
+    store.projects.create(NEW, "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        store.projects.approve(PROJECT, role, str(role), DIGEST, b"s" * 64)
+    for _ in range(2):
+        store.projects.post_letter(PROJECT, Side.BOB, "bob", 1, LetterKind.OFFER, b"an offer")
+    store.projects.report_keys(PROJECT, Side.ALICE, "alice", 1, KeyReport(b"k" * 8, b"c" * 32))
+    store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"x" * 8, b"c" * 32))
+    project = store.projects.get(PROJECT)
+    assert project.letters == {(Side.BOB, LetterKind.OFFER): b"an offer"}
+    assert project.state is State.APPROVED
+    store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"k" * 8, b"c" * 32))
+    assert store.projects.get(PROJECT).state is State.KEYED
+    assert all("k" * 8 not in str(entry) and "an offer" not in str(entry) for entry in store.projects.log())
+
+
+def test_writers_at_once_lose_nothing(store: Store) -> None:
+    """Eight threads, each with projects of its own and one that they share: the log has neither gap nor double."""
+    failed: list[BaseException] = []
+
+    def write(mine: int) -> None:
+        try:
+            for number in range(5):
+                store.projects.create(replace(NEW, name=f"p{mine}-{number}"), "coordinator")
+                store.projects.create(replace(NEW, name=f"shared-{number}"), "coordinator")
+                for role in (Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+                    store.projects.approve(f"shared-{number}", role, str(role), DIGEST, b"s" * 64)
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(mine,)) for mine in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    log = store.projects.log()
+    assert [entry.sequence for entry in log] == list(range(1, len(log) + 1))
+    assert len(log) == 8 * 5 + 5 + 2 * 5
+    assert store.projects.version() == len(log)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"])
+def test_the_audit_log_refuses_changes(store: Store, url: str, statement: str) -> None:
+    store.projects.create(NEW, "coordinator")
+    database = Database(url)
+    with pytest.raises(TrystError) as caught, database.write() as connection:
+        connection.execute(text(statement))
+    assert caught.value.code is ErrorCode.DATABASE
+    assert len(store.projects.log()) == 1
+    database.close()
+
+
+def test_a_change_and_its_entry_stand_or_fall_together(store: Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.projects.create(NEW, "coordinator")
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the log cannot be written")
+
+    monkeypatch.setattr("carole.store.audit.append", broken)
+    with pytest.raises(RuntimeError):
+        store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
+    assert not store.projects.get(PROJECT).approvals
+
+
+def test_another_schema_version_is_refused(open_store: Callable[[], Store], url: str) -> None:
+    open_store()
+    database = Database(url)
+    with database.write() as connection:
+        connection.execute(update(meta).where(meta.c.key == "schema").values(value=99))
+    database.close()
+    with pytest.raises(TrystError) as caught:
+        Database(url)
+    assert caught.value.code is ErrorCode.DATABASE
+    assert "99" in caught.value.got
+
+
+def test_two_caroles_do_not_share_a_store(store: Store, url: str, tmp_path: Path, vault: Vault) -> None:
+    second = Store(url, tmp_path / "blobs", vault)
+    with pytest.raises(TrystError) as caught:
+        second.recover()
+    assert caught.value.code is ErrorCode.BUSY
+    second.close()
+
+
+def test_a_new_wrapping_key_takes_over_at_the_next_start(
+    url: str, tmp_path: Path, contributions: dict[Side, Contribution]
+) -> None:
+    keys = WrappingKeys.create()
+    small = {side: Contribution(3, rows=20, bits=64) for side in Side}
+    store = Store(url, tmp_path / "blobs", Vault(keys))
+    store.recover()
+    contributed(store, small)
+    store.close()
+    rotated = keys.rotated()
+    store = Store(url, tmp_path / "blobs", Vault(rotated))
+    store.recover()
+    store.close()
+    retired = Vault(rotated.retired())
+    store = Store(url, tmp_path / "blobs", retired)
+    store.recover()
+    assert store.uploads.read(PROJECT, Side.ALICE)
+    store.close()
+    database = Database(url)
+    with database.read() as connection:
+        assert all(retired.is_current(key) for key in connection.execute(select(bodies.c.wrapped_key)).scalars())
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "nonsense", "sqlite://", "mysql://root:secretword@host/db", "postgresql+nodriver://x:secretword@h/d"]
+)
+def test_a_url_that_is_none_is_refused_without_showing_it(bad: str) -> None:
+    with pytest.raises(TrystError) as caught:
+        Database(bad)
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    assert "secretword" not in str(caught.value)
+
+
+def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
+    with pytest.raises(TrystError) as caught:
+        Database("postgresql+psycopg://nobody:secretword@127.0.0.1:1/none")
+    assert caught.value.code is ErrorCode.DATABASE
+    assert "secretword" not in str(caught.value)
+
+
+def test_a_failed_statement_does_not_show_its_values(store: Store, url: str) -> None:
+    database = Database(url)
+    with pytest.raises(TrystError) as caught, database.write() as connection:
+        connection.execute(text("INSERT INTO nowhere VALUES (:value)"), {"value": "planted-value"})
+    assert "planted-value" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    database.close()
+
+
+def test_uploads_of_one_project_are_not_another_ones(store: Store) -> None:
+    keyed(store)
+    store.projects.create(replace(NEW, name="other"), "coordinator")
+    given = Contribution(3, rows=20, bits=64)
+    store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOADS[Side.ALICE], given.layout)
+    with pytest.raises(TrystError) as caught:
+        store.uploads.put("other", Side.ALICE, UPLOADS[Side.ALICE], 0, given.digests[0], given.chunks[0])
+    assert caught.value.code is ErrorCode.NOT_FOUND

@@ -1,0 +1,279 @@
+"""Runs as leased jobs, and what they leave: shares, a release, an erasure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from carole.projects import RunState, State
+from carole.projects.transitions import Action
+from carole.store import Store
+from carole.store.runs import LEASE_MS, MOST_ATTEMPTS, Lease
+from common.errors import ErrorCode, TrystError
+from common.parties import Role, Side
+from tests.carole.store.conftest import Clock
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed
+
+RUN = "c" * 32
+SHARE = bytes(range(256)) * 10_000
+SHARES = {str(Role.CUSTODIAN_A): [SHARE], str(Role.COORDINATOR): [b'{"model":', b" 1}"]}
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.fixture
+def ready(store: Store, small: dict[Side, Contribution]) -> Store:
+    contributed(store, small)
+    return store
+
+
+@pytest.fixture(scope="session")
+def small() -> dict[Side, Contribution]:
+    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
+
+
+def start(store: Store, request: str = "r", run: str = RUN):  # type: ignore[no-untyped-def]
+    return store.runs.start(PROJECT, "coordinator", request, run)
+
+
+def take(store: Store, owner: str = "worker") -> Lease:
+    lease = store.runs.take(owner)
+    assert lease is not None
+    return lease
+
+
+def release(store: Store) -> None:
+    start(store)
+    store.runs.finish(take(store), 7, SHARES)
+
+
+def refused(code: ErrorCode, call: Callable[[], object]) -> None:
+    with pytest.raises(TrystError) as caught:
+        call()
+    assert caught.value.code is code, caught.value
+
+
+def test_a_run_is_taken_once_and_its_progress_is_seen(ready: Store) -> None:
+    assert start(ready).state is RunState.QUEUED
+    assert start(ready, run="d" * 32).run == RUN, "the same request is the same run"
+    refused(ErrorCode.RUN_ACTIVE, lambda: start(ready, "other", "d" * 32))
+    lease = take(ready)
+    assert (lease.run, lease.project, lease.attempt) == (RUN, PROJECT, 1)
+    assert ready.runs.take("another worker") is None
+    assert ready.runs.beat(lease, "compare", 0.25)
+    run = ready.runs.get(PROJECT, RUN)
+    assert (run.state, run.stage, run.fraction, run.attempt) == (RunState.RUNNING, "compare", 0.25, 1)
+    refused(ErrorCode.RUN_ACTIVE, lambda: start(ready, "other", "d" * 32))
+
+
+def test_a_silent_worker_loses_its_run_to_another(ready: Store, clock: Clock) -> None:
+    start(ready)
+    former = take(ready, "former")
+    clock.now += LEASE_MS - 1
+    assert ready.runs.take("second") is None
+    assert ready.runs.beat(former, "count", 0.5)
+    clock.now += LEASE_MS - 1
+    assert ready.runs.take("second") is None, "the beat has moved the lease forward"
+    clock.now += 2
+    second = take(ready, "second")
+    assert second.attempt == 2
+    assert not ready.runs.beat(former, "count", 0.6)
+    refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(former, 7, SHARES))
+    refused(ErrorCode.WRONG_STATE, lambda: ready.runs.fail(former, "late"))
+    assert ready.runs.get(PROJECT, RUN).state is RunState.RUNNING
+    ready.runs.finish(second, 7, SHARES)
+    assert ready.projects.get(PROJECT).state is State.RELEASED
+
+
+def test_a_refused_finish_leaves_nothing_on_the_disk(ready: Store, clock: Clock, tmp_path: Path) -> None:
+    start(ready)
+    former = take(ready, "former")
+    clock.now += LEASE_MS + 1
+    take(ready, "second")
+    before = {path.name for path in (tmp_path / "blobs").iterdir()}
+    refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(former, 7, SHARES))
+
+    def broken() -> Iterator[bytes]:
+        yield b"x" * 3_000_000
+        raise RuntimeError("the sealing failed")
+
+    with pytest.raises(RuntimeError):
+        ready.runs.finish(former, 7, {str(Role.CUSTODIAN_A): broken()})
+    assert {path.name for path in (tmp_path / "blobs").iterdir()} == before
+
+
+def test_a_run_whose_worker_dies_again_and_again_is_given_up(ready: Store) -> None:
+    start(ready)
+    for attempt in range(1, MOST_ATTEMPTS + 1):
+        assert take(ready, f"worker-{attempt}").attempt == attempt
+        assert ready.runs.abandon(f"worker-{attempt}") == 1
+    assert ready.runs.take("one more") is None
+    run = ready.runs.get(PROJECT, RUN)
+    assert run.state is RunState.FAILED
+    assert "died 3 times" in run.error
+    assert ready.projects.get(PROJECT).state is State.CONTRIBUTED
+    assert start(ready, "again", "d" * 32).state is RunState.QUEUED
+
+
+def test_stopping_a_worker_costs_no_attempt(ready: Store) -> None:
+    start(ready)
+    for number in range(2 * MOST_ATTEMPTS):
+        assert take(ready, f"worker-{number}").attempt == 1
+        ready.runs.abandon(f"worker-{number}", stopped=True)
+    assert ready.runs.get(PROJECT, RUN).state is RunState.QUEUED
+
+
+def test_after_a_restart_the_run_goes_on_at_once(
+    open_store: Callable[[], Store], small: dict[Side, Contribution]
+) -> None:
+    store = open_store()
+    contributed(store, small)
+    start(store)
+    take(store)
+    store = open_store()
+    assert take(store, "new").attempt == 2
+
+
+def test_the_end_and_the_release_are_one_step_with_two_entries(ready: Store) -> None:
+    release(ready)
+    project = ready.projects.get(PROJECT)
+    assert project.state is State.RELEASED
+    assert project.runs[0].links == 7
+    ended, released = ready.projects.log(PROJECT)[-2:]
+    assert (ended.action, released.action) == (Action.FINISH_RUN, Action.RELEASE)
+    assert released.actor == "system"
+    assert released.details["assessment"] == "none"
+    assert released.details["custodian-a"] == "links"
+
+
+def test_each_recipient_fetches_its_own_share_and_nobody_elses(ready: Store) -> None:
+    release(ready)
+    got = b""
+    index, pieces = 0, 1
+    while index < pieces:
+        piece = ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, index)
+        got += piece.data
+        index, pieces = index + 1, piece.pieces
+        assert len(piece.data) <= 1 << 20
+        assert piece.sha256 == hashlib.sha256(SHARE).digest()
+    assert got == SHARE
+    assert ready.results.fetch(PROJECT, Role.COORDINATOR, RUN, 0).data == b'{"model": 1}'
+    refused(ErrorCode.NOT_FOUND, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_B, RUN, 0))
+    refused(ErrorCode.NOT_FOUND, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, "d" * 32, 0))
+    refused(ErrorCode.PARAMETER, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, pieces))
+
+
+def test_nothing_can_be_fetched_before_the_release(ready: Store) -> None:
+    start(ready)
+    refused(ErrorCode.WRONG_STATE, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0))
+    take(ready)
+    refused(ErrorCode.WRONG_STATE, lambda: ready.results.fetch(PROJECT, Role.COORDINATOR, RUN, 0))
+
+
+def test_an_acknowledgement_names_the_share(ready: Store) -> None:
+    release(ready)
+
+    def acknowledge(digest: bytes) -> None:
+        ready.results.acknowledge(PROJECT, Side.ALICE, "alice", RUN, digest)
+
+    refused(ErrorCode.UPLOAD_CORRUPT, lambda: acknowledge(bytes(32)))
+    assert not ready.projects.get(PROJECT).acknowledged
+    for _ in range(2):
+        acknowledge(hashlib.sha256(SHARE).digest())
+    assert ready.projects.get(PROJECT).acknowledged == {Side.ALICE}
+    assert [entry.action for entry in ready.projects.log(PROJECT)].count(Action.ACKNOWLEDGE) == 1
+    refused(ErrorCode.NOT_FOUND, lambda: ready.results.acknowledge(PROJECT, Side.BOB, "bob", RUN, bytes(32)))
+
+
+def test_erasing_destroys_every_key_and_ends_the_run(ready: Store, tmp_path: Path) -> None:
+    start(ready)
+    lease = take(ready)
+    project = ready.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert project.state is State.ERASED
+    assert project == ready.projects.get(PROJECT)
+    assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
+    assert not ready.runs.beat(lease, "compare", 0.5)
+    refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(lease, 7, SHARES))
+    refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.ALICE))
+    assert ready.runs.get(PROJECT, RUN).error == "the project was erased"
+    assert ready.projects.erase(PROJECT, Role.COORDINATOR, "coordinator").state is State.ERASED
+    assert [entry.action for entry in ready.projects.log(PROJECT)].count(Action.ERASE) == 1
+
+
+def test_the_erased_key_is_gone_from_the_database_file(
+    open_store: Callable[[], Store], url: str, small: dict[Side, Contribution], tmp_path: Path
+) -> None:
+    if not url.startswith("sqlite"):
+        pytest.skip("what PostgreSQL keeps on its disk is its operator's")
+    store = open_store()
+    contributed(store, small)
+    from sqlalchemy import select
+
+    from carole.store.database import Database
+    from carole.store.tables import bodies
+
+    database = Database(url)
+    with database.read() as connection:
+        keys = list(connection.execute(select(bodies.c.wrapped_key)).scalars())
+    database.close()
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("carole.db*"))
+    assert keys
+    assert all(key in content for key in keys)
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("carole.db*"))
+    assert not any(key in content for key in keys)
+
+
+def test_uploads_end_after_their_days_and_the_project_asks_for_them_again(ready: Store, clock: Clock) -> None:
+    clock.now += 7 * DAY_MS - 1
+    assert ready.retention.enforce() == 0
+    clock.now += 1
+    assert ready.retention.enforce() == 2
+    assert ready.retention.enforce() == 0
+    project = ready.projects.get(PROJECT)
+    assert project.state is State.KEYED
+    assert all(upload.expired for upload in project.uploads.values())
+    actions = [(entry.actor, entry.action) for entry in ready.projects.log(PROJECT)]
+    assert actions[-2:] == [("system", Action.EXPIRE_UPLOAD)] * 2
+    refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.BOB))
+
+
+def test_an_upload_does_not_end_under_a_run(ready: Store, clock: Clock) -> None:
+    start(ready)
+    clock.now += 8 * DAY_MS
+    assert ready.retention.enforce() == 0
+    lease = take(ready)
+    assert ready.uploads.read(PROJECT, Side.BOB)
+    ready.runs.finish(lease, 7, SHARES)
+    assert ready.retention.enforce() == 2
+    assert ready.projects.get(PROJECT).state is State.RELEASED
+    assert ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0)
+
+
+def test_results_end_after_their_days_and_the_project_with_them(ready: Store, clock: Clock, tmp_path: Path) -> None:
+    release(ready)
+    clock.now += 30 * DAY_MS
+    assert ready.retention.enforce() == 3
+    assert ready.projects.get(PROJECT).state is State.ERASED
+    assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
+    refused(ErrorCode.WRONG_STATE, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0))
+    assert ready.projects.log(PROJECT)[-1].action == Action.EXPIRE_RESULT
+
+
+def test_an_upload_that_was_dropped_and_begun_anew_after_its_end_is_another_one(
+    ready: Store, small: dict[Side, Contribution], clock: Clock
+) -> None:
+    clock.now += 7 * DAY_MS
+    ready.retention.enforce()
+    given = small[Side.BOB]
+    refused(
+        ErrorCode.WRONG_STATE,
+        lambda: ready.uploads.begin(PROJECT, Side.BOB, "bob", UPLOADS[Side.BOB], given.layout),
+    )
+    ready.uploads.begin(PROJECT, Side.BOB, "bob", "e" * 32, given.layout)
+    given.put(ready, Side.BOB, "e" * 32)
+    given.commit(ready, Side.BOB, "e" * 32)
+    assert ready.projects.get(PROJECT).contributed(Side.BOB)
+    assert ready.projects.get(PROJECT).state is State.KEYED
