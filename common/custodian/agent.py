@@ -11,7 +11,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from common.custodian.agreement import agree
 from common.custodian.approval import approve
 from common.custodian.contribution import contribute
 from common.custodian.desk import Desk, Outcome, StoppedError, Task
+from common.custodian.journal import place_of
 from common.custodian.results import fetch
 from common.custodian.source import source_stamp
 from common.errors import ErrorCode, TrystError
@@ -231,14 +231,7 @@ class Agent:
 def _incident(project: str, error: Exception) -> TrystError:
     """What may be told of an unforeseen exception: its number, type and place; its text may hold a value."""
     number = secrets.token_hex(8)
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    log.error(
-        "incident",
-        incident=number,
-        project=project,
-        type=type(error).__name__,
-        at=f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}",
-    )
+    log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error.__traceback__))
     return TrystError(
         ErrorCode.INTERNAL,
         "something unforeseen happened",

@@ -6,6 +6,8 @@ it was, with the same ephemeral key. A letter that Carole has already is not wri
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import structlog
 
 from common.custodian.canary import canary
@@ -82,8 +84,10 @@ def _by_letters(desk: Desk, task: Task) -> Outcome:
         agreement.accept_confirmation(letter)
     except TrystError as error:
         if error.code in (ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH):
-            # Carole compares the values too, and shows the coordinator and both custodians what is wrong.
-            _send_report(desk, task, agreement.candidate, digest)
+            # Carole compares the values too, and shows the coordinator and both custodians what is wrong; she
+            # refuses them for the very reason that is raised here.
+            with suppress(TrystError):
+                _send_report(desk, task, agreement.candidate, digest)
         raise
     _keep(desk, task, agreement)
     return _report(desk, task, agreement.seed, digest)

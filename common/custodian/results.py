@@ -18,7 +18,7 @@ from common.custodian.desk import Desk, Outcome, Task, require_approved
 from common.custodian.encrypted_file import sync_folder
 from common.custodian.progress import Stopwatch
 from common.custodian.row_map import unpack_map
-from common.custodian.schema import Result
+from common.custodian.schema import Result, Upload
 from common.custodian.share import Share, identified, read_share, safe_name
 from common.errors import ErrorCode, TrystError
 from common.keys import SealContext
@@ -66,32 +66,22 @@ def _receive(desk: Desk, task: Task) -> Result:
             with watch.measure("join"):
                 upload = desk.state.committed_upload(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
-                identifiers = None
-                if share.tables:
-                    if upload is None:
-                        raise TrystError(
-                            ErrorCode.NOT_FOUND,
-                            "links came for an upload that is not in this custodian's state",
-                            where=f"project {task.project}, run {task.run}",
-                            remedy="restore the state folder from its backup",
-                        )
-                    identifiers = unpack_map(desk.state.row_map(upload))
+                tables = _identified(desk, task, share, upload)
             desk.state.add_timings(task.project, watch.seconds)
-            _write(desk, task, folder, share, identifiers)
+            _write(desk, task, folder, share, tables)
     finally:
         opened.unlink(missing_ok=True)
-    links = share.n_links
     result = Result(
         project=task.project,
         run=task.run,
         sha256=digest,
         folder=str(folder),
-        links=links,
+        links=share.n_links,
         fetched_at=time.time(),
         acknowledged=False,
     )
     desk.state.add_result(result)
-    desk.state.update(task.project, links=links, results=str(folder))
+    desk.state.update(task.project, links=share.n_links, results=str(folder))
     return result
 
 
@@ -124,7 +114,22 @@ def _fetch_and_open(desk: Desk, task: Task, opened: Path) -> bytes:
     return whole.digest()
 
 
-def _write(desk: Desk, task: Task, folder: Path, share: Share, identifiers: pl.Series | None) -> None:
+def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
+    """The share's tables with this custodian's own identifiers."""
+    if not share.tables:
+        return {}
+    if upload is None:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "links came for an upload that is not in this custodian's state",
+            where=f"project {task.project}, run {task.run}",
+            remedy="restore the state folder from its backup",
+        )
+    identifiers = unpack_map(desk.state.row_map(upload))
+    return {name: identified(table, identifiers) for name, table in share.tables.items()}
+
+
+def _write(desk: Desk, task: Task, folder: Path, share: Share, tables: dict[str, pl.DataFrame]) -> None:
     """Write the share's files under another name and rename the folder into its place."""
     project = desk.state.project(task.project)
     timings = json.loads(project.timings) if project is not None else {}
@@ -133,10 +138,10 @@ def _write(desk: Desk, task: Task, folder: Path, share: Share, identifiers: pl.S
         temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
         temporary.mkdir(mode=0o700)
         try:
-            for name, pseudonymous in share.tables.items() if identifiers is not None else ():
-                table = identified(pseudonymous, identifiers)
-                table.write_parquet(temporary / name)
-                table.write_csv((temporary / name).with_suffix(".csv"))
+            for name, table in tables.items():
+                table.write_parquet(temporary / f"{name}.parquet")
+            if "links" in tables:
+                tables["links"].write_csv(temporary / "links.csv")
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
             (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
             for path in temporary.iterdir():

@@ -101,6 +101,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     TrystError
         As `load_custodian` and `CustodianService`.
     """
+    os.umask(0o077)  # nothing that is written from here on is anybody else's
     begin_journal(party.name)
     service = CustodianService(party, load_custodian(configuration_file))
     try:
