@@ -40,7 +40,8 @@ class Coordinator:
     def create(self, specification: str) -> project_pb2.ProjectStatus:
         """Create the project that a specification describes."""
         request = coordination_pb2.CreateProjectRequest(specification=specification)
-        return self._connection.call(self._stub.CreateProject, request, attempts=3).status
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.CreateProject, request, attempts=3).status
+        return status
 
     def approve(self, project: str, digest: bytes) -> project_pb2.ProjectStatus:
         """Sign the specification with `digest` on the coordinator's behalf."""
@@ -49,7 +50,8 @@ class Coordinator:
             specification_digest=digest,
             signature=self._identity.sign(APPROVAL, project.encode(), digest),
         )
-        return self._connection.call(self._stub.ApproveProject, request, attempts=3).status
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
+        return status
 
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         """A project's status and its specification."""
@@ -66,7 +68,8 @@ class Coordinator:
     def start(self, project: str) -> project_pb2.RunStatus:
         """Ask for a run; the run goes on in Carole whatever becomes of this connection."""
         request = coordination_pb2.StartRunRequest(project=project, request=secrets.token_hex(16))
-        return self._connection.call(self._stub.StartRun, request, attempts=3).run
+        run: project_pb2.RunStatus = self._connection.call(self._stub.StartRun, request, attempts=3).run
+        return run
 
     def watch(self, project: str, run: str) -> Iterator[project_pb2.RunStatus]:
         """Progress until the run has ended; a stream that breaks is opened again."""
@@ -111,4 +114,5 @@ class Coordinator:
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""
         request = coordination_pb2.EraseProjectRequest(project=project)
-        return self._connection.call(self._stub.EraseProject, request, attempts=3).status
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.EraseProject, request, attempts=3).status
+        return status

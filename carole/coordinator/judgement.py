@@ -109,5 +109,6 @@ def _rows(identifiers: pl.Series, table: pl.DataFrame) -> NDArray[np.int64]:
 def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:
     """Columns of one length at evenly spaced places, first and last kept."""
     length = len(next(iter(columns.values())))
-    kept = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).round().astype(np.int64)) if length else []
+    places = np.linspace(0, max(length - 1, 0), min(length, CURVE_POINTS)).round()
+    kept = np.unique(places.astype(np.int64))
     return {name: [float(value) for value in column[kept]] for name, column in columns.items()}

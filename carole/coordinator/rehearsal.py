@@ -239,7 +239,8 @@ class _Rehearsal:
         connection = self._operators[side]
         stub = connection.stub(operator_pb2_grpc.OperatorStub)
         response = connection.call(stub.Status, operator_pb2.StatusRequest(), attempts=3)
-        for found in response.projects:
+        projects: list[operator_pb2.CustodianProject] = list(response.projects)
+        for found in projects:
             if found.project == self._spec.project:
                 return found
         return operator_pb2.CustodianProject(project=self._spec.project, stage="waits for Carole")
