@@ -1,9 +1,10 @@
 """Fellegi-Sunter linkage from counts of comparison patterns.
 
-`patterns` holds the counts, `em` estimates m, u and p from them (`settings` says how, `u` and `learning` which pairs teach
-what, `identification` and `cautions` what not to believe), `model` scores comparison vectors, `misfit` sets expected beside
-observed counts, and `recall` estimates what blocking lost. `one_to_one` turns match weights into link probabilities
-where a record has one match at most (`prior`, `propagation`) and takes the decision (`assignment`). Numbers only.
+`patterns` holds the counts, `em` estimates m, u and p from them (`settings` says how, `u` and `learning` which pairs
+teach what, `identification` and `cautions` what not to believe), `model` scores comparison vectors, `misfit` sets
+expected beside observed counts, and `recall` estimates what blocking lost. `one_to_one` turns match weights into link
+probabilities where a record has one match at most (`prior`, `propagation`) and takes the decision (`assignment`).
+Numbers only: nothing here reads or writes.
 """
 
 from carole.fellegi_sunter.assignment import optimal_assignment

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from carole.evaluation import calibration, expected_precision_recall, expected_quality
+from common.errors import TrystError
+
+scored = st.lists(st.tuples(st.sampled_from([0.05, 0.2, 0.5, 0.8, 0.99]), st.booleans()), min_size=1, max_size=40)
+
+
+def arrays(pairs):
+    return np.array([p for p, _ in pairs]), np.array([m for _, m in pairs])
+
+
+@settings(max_examples=100, deadline=None)
+@given(pairs=scored, more=st.integers(0, 3), unscored=st.sampled_from([0, 17]))
+def test_area_is_the_integral_over_every_class(pairs, more, unscored):
+    probability, is_match = arrays(pairs)
+    n_matches = int(is_match.sum()) + more
+    if n_matches == 0:
+        assert expected_precision_recall(probability, is_match, 0).auc == 0.0
+        return
+    area, before, true_before = 0.0, 0, 0
+    classes = [is_match[probability == p] for p in sorted(set(probability), reverse=True)]
+    if unscored:
+        classes.append(np.arange(unscored) < more)
+    for members in classes:
+        n, h = len(members), members.mean()
+        n0, t0 = before, true_before
+        area += quad(lambda k, h=h, n0=n0, t0=t0: (t0 + h * k) / (n0 + k) if n0 + k else h, 0, n)[0] * h / n_matches
+        before, true_before = before + n, true_before + int(members.sum())
+    curve = expected_precision_recall(probability, is_match, n_matches, unscored)
+    assert curve.auc == pytest.approx(area, abs=1e-7)
+    assert (np.diff(curve.recall) >= 0).all()
+    points = set(zip(curve.recall, curve.precision, strict=True))
+    assert len(points) == len(curve.recall)
+
+
+def test_the_order_of_pairs_tells_nothing():
+    rng = np.random.default_rng(8)
+    probability, is_match = rng.choice([0.1, 0.4, 0.9], 200), rng.random(200) < 0.3
+    shuffled = rng.permutation(200)
+    n = int(is_match.sum())
+    one = expected_precision_recall(probability, is_match, n)
+    other = expected_precision_recall(probability[shuffled], is_match[shuffled], n)
+    assert one.auc == pytest.approx(other.auc, abs=1e-12)
+    np.testing.assert_array_equal(one.precision, other.precision)
+
+
+def test_trapezia_across_ties_flatter():
+    """Ten sure matches, then a large class with few: the curve falls at once, the trapezium says slowly."""
+    probability = np.array([0.9] * 10 + [0.1] * 1000)
+    is_match = np.array([True] * 10 + [True] * 20 + [False] * 980)
+    curve = expected_precision_recall(probability, is_match, 30)
+    assert curve.auc_trapezium > curve.auc + 0.1
+    np.testing.assert_allclose(curve.precision, [1.0, 30 / 1010])
+    np.testing.assert_allclose(curve.recall, [1 / 3, 1.0])
+    assert curve.auc_trapezium == pytest.approx(1 / 3 + 2 / 3 * (1 + 30 / 1010) / 2)
+
+
+def test_perfect_and_hopeless_orders():
+    is_match = np.array([True, True, False, False])
+    assert expected_precision_recall(np.array([0.9, 0.8, 0.2, 0.1]), is_match, 2).auc == pytest.approx(1.0)
+    uninformed = expected_precision_recall(np.full(4, 0.5), is_match, 2)
+    assert uninformed.auc == pytest.approx(0.5)
+    assert uninformed.auc_trapezium == pytest.approx(0.5)
+
+
+def test_matches_that_blocking_lost_cost_area_unless_the_rest_is_one_class():
+    probability, is_match = np.array([0.9, 0.8]), np.array([True, True])
+    assert expected_precision_recall(probability, is_match, 4).auc == pytest.approx(0.5)
+    whole = expected_precision_recall(probability, is_match, 4, n_unscored=98)
+    assert whole.recall[-1] == 1.0
+    assert 0.5 < whole.auc < 0.6
+
+
+@settings(max_examples=50, deadline=None)
+@given(pairs=scored)
+def test_calibration_sums_up_class_by_class(pairs):
+    probability, is_match = arrays(pairs)
+    curve = calibration(probability, is_match)
+    assert curve.expected[-1] == pytest.approx(probability.sum())
+    assert curve.observed[-1] == is_match.sum()
+    for threshold, expected, observed in zip(
+        sorted(set(probability), reverse=True), curve.expected, curve.observed, strict=True
+    ):
+        assert expected == pytest.approx(probability[probability >= threshold].sum())
+        assert observed == is_match[probability >= threshold].sum()
+
+
+def test_the_gap_of_calibration_has_a_sign():
+    is_match = np.array([True] * 5 + [False] * 5)
+    assert calibration(np.full(10, 0.5), is_match).largest_gap == pytest.approx(0.0)
+    assert calibration(np.full(10, 0.9), is_match).largest_gap == pytest.approx(0.8)
+    assert calibration(np.full(10, 0.1), is_match).largest_gap == pytest.approx(-0.8)
+    assert calibration(np.zeros(0), np.zeros(0, dtype=bool)).largest_gap == 0.0
+
+
+def test_expectation_without_truth():
+    probability, count = np.array([0.2, 1.0, 0.6]), np.array([10, 5, 5])
+    expected = expected_quality(probability, np.array([1.1, 1.0, 0.6, 0.0]), count, 2.0, 0.9)
+    np.testing.assert_allclose(expected.links, [0, 5, 10, 20])
+    np.testing.assert_allclose(expected.precision, [1, 1, 0.8, 0.5])
+    np.testing.assert_allclose(expected.recall, np.array([0, 5, 8, 10]) / 12)
+    np.testing.assert_allclose(expected.overall_recall, 0.9 * np.array([0, 5, 8, 10]) / 12)
+    assert expected_quality(probability, np.array([0.5])).overall_recall is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(pairs=scored, threshold=st.floats(0, 1))
+def test_expectation_is_the_mean_over_what_is_linked(pairs, threshold):
+    probability, _ = arrays(pairs)
+    linked = probability >= threshold
+    expected = expected_quality(probability, np.array([threshold]))
+    assert expected.links[0] == linked.sum()
+    if linked.any():
+        assert expected.precision[0] == pytest.approx(probability[linked].mean())
+    assert expected.recall[0] == pytest.approx(probability[linked].sum() / probability.sum())
+
+
+def test_what_is_no_probability_is_refused():
+    with pytest.raises(TrystError, match="probabilities from 0 to 1"):
+        expected_quality(np.array([1.5]), np.array([0.5]))
+    with pytest.raises(TrystError, match="one count per probability"):
+        expected_quality(np.array([0.5]), np.array([0.5]), np.array([1, 2]))

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carole.fellegi_sunter.model import match_probabilities, match_weights, probability
+from carole.fellegi_sunter.patterns import MISSING
+from carole.fellegi_sunter.u import corrected, shares, within_levels
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32), n_levels=st.lists(st.integers(2, 5), min_size=1, max_size=4))
+def test_weights_and_probabilities_are_bayes_rule(seed, n_levels):
+    rng = np.random.default_rng(seed)
+    width = max(n_levels)
+    m, u = np.zeros((2, len(n_levels), width))
+    for q, k in enumerate(n_levels):
+        m[q, :k], u[q, :k] = rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
+    gamma = np.array([[rng.integers(-1, k) for k in n_levels] for _ in range(10)], dtype=np.int8)
+    p = rng.uniform(1e-6, 0.9)
+    weights, probabilities = match_weights(gamma, m, u), match_probabilities(gamma, m, u, p)
+    for i, vector in enumerate(gamma):
+        present = [(q, k) for q, k in enumerate(vector) if k != MISSING]
+        ratio = np.prod([m[q, k] / u[q, k] for q, k in present])
+        assert weights[i] == pytest.approx(np.log2(ratio), abs=1e-9)
+        assert probabilities[i] == pytest.approx(p * ratio / (p * ratio + 1 - p))
+
+
+def test_a_level_never_seen_on_either_side_weighs_nothing():
+    gamma = np.array([[0], [1], [2]], dtype=np.int8)
+    m, u = np.array([[0.0, 0.5, 0.5]]), np.array([[0.0, 1.0, 0.0]])
+    assert match_weights(gamma, m, u).tolist() == [0.0, -1.0, np.inf]
+
+
+def test_the_logistic_function_does_not_overflow():
+    assert probability(np.array([-5000.0, 0.0, 5000.0])).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_correction_takes_the_matches_out():
+    valid = within_levels([2, 3])
+    m, u, p = np.array([[0.1, 0.9, 0.0], [0.2, 0.2, 0.6]]), np.array([[0.7, 0.3, 0.0], [0.9, 0.08, 0.02]]), 0.01
+    r = p * m + (1 - p) * u
+    np.testing.assert_allclose(corrected(1e9 * r, m, p, valid, 0.0), u, atol=1e-12)
+
+
+def test_correction_stays_a_distribution_where_matches_would_take_more_than_there_is():
+    valid = within_levels([3])
+    counts = np.array([[980.0, 15.0, 5.0]])
+    u = corrected(counts, np.array([[0.0, 0.0, 1.0]]), 0.5, valid, 1.0)
+    assert u.sum() == pytest.approx(1)
+    assert 0 < u[0, 2] < 1e-3
+
+
+def test_shares_without_counts_or_prior_are_uniform_over_the_fields_levels():
+    valid = within_levels([2, 4])
+    np.testing.assert_allclose(shares(np.zeros((2, 4)), valid, 0.0), [[0.5, 0.5, 0, 0], [0.25] * 4])
+    np.testing.assert_allclose(shares(np.array([[3.0, 0, 0, 0], [0, 0, 0, 3.0]]), valid, 1.0)[0, :2], [0.875, 0.125])

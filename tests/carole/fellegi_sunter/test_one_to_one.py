@@ -1,0 +1,203 @@
+"""Link probabilities under one-to-one, against the enumeration of every matching."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carole.fellegi_sunter.model import probability
+from carole.fellegi_sunter.one_to_one import decide, link_probabilities
+from carole.fellegi_sunter.prior import BetaBipartite
+from carole.fellegi_sunter.propagation import Propagation, candidate_graph
+from common.errors import TrystError
+
+
+def matchings(a, b):
+    """Every set of positions whose pairs share no record."""
+    for size in range(min(len(set(a)), len(set(b)), len(a)) + 1):
+        for chosen in combinations(range(len(a)), size):
+            if len({a[e] for e in chosen}) == len({b[e] for e in chosen}) == size:
+                yield chosen
+
+
+def enumerated(a, b, log_weight):
+    """Exact marginals, and the logarithm of the summed weights."""
+    weights = np.exp(log_weight)
+    total, marginal = 0.0, np.zeros(len(a))
+    for chosen in matchings(a, b):
+        w = math.prod(weights[e] for e in chosen)
+        total += w
+        for e in chosen:
+            marginal[e] += w
+    return marginal / total, math.log(total)
+
+
+def propagated(a, b, log_ratio, log_prior_odds=0.0):
+    messages = Propagation(candidate_graph(np.array(a), np.array(b)), np.array(log_ratio, dtype=float))
+    return messages.run(log_prior_odds)
+
+
+@st.composite
+def forests(draw):
+    """Candidate graphs without a cycle: each new record hangs on one that is there, or starts a tree."""
+    rows, columns, edges = [], [], []
+    for k in range(draw(st.integers(1, 9))):
+        is_row = draw(st.booleans())
+        others = columns if is_row else rows
+        if others:
+            other = draw(st.sampled_from(others))
+            edges.append((k, other) if is_row else (other, k))
+        (rows if is_row else columns).append(k)
+    return edges
+
+
+@settings(max_examples=200, deadline=None)
+@given(edges=forests().filter(bool), seed=st.integers(0, 2**32))
+def test_exact_on_trees(edges, seed):
+    a, b = zip(*edges, strict=True)
+    log_ratio = np.random.default_rng(seed).normal(0, 6, len(a))
+    beliefs = propagated(a, b, log_ratio - 0.7, 0.7)
+    exact, log_sum = enumerated(a, b, log_ratio)
+    np.testing.assert_allclose(probability(beliefs.log_odds), exact, atol=1e-6)
+    assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=1e-5)
+    assert beliefs.unsettled == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32), shape=st.tuples(st.integers(1, 4), st.integers(1, 4)))
+def test_close_on_graphs_with_cycles(seed, shape):
+    rng = np.random.default_rng(seed)
+    a, b = np.nonzero(rng.random(shape) < 0.8)
+    log_ratio = rng.normal(0, 3, len(a))
+    beliefs = propagated(a, b, log_ratio)
+    exact, log_sum = enumerated(a, b, log_ratio)
+    marginal = probability(beliefs.log_odds)
+    assert np.abs(marginal - exact).max(initial=0) < 0.12
+    assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=0.5)
+    for side in (a, b):
+        assert np.bincount(side, marginal).max(initial=0) < 1 + 1e-6
+
+
+def test_the_average_error_on_cycles_is_small():
+    rng = np.random.default_rng(11)
+    errors = []
+    for _ in range(200):
+        a, b = np.nonzero(rng.random((4, 4)) < 0.6)
+        log_ratio = rng.normal(0, 4, len(a))
+        errors.append(np.abs(probability(propagated(a, b, log_ratio).log_odds) - enumerated(a, b, log_ratio)[0]))
+    assert np.concatenate(errors).mean() < 0.006
+
+
+def test_weights_of_any_size_do_not_overflow():
+    a, b = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 2])
+    beliefs = propagated(a, b, [600.0, -600.0, 550.0, 400.0, 650.0])
+    np.testing.assert_allclose(probability(beliefs.log_odds), [1, 0, 0, 1, 1], atol=1e-9)
+
+
+def test_messages_start_from_where_they_were_and_end_in_the_same_place():
+    rng = np.random.default_rng(5)
+    a, b = np.nonzero(rng.random((30, 30)) < 0.1)
+    messages = Propagation(candidate_graph(a, b), rng.normal(0, 3, len(a)))
+    first = messages.run(-2.0)
+    messages.run(5.0)
+    np.testing.assert_allclose(messages.run(-2.0).log_odds, first.log_odds, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(4, 3), (3, 3), (1, 5)])
+def test_the_prior_is_a_distribution_over_matchings(n_a, n_b):
+    prior = BetaBipartite(n_a, n_b, alpha=1.5, beta=0.7)
+    larger, smaller = max(n_a, n_b), min(n_a, n_b)
+    number = [math.comb(smaller, n) * math.perm(larger, n) for n in range(smaller + 1)]
+    assert sum(k * math.exp(prior.log_density(n)) for n, k in enumerate(number)) == pytest.approx(1)
+
+
+def test_one_more_link_is_worth_what_the_prior_says():
+    prior = BetaBipartite(900, 600)
+    for n in (3, 100, 595):
+        exact = (n + 1) / ((900 - n) * (600 - n))
+        assert prior.log_density(n + 1) - prior.log_density(n) == pytest.approx(math.log(exact))
+        slope = (prior.log_density(n + 1e-4) - prior.log_density(n - 1e-4)) / 2e-4
+        assert prior.log_odds(n) == pytest.approx(slope, abs=1e-5)
+    assert math.isfinite(prior.log_odds(600))
+
+
+def test_few_matches_leave_the_pairwise_probability():
+    """Ten sure pairs and one doubtful among 10,000 x 10,000: one-to-one says nothing new."""
+    rows = np.arange(11)
+    log_ratio = np.array([40.0] * 10 + [math.log(1e8 / 10)])
+    posterior = link_probabilities(rows, rows, log_ratio / math.log(2), 10_000, 10_000)
+    assert posterior.expected_links == pytest.approx(10.5, abs=0.1)
+    assert posterior.log_prior_odds == pytest.approx(math.log(10.5 / 1e8), abs=0.1)
+    assert posterior.probability[10] == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_last_one_left_belongs_to_the_last_one_left():
+    """99 of 100 records have a sure match; a weak pair of the two that remain is theirs, and pairwise it is not."""
+    rows = np.arange(100)
+    log_ratio = np.full(100, 30.0)
+    log_ratio[99] = math.log(20)
+    posterior = link_probabilities(rows, rows, log_ratio / math.log(2), 100, 100)
+    pairwise = 20 * 100 / 1e4 / (1 + 20 * 100 / 1e4)
+    assert pairwise < 0.2
+    assert posterior.probability[99] > 0.9
+    assert posterior.converged
+
+
+def test_a_strong_rival_takes_the_record():
+    posterior = link_probabilities(np.array([0, 1]), np.array([0, 0]), np.array([40.0, 20.0]), 1000, 1000)
+    assert posterior.probability[0] > 0.99
+    assert posterior.probability[1] < 1e-5
+
+
+def test_as_the_exact_posterior_over_matchings_and_numbers_of_links():
+    """Five by five, all matchings enumerated under the prior itself: no mode, no Bethe."""
+    rng = np.random.default_rng(3)
+    worst = []
+    for _ in range(30):
+        weight = rng.normal(-2, 2, (5, 5))
+        weight[np.diag_indices(5)] += np.where(rng.random(5) < 0.6, 9, 0)
+        a, b = (index.ravel() for index in np.indices((5, 5)))
+        ratio = np.exp2(weight.ravel())
+        prior = BetaBipartite(5, 5)
+        total, marginal = 0.0, np.zeros(25)
+        for chosen in matchings(list(a), list(b)):
+            w = math.exp(prior.log_density(len(chosen))) * math.prod(ratio[e] for e in chosen)
+            total += w
+            for e in chosen:
+                marginal[e] += w
+        posterior = link_probabilities(a, b, weight.ravel(), 5, 5)
+        worst.append(np.abs(posterior.probability - marginal / total).max())
+    assert np.median(worst) < 0.12
+
+
+def test_no_candidates():
+    nobody = np.zeros(0, dtype=np.int64)
+    posterior = link_probabilities(nobody, nobody, np.zeros(0), 10, 10)
+    assert posterior.expected_links == 0
+    assert len(posterior.probability) == 0
+    assert posterior.converged
+
+
+def test_decisions():
+    a, b = np.array([0, 0, 1]), np.array([0, 1, 1])
+    link_probability = np.array([0.6, 0.5, 0.7])
+    assert decide(a, b, link_probability, 0.5, one_to_one=False).tolist() == [0, 1, 2]
+    assert decide(a, b, link_probability, 0.5, one_to_one=True).tolist() == [0, 2]
+    assert decide(a, b, link_probability, 0.65, one_to_one=True).tolist() == [2]
+    assert decide(a[1:2], b[1:2], link_probability[1:2], 0.5, one_to_one=True).tolist() == [0]
+    assert decide(a, b, np.array([0.35, 0.5, 0.35]), 0.3, one_to_one=True).tolist() == [1]
+    assert decide(a, b, np.array([0.45, 0.5, 0.45]), 0.3, one_to_one=True).tolist() == [0, 2]
+
+
+def test_what_is_refused():
+    one = np.array([0])
+    with pytest.raises(TrystError, match="finite match weights"):
+        link_probabilities(one, one, np.array([np.nan]), 1, 1)
+    with pytest.raises(TrystError, match="one length"):
+        link_probabilities(one, one, np.zeros(2), 1, 1)
+    for threshold in (0.0, 1.5):
+        with pytest.raises(TrystError, match="threshold"):
+            decide(one, one, np.array([0.5]), threshold, one_to_one=True)
