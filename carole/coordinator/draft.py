@@ -175,12 +175,12 @@ def _consider(drafted: _Draft, pair: Pair, ours: pl.Series | None, theirs: pl.Se
         return
     alice, bob = shape_of(ours), shape_of(theirs)
     hint = hint_of(pair.alice) or hint_of(pair.bob)
-    why_not = _useless(pair, hint, alice, bob) or (
-        "" if overlap(ours, theirs) else "no value of it occurs in both files"
-    )
+    kind, reason = kind_of(hint, alice, bob)
+    why_not = _useless(pair, hint, alice, bob)
+    if not why_not and kind != "date" and not overlap(ours, theirs):
+        why_not = "no value of it occurs in both files"
     if not why_not and len(drafted.fields) == MAX_FIELDS:
         why_not = f"{MAX_FIELDS} fields are enough"
-    kind, reason = kind_of(hint, alice, bob)
     order, doubt = None, ""
     if not why_not and kind == "date":
         orders = date_orders(alice, bob)
@@ -225,8 +225,8 @@ def _useless(pair: Pair, hint: str, alice: Shape, bob: Shape) -> str:
         and alice.distinct > 0.9 * alice.rows
     ):
         return "looks like a custodian's own number; add it, as a code, if both use the same numbers"
-    if alice.unique and bob.unique and hint not in ("shared_number", "code", "text", "name", "date"):
-        return "a different value in every row, like a running number; add it, as a code, if both use the same"
+    if alice.unique and bob.unique and alice.running and bob.running and hint not in ("shared_number", "code"):
+        return "a running number; add it, as a code, if both use the same numbers"
     if min(alice.length, bob.length) > LONG:
         return "long texts"
     return ""

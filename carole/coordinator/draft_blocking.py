@@ -7,11 +7,14 @@ ladder of rules, the widest first; the first that compares few enough pairs is t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import polars as pl
 
+from carole.coordinator.draft_columns import hint_of
 from common.specification import BlockingKey, BlockingRule, FieldSpec
 
 PAIRS_PER_ROW = 10
@@ -55,17 +58,62 @@ def propose_rules(
     for ladder in _ladders(fields):
         for rung in ladder:
             proposals = [Proposal(rule, count_pairs(rule, alice, bob)) for rule in rung]
-            proposals = [proposal for proposal in proposals if proposal.pairs]
-            for proposal in proposals:
+            new = [p for p in proposals if p.pairs and not any(_within(p.rule, other.rule) for other in chosen)]
+            for proposal in new:
                 if narrowest is None or proposal.pairs < narrowest.pairs:
                     narrowest = proposal
-            if proposals and all(proposal.pairs <= limit for proposal in proposals):
-                known = {frozenset(other.rule.keys) for other in chosen}
-                chosen += [proposal for proposal in proposals if frozenset(proposal.rule.keys) not in known]
+            if new and all(proposal.pairs <= limit for proposal in new):
+                chosen += new
                 break
     if not chosen and narrowest is not None:
         chosen = [narrowest]
-    return chosen
+    return chosen + _independent(chosen, fields, alice, bob, limit)
+
+
+def _within(narrow: BlockingRule, wide: BlockingRule) -> bool:
+    """Whether every pair of one rule is also one of another."""
+    return all(
+        any(
+            mine.field == key.field and (mine.prefix is None or (key.prefix is not None and mine.prefix >= key.prefix))
+            for mine in narrow.keys
+        )
+        for key in wide.keys
+    )
+
+
+def _independent(
+    chosen: Sequence[Proposal],
+    fields: Sequence[FieldSpec],
+    alice: dict[str, pl.Series],
+    bob: dict[str, pl.Series],
+    limit: int,
+) -> list[Proposal]:
+    """A rule on none of the fields of the first rule, if no two rules are that different yet.
+
+    Two such rules are needed to tell what blocking loses: the matches that one finds are a sample for the other.
+    Whole fields are joined, at each step the one that leaves the fewest pairs, until few enough are left.
+    """
+    used = [set(proposal.rule.fields) for proposal in chosen]
+    if not used or any(one.isdisjoint(other) for one, other in combinations(used, 2)):
+        return []
+    free = [field.name for field in fields if field.name not in used[0]]
+    keys: list[str] = []
+    while free and len(keys) < 4:
+        options = [
+            Proposal(rule, count_pairs(rule, alice, bob)) for name in free for rule in [_rule(*_whole(keys, name))]
+        ]
+        best = min(options, key=lambda option: option.pairs)
+        if best.pairs == 0:
+            return []
+        if best.pairs <= limit:
+            return [best]
+        keys = list(best.rule.fields)
+        free = [name for name in free if name not in keys]
+    return []
+
+
+def _whole(keys: Sequence[str], name: str) -> list[tuple[str, int | None]]:
+    return [(key, None) for key in (*keys, name)]
 
 
 def count_pairs(rule: BlockingRule, alice: dict[str, pl.Series], bob: dict[str, pl.Series]) -> int:
@@ -107,6 +155,8 @@ def _ladders(fields: Sequence[FieldSpec]) -> list[list[Rung]]:
         ladders.append(rungs)
     if first and second:
         ladders.append([[_rule((first, n), (second, n))] for n in (3, 4, 6, None)])
+    # A house number is written like a code and blocks like none.
+    codes = [code for code in codes if hint_of(code) != "number"] or codes
     for code in codes:
         rungs = [[_rule((code, None))]]
         rungs += [[_rule((name, n), (code, None)) for name in names[:2]] for n in (3, 5, None) if names]
@@ -126,5 +176,7 @@ def _ladders(fields: Sequence[FieldSpec]) -> list[list[Rung]]:
 
 
 def _rule(*keys: tuple[str, int | None]) -> BlockingRule:
-    name = "-".join(f"{field}{prefix or ''}" for field, prefix in keys)[:64]
+    name = "-".join(field if prefix is None else f"{field}_{prefix}" for field, prefix in keys)
+    if len(name) > 64:
+        name = f"{name[:55]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     return BlockingRule(name=name, keys=tuple(BlockingKey(field=field, prefix=prefix) for field, prefix in keys))

@@ -96,7 +96,8 @@ class Shape:
     dates: dict[DateOrder, float]
     """Share of distinct values that are whole dates when read in each order."""
     numbers: float
-    digits_only: float
+    running: bool
+    """Whether its values are whole numbers that leave few gaps, as a counter's."""
     leading_zeros: bool
     one_length: float
     """Share that has the commonest length."""
@@ -190,13 +191,21 @@ def shape_of(text: pl.Series) -> Shape:
         concentrated=int((covered < 0.95 * present).sum()) + 1 if present else 0,
         dates={order: sum(_is_whole_date(value, order) for value in values) / n for order in ORDERS},
         numbers=sum(clean_number(value) is not None for value in values) / n,
-        digits_only=sum(value.isascii() and value.isdigit() for value in values) / n,
+        running=_is_running(counts[text.name]),
         leading_zeros=any(value[0] == "0" and value.isdigit() and len(value) > 1 for value in values),
         one_length=max(lengths.values(), default=0) / n,
         with_digits=sum(any(character.isdigit() for character in value) for value in values) / n,
         words=sum(len(value.split()) for value in values) / n,
         length=sum(map(len, values)) / n,
     )
+
+
+def _is_running(values: pl.Series) -> bool:
+    numbers = values.cast(pl.Int64, strict=False)
+    if numbers.is_empty() or numbers.has_nulls():
+        return False
+    least, greatest = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
+    return greatest - least < 3 * len(numbers)
 
 
 def _is_whole_date(value: str, order: DateOrder) -> bool:
@@ -247,8 +256,15 @@ def date_orders(alice: Shape, bob: Shape) -> list[DateOrder]:
 
 
 def overlap(alice: pl.Series, bob: pl.Series) -> bool:
-    """Whether any value of one file is also in the other, ignoring case."""
-    ours, theirs = (text.drop_nulls().str.to_lowercase().unique() for text in (alice, bob))
+    """Whether any value of one file is also in the other, but for case, punctuation and zeros in front."""
+    ours, theirs = (
+        text.drop_nulls()
+        .str.to_lowercase()
+        .str.replace_all(r"[^\p{L}\p{M}\p{N}]", "")
+        .str.strip_chars_start("0")
+        .unique()
+        for text in (alice, bob)
+    )
     return bool(ours.is_in(theirs.implode()).any())
 
 
