@@ -10,20 +10,22 @@ from common.errors import ErrorCode, TrystError
 from protos.linkage.v1 import project_pb2
 
 STAGE_WORDS = {
-    "read": "Carole decrypts the two uploads",
-    "compare": "compares distinct signatures, field by field",
-    "count": "counts the agreement patterns of all pairs",
-    "fit": "fits the Fellegi-Sunter model by EM",
-    "score": "scores the pairs",
-    "assign": "finds the best one-to-one links",
-    "seal": "seals each custodian's share",
+    "read": "decrypt the two uploads",
+    "tables": "compare distinct signatures, field by field",
+    "levels": "see how often values agree by chance",
+    "count": "count the agreement patterns of the pairs",
+    "model": "fit the Fellegi-Sunter model by EM",
+    "keep": "score the pairs and keep the promising ones",
+    "decide": "find the most probable links",
+    "seal": "seal each custodian's share",
 }
 """What Carole does in each stage of a run, in words."""
 
 
-def bars() -> Progress:
+def bars(*, disable: bool = False) -> Progress:
     """Progress bars that stay on the screen."""
-    return Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=disable)
 
 
 def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.RunStatus:
@@ -47,7 +49,7 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
                     progress.update(progress.task_ids[task], completed=1.0)
                 words = STAGE_WORDS.get(last.stage, last.stage)
                 tasks[last.stage] = len(tasks)
-                progress.add_task(f"{last.stage:<8} {words}", total=1.0)
+                progress.add_task(f"Carole: {words}", total=1.0)
             if last.stage:
                 progress.update(progress.task_ids[tasks[last.stage]], completed=last.fraction)
         if last.state == project_pb2.RUN_STATE_DONE:

@@ -200,8 +200,8 @@ class _Rehearsal:
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
         """Wait until the project has arrived at `state`; any trouble of any party ends the rehearsal."""
         deadline = time.monotonic() + STEP_SECONDS
-        with bars() as progress:
-            shown = {side: progress.add_task(side.title(), total=1.0, visible=show) for side in Side}
+        with bars(disable=not show) as progress:
+            shown = {side: progress.add_task(side.title(), total=1.0) for side in Side}
             while time.monotonic() < deadline:
                 status, _ = coordinator.get(self._spec.project)
                 if status.state >= state:
