@@ -38,6 +38,15 @@ STEPS: dict[int, Callable[[Desk, Task], Outcome]] = {
 TRANSIENT = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY})
 """Errors that pass by themselves."""
 
+_CONTRIBUTED = frozenset(
+    {
+        project_pb2.PROJECT_STATE_CONTRIBUTED,
+        project_pb2.PROJECT_STATE_RUN,
+        project_pb2.PROJECT_STATE_ASSESSED,
+        project_pb2.PROJECT_STATE_HELD,
+        project_pb2.PROJECT_STATE_RELEASED,
+    }
+)
 _SHORT_WAIT_SECONDS = 1.0
 _SWEEP_SECONDS = 600.0
 
@@ -203,6 +212,9 @@ class Agent:
                 state.update(status.project, carole_state=status.state)
             elif known.carole_state != status.state:
                 state.update(status.project, carole_state=status.state)
+                if status.state in _CONTRIBUTED and (upload := state.newest_upload(status.project)) is not None:
+                    # The answer to the commit may have been lost, and the task is not offered again.
+                    state.mark_committed(upload.id)
                 if status.state == project_pb2.PROJECT_STATE_ERASED:
                     state.erase_secrets(status.project)
                     state.erase_bodies(status.project)

@@ -49,7 +49,6 @@ def fetch(desk: Desk, task: Task) -> Outcome:
     request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, sha256=done.sha256)
     desk.connection.call(desk.carole.AcknowledgeResult, request, deadline=CONTROL_SECONDS, attempts=3)
     desk.state.mark_acknowledged(task.project, task.run)
-    desk.state.update(task.project, stage="has its share of the result")
     log.info("fetched", project=task.project, run=task.run, links=done.links)
     return Outcome.DONE
 
@@ -64,7 +63,7 @@ def _receive(desk: Desk, task: Task) -> Result:
                 digest = _fetch_and_open(desk, task, opened)
             desk.progress.update(task.project, "joining with the own identifiers", 1.0)
             with watch.measure("join"):
-                upload = desk.state.committed_upload(task.project)
+                upload = desk.state.newest_upload(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
                 tables = _identified(desk, task, share, upload)
             desk.state.add_timings(task.project, watch.seconds)
@@ -81,7 +80,7 @@ def _receive(desk: Desk, task: Task) -> Result:
         acknowledged=False,
     )
     desk.state.add_result(result)
-    desk.state.update(task.project, links=share.n_links, results=str(folder))
+    desk.state.update(task.project, links=share.n_links, results=str(folder), stage="has its share of the result")
     return result
 
 

@@ -172,11 +172,11 @@ class State:
             query = select(Upload).where(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
-    def committed_upload(self, project: str) -> Upload | None:
-        """The newest upload of a project that Carole has in full."""
+    def newest_upload(self, project: str) -> Upload | None:
+        """The newest upload of a project, which is the one Carole has once the project is contributed to."""
         with self._session() as session:
-            query = select(Upload).where(Upload.project == project, Upload.committed_at.is_not(None))
-            return session.scalars(query.order_by(Upload.committed_at.desc())).first()
+            query = select(Upload).where(Upload.project == project)
+            return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
     def body_chunk(self, upload: Upload, index: int) -> bytes:
         """A chunk of an upload's body; the same bytes whenever it is asked for."""
