@@ -105,7 +105,7 @@ def swap_day_and_month(value: str, at: float, choice: float) -> str:
 
 def misdate(value: str, at: float, choice: float) -> str:
     """Change one digit of a ``YYYY-MM-DD``, the first two of the year excepted; the result may be no date."""
-    places = [i for i, digit in enumerate(value) if digit.isdigit() and i > 1]
+    places = [i for i, digit in enumerate(value) if digit in NEIGHBOURS and digit.isdigit() and i > 1]
     if not places:
         return value
     i = places[int(at * len(places))]
