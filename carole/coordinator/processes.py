@@ -85,11 +85,16 @@ class ServiceProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
+    def dismiss(self) -> None:
+        """Ask the service to stop, and do not wait for it."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
     def stop(self) -> None:
         """Ask the service to stop; end it if it does not."""
-        if self._process is None or self._process.poll() is not None:
+        self.dismiss()
+        if self._process is None:
             return
-        self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -140,7 +145,7 @@ class Services:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Custodians first: they call Carole, and would log her absence.
+        self.dismiss()
         for service in reversed(self._running):
             service.stop()
 
@@ -149,6 +154,12 @@ class Services:
         self._running.append(service)
         service.start()
         return service
+
+    def dismiss(self) -> None:
+        """Ask all services to stop; the end of the block waits for them. An interpreter takes a while to end."""
+        # Custodians first: they call Carole, and would log her absence.
+        for service in reversed(self._running):
+            service.dismiss()
 
     def check(self) -> None:
         """Raise `TrystError` if any service has ended by itself."""

@@ -136,7 +136,10 @@ class _Rehearsal:
         coordinator_folder = made.parties["coordinator"]
         with connection_of(address, coordinator_folder.path) as connection:
             coordinator = Coordinator(connection, Identity.load(coordinator_folder.identity))
-            self._drive(coordinator, collect)
+            rehearsed = self._drive(coordinator)
+        # What is left to do needs the folders and no service: these end meanwhile.
+        self._services.dismiss()
+        collect(rehearsed)
 
     def _start_all(self, made: Provisioned) -> str:
         logs = self._folder
@@ -163,7 +166,7 @@ class _Rehearsal:
         )
         return address
 
-    def _drive(self, coordinator: Coordinator, collect: Callable[[Rehearsed], None]) -> None:
+    def _drive(self, coordinator: Coordinator) -> Rehearsed:
         project = self._spec.project
         self._narrator.step("specify")
         coordinator.create(self._text)
@@ -187,14 +190,12 @@ class _Rehearsal:
         self._narrator.say("Both custodians hold their share.")
         self._narrator.end()
         shares = {side: Path(self._project_of(side).results) for side in Side}
-        collect(
-            Rehearsed(
-                shares=shares,
-                profiles={side: self._profile(side) for side in Side},
-                timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
-                statistics=coordinator.statistics(project, run.run),
-                peak_memory=self._peak_memory(),
-            )
+        return Rehearsed(
+            shares=shares,
+            profiles={side: self._profile(side) for side in Side},
+            timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
+            statistics=coordinator.statistics(project, run.run),
+            peak_memory=self._peak_memory(),
         )
 
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
