@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -20,11 +22,11 @@ from common.encoding.distinct import distinct_values
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive, derive_key
 from common.minhash import signatures
-from common.specification import FieldSpec, Specification, encoding_digest
+from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens, tokenise
 
 Progress = Callable[[str, float], None]
-"""Told what is being done, and which part of the whole is done already, from 0 to 1."""
+"""Told what has just been done, and which part of the whole is done, up to 1."""
 
 
 def encode(
@@ -51,9 +53,9 @@ def encode(
         Makes the order of a given number of rows; by default `random_order`. Anything else is for fixed
         test records.
     threads
-        Threads to use.
+        Fields and rules encoded at the same time.
     progress
-        Told of each field and rule as it begins.
+        Told of each field and rule when it is done.
 
     Returns
     -------
@@ -75,22 +77,28 @@ def encode(
     n_rows = _check(columns, specification)
     digest = encoding_digest(specification)
     order = (shuffle or random_order)(n_rows)
-    steps = len(specification.fields) + len(specification.blocking)
-    done = 0
     fields: dict[str, FieldSignatures] = {}
-    for field in specification.fields:
-        _tell(progress, f"signing {field.name}", done / steps)
-        whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch, threads)
-        fields[field.name] = FieldSignatures(whole.bits, whole.signatures, whole.codes[order])
-        done += 1
     blocks: dict[str, NDArray[np.uint64]] = {}
-    for rule in specification.blocking:
-        _tell(progress, f"blocking keys {rule.name}", done / steps)
+
+    def sign(field: FieldSpec) -> None:
+        whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch)
+        fields[field.name] = FieldSignatures(whole.bits, whole.signatures, whole.codes[order])
+
+    def block(rule: BlockingRule) -> None:
         key = derive_key(seed, specification.project, Purpose.BLOCKING, digest, rule=rule.name, epoch=epoch)
         blocks[rule.name] = blocking_keys(columns, specification, rule, key)[order]
-        done += 1
-    _tell(progress, "signed", 1.0)
-    return SignatureSet("", n_rows, fields, blocks), order
+
+    jobs = {f"field {field.name}": partial(sign, field) for field in specification.fields}
+    jobs |= {f"blocking rule {rule.name}": partial(block, rule) for rule in specification.blocking}
+    _run(jobs, threads, progress)
+    # Jobs end in any order; the set has the specification's.
+    in_order = SignatureSet(
+        "",
+        n_rows,
+        {field.name: fields[field.name] for field in specification.fields},
+        {rule.name: blocks[rule.name] for rule in specification.blocking},
+    )
+    return in_order, order
 
 
 def random_order(n: int) -> NDArray[np.int64]:
@@ -112,9 +120,21 @@ def file_order(n: int) -> NDArray[np.int64]:
     return np.arange(n, dtype=np.int64)
 
 
-def _sign(
-    column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest: bytes, epoch: int, threads: int
-) -> FieldSignatures:
+def _run(jobs: Mapping[str, Callable[[], None]], threads: int, progress: Progress | None) -> None:
+    """Run the jobs in some threads, and tell of each that is done; the first error stops what has not begun."""
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        running = {pool.submit(job): name for name, job in jobs.items()}
+        try:
+            for done, ended in enumerate(as_completed(running), start=1):
+                ended.result()
+                if progress is not None:
+                    progress(running[ended], done / len(jobs))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _sign(column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> FieldSignatures:
     """Signatures of one field, rows in the order of the file."""
     keys = derive(seed, project, Purpose.SIGNATURE, digest, field.key_domain, epoch=epoch)
     token_key = derive_key(seed, project, Purpose.TOKEN, digest, field.key_domain, epoch=epoch)
@@ -126,7 +146,7 @@ def _sign(
             error.code, error.what, where=f"field {field.name}", got=error.got, remedy=error.remedy
         )
         raise error_of_field from None
-    signed, ranks = canonical(signatures(tokens, keys, field.bits, threads=threads))
+    signed, ranks = canonical(signatures(tokens, keys, field.bits, threads=1))
     # From a row to its distinct value, to its place among those that have tokens, to its signature's place.
     final = np.full(len(values) + 1, MISSING, dtype=np.int32)
     final[:-1][places >= 0] = ranks[places[places >= 0]]
@@ -202,8 +222,3 @@ def _check(columns: Mapping[str, pl.Series], specification: Specification) -> in
     if n_rows > MAX_ROWS:
         raise TrystError(ErrorCode.PARAMETER, f"a file has at most {MAX_ROWS} rows", where="records", got=str(n_rows))
     return n_rows
-
-
-def _tell(progress: Progress | None, doing: str, done: float) -> None:
-    if progress is not None:
-        progress(doing, done)

@@ -168,12 +168,24 @@ def test_canonical_order_is_that_of_the_bytes(rows: list[list[int]]) -> None:
     np.testing.assert_array_equal(ordered[ranks], signed)
 
 
-def test_progress_runs_from_nothing_to_all() -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> None:
     told: list[tuple[str, float]] = []
-    encode(series(COLUMNS), SPEC, SEED, EPOCH, progress=lambda doing, done: told.append((doing, done)))
-    assert [done for _, done in told] == sorted(done for _, done in told)
-    assert told[0] == ("signing surname", 0.0)
-    assert told[-1][1] == 1.0
+    part, _ = encode(
+        series(COLUMNS),
+        SPEC,
+        SEED,
+        EPOCH,
+        shuffle=file_order,
+        threads=threads,
+        progress=lambda what, done: told.append((what, done)),
+    )
+    check(part, file_order(6), COLUMNS)
+    assert list(part.blocks) == ["born", "name-year"]
+    assert sorted(what for what, _ in told) == sorted(
+        [f"field {field.name}" for field in SPEC.fields] + [f"blocking rule {rule.name}" for rule in SPEC.blocking]
+    )
+    assert [done for _, done in told] == pytest.approx([i / 7 for i in range(1, 8)])
 
 
 def refused(columns: dict[str, pl.Series]) -> TrystError:
