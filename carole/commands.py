@@ -53,6 +53,14 @@ def check(config: Config = Path("carole.yaml")) -> None:
 
 
 @app.command()
+def health(config: Config = Path("carole.yaml")) -> None:
+    """Ask the running Carole on this machine whether she serves; ends with status 1 if not."""
+    from carole.service.health import ask_health
+
+    typer.echo(f"Carole serves on {ask_health(config)}.")
+
+
+@app.command()
 def audit(
     config: Config = Path("carole.yaml"),
     project: Annotated[str | None, typer.Option(help="Of this project only.")] = None,

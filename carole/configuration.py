@@ -21,10 +21,10 @@ TEMPLATE = """\
 # Carole, the linkage unit: the only one who listens on a network. Nothing secret belongs into this file.
 version: 1
 listen: {listen}
-keys: .                                # folder of her certificate and keys, as `tryst init` or `tryst party` makes it
+keys: {keys}  # folder of her certificate and keys, as `tryst init` or `tryst party` makes it
 store:
-  database: sqlite:///store/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
-  blobs: store/blobs                   # encrypted uploads and results; wrapping.key must not be in their backups
+  database: sqlite:///{store}/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
+  blobs: {store}/blobs  # encrypted uploads and results; wrapping.key must not be in their backups
 limits:
   memory: 3GiB                         # for the data of a run; the interpreter needs about 250 MiB more
   threads: 0                           # for comparing; 0 is one per core
@@ -163,6 +163,12 @@ def load_carole(path: Path) -> CaroleConfiguration:
     return configuration
 
 
-def template(listen: str) -> str:
-    """A commented ``carole.yaml`` for a Carole that listens on `listen`."""
-    return TEMPLATE.format(listen=f'"{listen}"')
+def template(listen: str, *, keys: str = ".", store: str = "store") -> str:
+    """A commented ``carole.yaml`` for a Carole that listens on `listen`.
+
+    Parameters
+    ----------
+    keys, store
+        Folders, relative to the file or absolute: of her keys, and of all she keeps.
+    """
+    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store)

@@ -45,7 +45,7 @@ def build(argv: list[str]) -> typer.Typer:
     wanted = [argv[0]] if argv and argv[0] in SUBCOMMANDS else list(SUBCOMMANDS)
     for name in wanted:
         path = SUBCOMMANDS[name]
-        if find_spec(path.split(".", 1)[0]) is None:
+        if not _installed(path):
             continue
         module = importlib.import_module(path)
         if hasattr(module, "app"):
@@ -53,6 +53,14 @@ def build(argv: list[str]) -> typer.Typer:
         else:
             root.command(name)(module.command)
     return root
+
+
+def _installed(module: str) -> bool:
+    """Whether a module is there. Carole's image has `carole` and no `carole.coordinator`."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package it would be in
+        return False
 
 
 def main() -> NoReturn:

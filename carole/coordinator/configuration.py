@@ -11,7 +11,7 @@ TEMPLATE = """\
 version: 1
 carole:
   address: {address}
-keys: .                        # folder of its certificate and keys, as `tryst init` makes it; for its eyes only
+keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
 """
 
 
@@ -28,3 +28,8 @@ class CoordinatorConfiguration(Configuration):
     version: Literal[1]
     carole: CaroleAddress
     keys: ConfiguredPath
+
+
+def template(address: str, *, keys: str = ".") -> str:
+    """A commented ``coordinator.yaml`` for the Carole at `address`; `keys` is relative to the file or absolute."""
+    return TEMPLATE.format(address=f'"{address}"', keys=keys)

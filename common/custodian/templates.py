@@ -45,13 +45,13 @@ poll:
 
 _EXAMPLES = """\
   csv:
-    path: {name}.csv
+    path: {data}{name}.csv
     encoding: utf-8          # or latin-1, cp1252, utf-16, ...
     separator: ","
   # parquet:
-  #   path: {name}.parquet
+  #   path: {data}{name}.parquet
   # database:
-  #   url_file: database.url   # mode 0600, one line: postgresql+psycopg://user:password@host/database
+  #   url_file: {data}database.url   # mode 0600, one line: postgresql+psycopg://user:password@host/database
   #   query: SELECT * FROM people"""
 
 
@@ -61,6 +61,7 @@ def custodian_yaml(
     carole: str,
     peer_fingerprint: str,
     source: dict[str, dict[str, str]] | None = None,
+    data: str = "",
     approve: tuple[str, ...] = (),
     keys: str = ".",
     state: str = "state",
@@ -78,7 +79,9 @@ def custodian_yaml(
     peer_fingerprint
         Of the other custodian's identity, in any grouping.
     source
-        The `source` section; by default a CSV file beside the configuration, with the other kinds as comments.
+        The `source` section; by default a CSV file in the folder `data`, with the other kinds as comments.
+    data
+        A folder, relative to the file or absolute, with a slash at its end; by default the file's own.
     approve
         Digests of specifications to approve without asking.
     keys, state, results
@@ -86,7 +89,7 @@ def custodian_yaml(
     """
     # JSON is YAML, and quotes whatever could be read as something else.
     section = (
-        _EXAMPLES.format(name=party.name)
+        _EXAMPLES.format(name=party.name, data=data)
         if source is None
         else "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
     )

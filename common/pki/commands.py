@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from common.parties import Role
+
+if TYPE_CHECKING:
+    from common.pki.members import Members
 
 app = typer.Typer(
     help="Become a member of a linkage between organisations that do not share a machine. In order: `enrol` (each on "
@@ -48,7 +51,7 @@ def authority(
     with new_folders(folder.absolute().parent, folder.name) as staging:
         (staging / folder.name).mkdir(mode=0o700)
         Authority.create(name).save(staging / folder.name)
-    typer.echo(f"Made {folder}. Keep it offline when it is not needed.")
+    typer.echo(f"Made {folder}. Keep it offline when it is not needed; {folder / 'authority.pem'} is public.")
 
 
 @app.command()
@@ -99,8 +102,7 @@ def assemble(
     out.mkdir(parents=True, exist_ok=True)
     write_public(out / "members.yaml", members.dump().encode())
     write_public(out / "authorities.pem", authorities)
-    for member in members:
-        typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")
+    _show(members)
     typer.echo(f"Wrote {out / 'members.yaml'} and {out / 'authorities.pem'}: send both to every party.")
 
 
@@ -112,7 +114,11 @@ def accept(
     members: Annotated[Path, typer.Option(help="The membership list.")],
     authorities: Annotated[Path, typer.Option(help="The authorities' certificates.")],
 ) -> None:
-    """Check certificate, membership list and authorities, and put them into this party's folder."""
+    """Check certificate, membership list and authorities, and put them into this party's folder.
+
+    Each party checks its own entry; that all have the same list, with everybody's keys in it, its digest shows when
+    it is compared over the phone.
+    """
     from common.pki.certificates import read_public
     from common.pki.enrolment import accept as put
 
@@ -123,6 +129,35 @@ def accept(
         read_public(members, "the membership list").decode("utf-8", errors="replace"),
         read_public(authorities, "the authorities"),
     )
-    typer.echo("Everything fits. Compare these identities with the other parties, over the phone:")
-    for member in listed:
+    typer.echo("Everything fits. Compare identities and the list's digest with the other parties, over the phone:")
+    _show(listed)
+
+
+@app.command()
+def rotate(
+    folder: Folder,
+    retire: Annotated[
+        bool, typer.Option("--retire", help="Drop all but the newest key. What only they can open is lost.")
+    ] = False,
+) -> None:
+    """Add a new wrapping key, under which everything is encrypted at rest from the next start of the service on.
+
+    Carole rewraps all she keeps when she starts. A custodian's old secrets stay under the old key until their
+    project is over. Only then drop the old keys, with --retire.
+    """
+    from common.keys.wrapping import retire_wrapping_keys, rotate_wrapping_keys
+    from common.pki.folders import PartyFolder
+
+    path = PartyFolder(folder).wrapping
+    keys = (retire_wrapping_keys if retire else rotate_wrapping_keys)(path)
+    typer.echo(f"{path}: the current wrapping key is {keys.current_id.hex()}. Restart the service.")
+    typer.echo("Back the file up, apart from all else: without it, what is encrypted at rest cannot be read.")
+
+
+def _show(members: Members) -> None:
+    """Who is in a list, and the digest of the list, for the telephone."""
+    from common.keys.fingerprint import fingerprint, in_groups
+
+    for member in members:
         typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")
+    typer.echo(f"{'the list':<25} {in_groups(fingerprint(members.dump().encode()))}")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from common.parties import Side
+    from common.pki.folders import PartyFolder
+    from common.pki.members import Members
 
 
 def command(
@@ -20,34 +26,71 @@ def command(
     For trying out, and for parties that trust whoever runs this command with their keys at the start. Organisations
     that do not share a machine use `tryst party`, where no private key travels.
     """
-    from carole.configuration import template as carole_template
-    from carole.coordinator.configuration import TEMPLATE
-    from common.custodian.templates import custodian_template
+    from carole.configuration import template as carole_yaml
+    from carole.coordinator.configuration import template as coordinator_yaml
     from common.parties import Side
-    from common.pki.folders import PartyFolder
-    from common.pki.members import Members
     from common.pki.provision import provision
 
-    host, _, port = address.rpartition(":")
-    names = dict.fromkeys([host.strip("[]"), *(name or [])])
-
-    def custodian(side: Side):  # type: ignore[no-untyped-def]
-        def configure(folder: PartyFolder, members: Members) -> dict[str, str]:
-            peer = members.in_role(side.other.role).identity
-            return {f"{side}.yaml": custodian_template(side, address, peer.hex)}
-
-        return configure
-
+    host, port = _parts(address)
     made = provision(
         out,
-        linker_names=names,
+        linker_names=dict.fromkeys([host, *(name or ())]),
         configure={
-            **{str(side): custodian(side) for side in Side},
-            "carole": lambda folder, members: {"carole.yaml": carole_template(f"0.0.0.0:{port}")},
-            "coordinator": lambda folder, members: {"coordinator.yaml": TEMPLATE.format(address=address)},
+            **{str(side): _custodian(side, address) for side in Side},
+            "carole": lambda _folder, _members: {"carole.yaml": carole_yaml(_listen(host, port))},
+            "coordinator": lambda _folder, _members: {"coordinator.yaml": coordinator_yaml(address)},
         },
     )
     for party, folder in made.parties.items():
         typer.echo(f"{party:<12} {folder.path}")
     typer.echo(f"{'authority':<12} {made.authority}  (take it offline)")
-    typer.echo(f"Next: give each party its folder; Carole runs `tryst carole serve --config {out}/carole/carole.yaml`.")
+    typer.echo("")
+    typer.echo("Give each party its folder, and nobody another's. Then, each on its own machine:")
+    typer.echo(f"  tryst carole serve --config {made.parties['carole'].path / 'carole.yaml'}")
+    for side in Side:
+        path = made.parties[str(side)].path
+        typer.echo(f"  tryst {side} serve --config {path / f'{side}.yaml'}    # its records: {path / f'{side}.csv'}")
+    typer.echo(f"  tryst project status --config {made.parties['coordinator'].path / 'coordinator.yaml'}")
+
+
+def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
+    from common.custodian.templates import custodian_yaml
+    from common.parties import Party
+
+    def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
+        peer = members.in_role(side.other.role).identity.fingerprint
+        text = custodian_yaml(Party(side, side.title()), carole=address, peer_fingerprint=peer)
+        return {f"{side}.yaml": text}
+
+    return configure
+
+
+def _parts(address: str) -> tuple[str, str]:
+    """Host, without the brackets of IPv6, and port."""
+    from common.errors import ErrorCode, TrystError
+
+    host, _, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    whole = bool(bare) and (":" not in bare or host == f"[{bare}]")
+    if not whole or not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "expected host:port, with a port of 1 to 65535",
+            where="--address",
+            got=repr(address[:80]),
+            remedy="write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443",
+        )
+    return bare, port
+
+
+def _listen(host: str, port: str) -> str:
+    """What Carole binds: every address of her machine, unless she is to be reached from this machine alone."""
+    import ipaddress
+
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return f"127.0.0.1:{port}" if host == "localhost" else f"0.0.0.0:{port}"
+    if address.version == 6:
+        return f"[::1]:{port}" if address.is_loopback else f"[::]:{port}"
+    return f"{host}:{port}" if address.is_loopback else f"0.0.0.0:{port}"
