@@ -88,8 +88,8 @@ def encode(
         key = derive_key(seed, specification.project, Purpose.BLOCKING, digest, rule=rule.name, epoch=epoch)
         blocks[rule.name] = blocking_keys(columns, specification, rule, key)[order]
 
-    jobs = {f"field {field.name}": partial(sign, field) for field in specification.fields}
-    jobs |= {f"blocking rule {rule.name}": partial(block, rule) for rule in specification.blocking}
+    jobs = {f"signed {field.name}": partial(sign, field) for field in specification.fields}
+    jobs |= {f"blocking keys {rule.name}": partial(block, rule) for rule in specification.blocking}
     _run(jobs, threads, progress)
     # Jobs end in any order; the set has the specification's.
     in_order = SignatureSet(

@@ -183,7 +183,7 @@ def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> No
     check(part, file_order(6), COLUMNS)
     assert list(part.blocks) == ["born", "name-year"]
     assert sorted(what for what, _ in told) == sorted(
-        [f"field {field.name}" for field in SPEC.fields] + [f"blocking rule {rule.name}" for rule in SPEC.blocking]
+        [f"signed {field.name}" for field in SPEC.fields] + [f"blocking keys {rule.name}" for rule in SPEC.blocking]
     )
     assert [done for _, done in told] == pytest.approx([i / 7 for i in range(1, 8)])
 
