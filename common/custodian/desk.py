@@ -40,12 +40,9 @@ class Desk:
     state: State
     progress: Progress
     connection: Connection
+    carole: custody_pb2_grpc.CustodyStub
+    """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
     stopping: threading.Event
-
-    @property
-    def carole(self) -> custody_pb2_grpc.CustodyStub:
-        """Carole's service for custodians."""
-        return self.connection.stub(custody_pb2_grpc.CustodyStub)
 
     def check_stop(self) -> None:
         """Leave a long step when the service is to stop."""

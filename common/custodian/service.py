@@ -22,6 +22,7 @@ from common.custodian.state import State
 from common.parties import Party, Role
 from common.pki import server_name
 from common.rpc.client import Connection
+from protos.linkage.v1 import custody_pb2_grpc
 
 STOP_SECONDS = 10.0
 """How long a step may take to come to its end. The state survives a harder end, so none is waited for longer."""
@@ -54,7 +55,8 @@ class CustodianService:
             name = configuration.carole.server_name or server_name(Role.LINKER)
             connection = Connection(configuration.carole.address, name, keyring.tls.channel())
             opened.callback(connection.close)
-            desk = Desk(party, configuration, keyring, state, Progress(), connection, self._stopping)
+            carole = connection.stub(custody_pb2_grpc.CustodyStub)
+            desk = Desk(party, configuration, keyring, state, Progress(), connection, carole, self._stopping)
             agent = Agent(desk)
             operator, self.address = start_operator(desk, OperatorService(desk, agent.decided, self.stop))
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)

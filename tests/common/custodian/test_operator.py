@@ -1,0 +1,164 @@
+"""The operator's service: loopback only, and for the custodian's own key only."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import grpc
+import pytest
+from typer.testing import CliRunner
+
+from alice.commands import app as alice_app
+from common.configuration import parse_configuration
+from common.custodian.commands import build
+from common.custodian.configuration import CustodianConfiguration, load_custodian
+from common.custodian.operator import ADDRESS_FILE, running_address
+from common.custodian.service import CustodianService
+from common.custodian.templates import custodian_yaml
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.parties import Party, Role, Side
+from common.pki import provision, server_name
+from common.rpc.client import Connection
+from common.rpc.tls import TlsFiles, channel_credentials
+from protos.linkage.v1 import operator_pb2, operator_pb2_grpc
+
+ALICE = Party(Side.ALICE, "Alice")
+DIGEST = "ab" * 32
+
+
+def test_only_the_custodians_own_key_is_admitted(make_world, parties) -> None:
+    world = make_world(approve=False)
+    service = world.alice.start()
+    try:
+        name = server_name(Role.CUSTODIAN_A)
+        request = operator_pb2.StatusRequest()
+        for caller, role in (("bob", Role.CUSTODIAN_B), ("coordinator", Role.COORDINATOR), ("carole", Role.LINKER)):
+            credentials = TlsFiles.load(parties.parties[caller].path, role).channel(role)
+            with Connection(service.address, name, credentials) as connection:
+                stub = connection.stub(operator_pb2_grpc.OperatorStub)
+                with pytest.raises(TrystError) as refused:
+                    connection.call(stub.Status, request)
+                assert refused.value.code is ErrorCode.NOT_ADMITTED
+        own = channel_credentials(parties.parties["alice"].path, Role.CUSTODIAN_A, Role.CUSTODIAN_A)
+        with Connection(service.address, name, own) as connection:
+            stub = connection.stub(operator_pb2_grpc.OperatorStub)
+            assert connection.call(stub.Status, request).party == "alice"
+        with grpc.insecure_channel(service.address) as plain, pytest.raises(grpc.RpcError):
+            operator_pb2_grpc.OperatorStub(plain).Status(request, timeout=5)
+    finally:
+        service.close()
+
+
+def test_the_address_is_told_in_the_state_folder_while_the_service_runs(make_world) -> None:
+    world = make_world(approve=False)
+    state = world.alice.configuration.state
+    with pytest.raises(TrystError, match="`tryst alice serve`"):
+        running_address(state, "alice")
+    service = world.alice.start()
+    try:
+        assert running_address(state, "alice").address == service.address
+        assert service.address.startswith("127.0.0.1:")
+        assert stat.S_IMODE((state / ADDRESS_FILE).stat().st_mode) == 0o600
+    finally:
+        service.close()
+    assert not (state / ADDRESS_FILE).exists()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "localhost:0", "192.0.2.7:80", "127.0.0.1"])
+def test_no_other_address_than_loopback_can_be_configured(address: str, tmp_path: Path) -> None:
+    text = custodian_yaml(ALICE, carole="x:1", peer_fingerprint=DIGEST).replace("127.0.0.1:0 ", f'"{address}" ')
+    with pytest.raises(TrystErrors, match=r"operator\.address"):
+        parse_configuration(text, CustodianConfiguration, folder=tmp_path, where="alice.yaml")
+
+
+def test_the_template_is_a_configuration_with_every_setting_explained(tmp_path: Path) -> None:
+    path = tmp_path / "alice.yaml"
+    path.write_text(custodian_yaml(ALICE, carole="carole.example.org:7443", peer_fingerprint="AB ab" * 16))
+    found = load_custodian(path)
+    assert found.source.csv is not None
+    assert found.source.csv.path == tmp_path / "alice.csv"
+    assert found.peer.fingerprint == DIGEST
+    assert found.policy.approve == ()
+    # Comments show what is not set: made active, they are settings too.
+    text = path.read_text().replace("# seed_file: ", "seed_file: ")
+    path.write_text(text.replace("  # server_name: ...", "  server_name: x"))
+    assert load_custodian(path).seed_file == tmp_path / "alice.seed"
+
+
+def test_another_identity_of_the_peer_than_the_configured_one_is_refused(make_world) -> None:
+    world = make_world()
+    other = world.carole.parties.members.in_role(Role.LINKER).identity.fingerprint
+    real = world.carole.parties.members.in_role(Role.CUSTODIAN_B).identity.fingerprint
+    world.alice.config.write_text(world.alice.config.read_text().replace(real, other))
+    with pytest.raises(TrystError) as refused:
+        CustodianService(ALICE, world.alice.configuration)
+    assert refused.value.code is ErrorCode.CONFIGURATION
+    assert "telephone" in str(refused.value)
+
+
+def test_bobs_folder_does_not_make_alice(make_world) -> None:
+    world = make_world()
+    with pytest.raises(TrystError) as refused:
+        CustodianService(ALICE, world.bob.configuration)
+    assert refused.value.code is ErrorCode.CERTIFICATE
+
+
+def test_a_folder_that_is_not_the_listed_member_is_refused(make_world, tmp_path: Path) -> None:
+    world = make_world()
+    # The same names and roles, other keys: the membership list is the first deployment's.
+    other = provision(tmp_path / "other", linker_names=["127.0.0.1"])
+    folder = other.parties["alice"]
+    folder.members.write_text(world.carole.parties.members.dump())
+    text = world.alice.config.read_text()
+    world.alice.config.write_text(text.replace(str(world.alice.configuration.keys), str(folder.path)))
+    with pytest.raises(TrystError) as refused:
+        CustodianService(ALICE, world.alice.configuration)
+    assert "another identity for Alice" in str(refused.value)
+
+
+def test_the_commands_show_approve_and_stop(make_world) -> None:
+    world = make_world(approve=False)
+    run = CliRunner()
+
+    def tryst(*arguments: str):
+        return run.invoke(build(ALICE), [*arguments, "--config", str(world.alice.config)], env={"COLUMNS": "200"})
+
+    assert isinstance(tryst("status").exception, TrystError)
+    service = world.alice.start()
+    try:
+        world.carole.wait_for(lambda: ("NextTask", Side.ALICE) in world.carole.calls)
+        for _ in range(200):
+            found = json.loads(tryst("status", "--json").output)
+            if found["projects"] and found["projects"][0]["waits_for_operator"] and found["projects"][0]["rows"]:
+                break
+        assert found["projects"][0]["mode"] == "open"
+        assert found["carole"]["connected"]
+        assert "waits for you: tryst alice approve people" in tryst("status").output
+        assert "120 rows" in tryst("profile").output
+        assert json.loads(tryst("profile", "--json").output)["rows"] == 120
+        shown = tryst("specification").output
+        assert "Mode open" in shown
+        assert found["projects"][0]["specification_digest"] in shown
+        assert tryst("approve", "--yes", "--digest", "0" * 64).exception is not None
+        assert tryst("approve").exit_code == 1  # the question is not answered
+        assert world.carole.approved == set()
+        done = tryst("approve", "people", "--yes", "--digest", found["projects"][0]["specification_digest"])
+        assert "Approved: Carole has the signature" in done.output
+        assert world.carole.approved == {Side.ALICE}
+        assert "Stopping" in tryst("stop").output
+        service.wait()
+    finally:
+        service.close()
+
+
+def test_a_seed_file_is_made_once(tmp_path: Path) -> None:
+    run = CliRunner()
+    path = tmp_path / "people.seed"
+    done = run.invoke(alice_app, ["seed", "new", str(path), "--project", "people"])
+    assert done.exit_code == 0
+    assert path.read_text().splitlines()[2].split()[1] not in done.output
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = run.invoke(alice_app, ["seed", "new", str(path), "--project", "people"])
+    assert isinstance(again.exception, TrystError)

@@ -1,0 +1,198 @@
+"""What a custodian remembers: encrypted where it is secret, whole after a crash, erased when its time is over."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
+from common.custodian.row_map import pack_map, unpack_map
+from common.custodian.schema import Upload
+from common.custodian.state import DAY_SECONDS, State
+from common.errors import ErrorCode, TrystError
+from common.keys import Vault, WrappingKeys
+from common.wire import CHUNK_BYTES
+
+PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(WrappingKeys.create())
+
+
+def upload(identifier: str, *, epoch: int = 1) -> Upload:
+    return Upload(id=identifier * 32, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3)
+
+
+def everything(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_no_secret_body_or_identifier_is_in_the_folder(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path / "state", vault)
+    state.update("people", stage="x")
+    state.keep_secret("people", 1, "seed", PLANTED)
+    state.add_upload(upload("a"), iter([PLANTED]), PLANTED, map_days=1)
+    assert state.secret("people", 1, "seed") == PLANTED
+    kept = state.upload("people", 1)
+    assert kept is not None
+    assert state.body_chunk(kept, 0) == PLANTED
+    assert state.row_map(kept) == PLANTED
+    state.close()
+    assert PLANTED not in everything(tmp_path)
+    for path in (tmp_path / "state").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, f"{path.name} is open to others"
+
+
+def test_another_vault_reads_nothing(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    state.keep_secret("people", 1, "seed", PLANTED)
+    state.close()
+    other = State(tmp_path, Vault(WrappingKeys.create()))
+    with pytest.raises(TrystError) as caught:
+        other.secret("people", 1, "seed")
+    assert caught.value.code is ErrorCode.VAULT
+    other.close()
+
+
+def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    for name in ("one", "two"):
+        state.update(name)
+        for epoch in (1, 2):
+            state.keep_secret(name, epoch, "seed", f"{name}{epoch}".encode())
+    assert state.secret("one", 3, "seed") is None
+    state.erase_secrets("one", before_epoch=2)
+    assert state.secret("one", 1, "seed") is None
+    assert state.secret("one", 2, "seed") == b"one2"
+    state.erase_secrets("one")
+    assert state.secret("one", 2, "seed") is None
+    assert state.secret("two", 1, "seed") == b"two1"
+    state.close()
+
+
+def test_one_service_at_a_time(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    with pytest.raises(TrystError) as caught:
+        State(tmp_path, vault)
+    assert caught.value.code is ErrorCode.BUSY
+    state.close()
+    State(tmp_path, vault).close()
+
+
+def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    state.add_upload(upload("a"), iter([b"1"]), b"map a", map_days=1)
+    state.mark_committed("a" * 32)
+    state.add_upload(upload("b"), iter([b"2"]), b"map b", map_days=1)
+    state.add_upload(upload("c"), iter([b"3"]), b"map c", map_days=1)
+    assert sorted(path.name[0] + path.suffix for path in (tmp_path / "uploads").iterdir()) == [
+        "a.map",
+        "c.body",
+        "c.map",
+    ]
+    newest = state.newest_upload("people")
+    assert newest is not None
+    assert state.row_map(newest) == b"map c"
+    state.close()
+
+
+def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    state.add_upload(upload("a"), iter([b"body"]), b"map", map_days=1)
+    state.close()
+    (tmp_path / "uploads" / "stray.body").write_bytes(b"x")
+    (tmp_path / "uploads" / ".half.map.12").write_bytes(b"x")
+    state = State(tmp_path, vault)
+    assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".body", ".map"]
+    kept = state.upload("people", 1)
+    assert kept is not None
+    assert state.body_chunk(kept, 0) == b"body"
+    state.close()
+
+
+def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    state.add_upload(upload("a"), iter([b"body"]), b"map", map_days=2)
+    now = time.time()
+    assert state.erase_expired_maps(now + 1.9 * DAY_SECONDS) == []
+    assert state.erase_expired_maps(now + 2.1 * DAY_SECONDS) == ["people"]
+    assert list((tmp_path / "uploads").iterdir()) == []
+    erased = state.newest_upload("people")
+    assert erased is not None
+    with pytest.raises(TrystError) as caught:
+        state.row_map(erased)
+    assert caught.value.code is ErrorCode.NOT_FOUND
+    assert state.upload("people", 1) is None
+    state.close()
+
+
+def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, vault: Vault) -> None:
+    (tmp_path / "custodian.sqlite").write_bytes(b"no database" * 1000)
+    with pytest.raises(TrystError) as caught:
+        State(tmp_path, vault)
+    assert caught.value.code is ErrorCode.DATABASE
+
+
+def test_a_damaged_body_is_told(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people")
+    kept = state.add_upload(upload("a"), iter([b"body"]), b"map", map_days=1)
+    path = next((tmp_path / "uploads").glob("*.body"))
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with pytest.raises(TrystError) as caught:
+        state.body_chunk(kept, 0)
+    assert caught.value.code is ErrorCode.VAULT
+    path.unlink()
+    with pytest.raises(TrystError, match="cannot be read"):
+        state.body_chunk(kept, 0)
+    state.close()
+
+
+@given(st.lists(st.integers(0, 3 * CHUNK_BYTES // 2), max_size=5))
+def test_chunks_do_not_depend_on_how_the_content_was_cut(sizes: list[int]) -> None:
+    pieces = [bytes([index]) * size for index, size in enumerate(sizes)]
+    chunks = list(rechunked(pieces))
+    assert b"".join(chunks) == b"".join(pieces)
+    assert all(len(chunk) == CHUNK_BYTES for chunk in chunks[:-1])
+    assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks[-1:])
+
+
+def test_each_chunk_of_an_encrypted_file_can_be_read_alone(tmp_path: Path, vault: Vault) -> None:
+    key, _ = vault.create("test")
+    content = np.random.default_rng(1).bytes(2 * CHUNK_BYTES + 17)
+    digests = write_encrypted(tmp_path / "x", key, [memoryview(content)])
+    assert len(digests) == 3
+    assert read_encrypted_chunk(tmp_path / "x", key, 2) == content[2 * CHUNK_BYTES :]
+    assert read_encrypted(tmp_path / "x", key) == content
+    with pytest.raises(TrystError):
+        read_encrypted_chunk(tmp_path / "x", key, 3)
+
+
+def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, vault: Vault) -> None:
+    key, _ = vault.create("test")
+
+    def broken():
+        yield b"x" * CHUNK_BYTES
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(TrystError, match="no space left"):
+        write_encrypted(tmp_path / "x", key, broken())
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.permutations(list(range(20))), st.lists(st.text(min_size=1), min_size=20, max_size=20))
+def test_the_map_gives_each_row_its_identifier(order: list[int], names: list[str]) -> None:
+    packed = pack_map(pl.Series(names, dtype=pl.String), np.array(order, dtype=np.int64))
+    assert unpack_map(packed).to_list() == [names[row] for row in order]
