@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from carole.blocking import AllPairs, CandidatePairs
 from carole.engine.plan import LinkagePlan
 from carole.engine.selection import Selection
+from carole.fellegi_sunter import BlockingRecall
 from common.encoding.contribution import SignatureSet
 
 LARGE_BLOCK = 1_000_000
@@ -22,7 +23,7 @@ def run_cautions(
     plan: LinkagePlan,
     source: AllPairs | CandidatePairs,
     selection: Selection,
-    recall: float | None,
+    blocking: BlockingRecall,
     missing: dict[str, tuple[float, float]],
 ) -> Iterator[str]:
     """Warnings about the data, the blocks and what was kept."""
@@ -32,11 +33,8 @@ def run_cautions(
                 yield f"{side} has no value of {name} in {share:.0%} of the rows"
     if isinstance(source, CandidatePairs):
         yield from _block_cautions(a, b, plan, source)
-        if recall is None:
-            yield (
-                "what blocking lost cannot be estimated: that takes two rules without a common field that find some "
-                "of the same matches"
-            )
+        if blocking.recall is None:
+            yield f"what blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}"
     if selection.raised:
         yield (
             f"only the pairs of match weight {selection.floor:.1f} and more were kept ({selection.n_pairs:,}); "

@@ -30,14 +30,20 @@ from carole.engine.preparation import (
     missing_shares,
     pair_source,
 )
-from carole.engine.recall import blocking_recall
 from carole.engine.result import Linkage, ScoredPatterns
 from carole.engine.selection import choose_patterns
 from carole.engine.stream import KeptPairs, PairStream
-from carole.fellegi_sunter.em import fit
-from carole.fellegi_sunter.model import Model
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from carole.fellegi_sunter import (
+    BlockingRecall,
+    Estimation,
+    FieldLevels,
+    Model,
+    PatternCounts,
+    RuleFields,
+    blocking_recall,
+    fit,
+)
+from carole.fellegi_sunter.learning import unlearnable
 from common.encoding.contribution import SignatureSet
 
 Progress = Callable[[str, float], None]
@@ -140,8 +146,8 @@ class _Run:
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
         with self._stage("decide"):
             pairs, links, cautions = decide(_sorted(kept, scored.weight), scored, self._a.n_rows, self._b.n_rows, plan)
-        recall = blocking_recall(mask, matches, [rule.fields for rule in plan.rules]) if plan.rules else 1.0
         missing = missing_shares(self._a, self._b, plan)
+        blocking = self._blocking(mask, matches, model, missing)
         return Linkage(
             model=model,
             patterns=scored,
@@ -151,10 +157,10 @@ class _Run:
             matches_below_floor=float(matches.sum() - matches[wanted].sum()),
             n_candidates=int(count.sum()),
             candidates_per_rule=self._per_rule(source),
-            blocking_recall=recall,
+            blocking=blocking,
             missing=missing,
             warnings=(
-                *run_cautions(self._a, self._b, plan, source, selection, recall, missing),
+                *run_cautions(self._a, self._b, plan, source, selection, blocking, missing),
                 *model.warnings,
                 *cautions,
             ),
@@ -202,7 +208,6 @@ class _Run:
 
     def _fit(self, patterns: PatternCounts, levels: NDArray[np.float64] | None) -> Model:
         plan = self._plan
-        position = {field.name: q for q, field in enumerate(plan.fields)}
         return fit(
             patterns,
             [FieldLevels(field.name, len(field.bounds)) for field in plan.fields],
@@ -215,12 +220,35 @@ class _Run:
                 max_iterations=plan.max_iterations,
                 tolerance=plan.tolerance,
             ),
-            [
-                RuleFields(rule.name, tuple(position[name] for name in rule.fields if name in position))
-                for rule in plan.rules
-            ],
+            self._rule_fields(),
             levels,
         )
+
+    def _rule_fields(self) -> list[RuleFields]:
+        """Rules by the positions of their fields; fields that are not compared have none to learn."""
+        position = {field.name: q for q, field in enumerate(self._plan.fields)}
+        return [
+            RuleFields(rule.name, tuple(position[name] for name in rule.fields if name in position))
+            for rule in self._plan.rules
+        ]
+
+    def _blocking(
+        self,
+        mask: NDArray[np.uint32],
+        matches: NDArray[np.float64],
+        model: Model,
+        missing: dict[str, tuple[float, float]],
+    ) -> BlockingRecall:
+        """What blocking lost, as far as it can be told."""
+        rules = self._rule_fields()
+        agreement = np.array(
+            [
+                (1 - missing[field.name][0]) * (1 - missing[field.name][1]) * model.m[q, field.n_levels - 1]
+                for q, field in enumerate(model.fields)
+            ]
+        )
+        agreement[unlearnable(rules, len(agreement))] = np.nan
+        return blocking_recall(mask, matches, rules, agreement)
 
     def _per_rule(self, source: AllPairs | CandidatePairs) -> dict[str, int]:
         if isinstance(source, AllPairs):

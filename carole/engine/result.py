@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.model import Model
+from carole.fellegi_sunter import BlockingRecall, Model
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Linkage:
         Pairs compared.
     candidates_per_rule
         Per blocking rule the pairs that satisfy it; a pair may satisfy several.
-    blocking_recall
-        Estimated share of matches among the candidates; 1 when nothing is blocked, None where it cannot be told.
+    blocking
+        Estimated share of the matches that are among the candidates, and what the estimate stands on.
     missing
         Per field the share of rows of A and of B without a value.
     warnings
@@ -103,8 +103,13 @@ class Linkage:
     matches_below_floor: float
     n_candidates: int
     candidates_per_rule: dict[str, int]
-    blocking_recall: float | None
+    blocking: BlockingRecall
     missing: dict[str, tuple[float, float]]
     warnings: tuple[str, ...]
     seconds: dict[str, float]
     peak_bytes: int
+
+    @property
+    def blocking_recall(self) -> float | None:
+        """Estimated share of the matches that are among the candidates; None where it cannot be told."""
+        return self.blocking.recall
