@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from carole.projects import Upload, operations
 from carole.store.bodies import Bodies, BodyReader, Clock, erased
@@ -60,6 +60,10 @@ class Uploads:
         with self._database.write() as connection:
             held = hold(connection, name)
             row = _find(connection, held.id, side, upload)
+            if row is not None and row.ended == "expired":
+                # Its time is over, and the project asks for it again: it begins anew, from nothing.
+                connection.execute(delete(uploads).where(uploads.c.body == row.body))
+                row = None
             if row is None:
                 asked = Upload(upload, False, max(part.rows for part in layout.sets), layout.total_bytes)
                 outcome = operations.begin_upload(held.project, side, member, asked)
@@ -197,13 +201,13 @@ class Uploads:
 
     def _insert(self, connection: Connection, held: Held, side: Side, upload: Upload, layout: Layout) -> str:
         body = self._bodies.create(connection, held.id)
-        count = connection.scalar(select(func.count()).where(uploads.c.project == held.id)) or 0
+        last = connection.scalar(select(func.max(uploads.c.sequence)).where(uploads.c.project == held.id))
         connection.execute(
             insert(uploads).values(
                 project=held.id,
                 side=str(side),
                 upload=upload.upload,
-                sequence=count,
+                sequence=0 if last is None else last + 1,
                 body=body,
                 epoch=held.project.epoch,
                 rows=upload.rows,

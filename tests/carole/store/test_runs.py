@@ -262,18 +262,18 @@ def test_results_end_after_their_days_and_the_project_with_them(ready: Store, cl
     assert ready.projects.log(PROJECT)[-1].action == Action.EXPIRE_RESULT
 
 
-def test_an_upload_that_was_dropped_and_begun_anew_after_its_end_is_another_one(
+def test_an_upload_that_has_ended_begins_anew_from_nothing(
     ready: Store, small: dict[Side, Contribution], clock: Clock
 ) -> None:
     clock.now += 7 * DAY_MS
     ready.retention.enforce()
     given = small[Side.BOB]
-    refused(
-        ErrorCode.WRONG_STATE,
-        lambda: ready.uploads.begin(PROJECT, Side.BOB, "bob", UPLOADS[Side.BOB], given.layout),
-    )
-    ready.uploads.begin(PROJECT, Side.BOB, "bob", "e" * 32, given.layout)
-    given.put(ready, Side.BOB, "e" * 32)
-    given.commit(ready, Side.BOB, "e" * 32)
-    assert ready.projects.get(PROJECT).contributed(Side.BOB)
-    assert ready.projects.get(PROJECT).state is State.KEYED
+    for upload in (UPLOADS[Side.BOB], "e" * 32):
+        begun = ready.uploads.begin(PROJECT, Side.BOB, "bob", upload, given.layout)
+        assert begun.missing == ((0, 0),)
+        given.put(ready, Side.BOB, upload)
+        given.commit(ready, Side.BOB, upload)
+        project = ready.projects.get(PROJECT)
+        assert project.uploads[Side.BOB].upload == upload
+        assert project.contributed(Side.BOB)
+        assert project.state is State.KEYED

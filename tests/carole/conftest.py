@@ -1,0 +1,41 @@
+"""Parties with throw-away keys, and a Carole for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from common.parties import Side
+from common.pki.certificates import Validity
+from common.pki.provision import Provisioned, provision
+from tests.carole.deployment import Deployment, Upload, make_upload, people
+
+
+@pytest.fixture(scope="session")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+    return provision(
+        tmp_path_factory.mktemp("deployment") / "parties",
+        linker_names=["127.0.0.1"],
+        validity=Validity.lasting(timedelta(hours=6)),
+    )
+
+
+@pytest.fixture
+def deployment(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+    """Carole with an empty store, serving, without a worker."""
+    made = Deployment(parties, tmp_path / "carole")
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def uploads() -> dict[Side, Upload]:
+    """Contributions of 12,000 people each, some chunks long, that have 6,000 in common."""
+    return {
+        Side.ALICE: make_upload(Side.ALICE, people(12_000), "a" * 32)[0],
+        Side.BOB: make_upload(Side.BOB, people(12_000, offset=6_000), "b" * 32)[0],
+    }

@@ -1,0 +1,270 @@
+"""A Carole of the tests' own, called over real mutual TLS, and parties that call her as the real ones do."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import polars as pl
+
+from carole.configuration import template
+from carole.coordinator.client import Coordinator
+from carole.service.application import Application
+from carole.service.supervisor import Supervisor
+from carole.store import Store
+from common.encoding import SignatureSet, layout_of, to_bytes
+from common.encoding.encode import encode
+from common.keys.check import key_check_value
+from common.keys.derivation import Seed
+from common.keys.identity import Identity
+from common.parties import Role, Side
+from common.pki.certificates import server_name
+from common.pki.provision import PARTIES, Provisioned
+from common.rpc.client import Connection
+from common.rpc.tls import channel_credentials
+from common.specification import encoding_digest, load_specification, specification_digest
+from common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
+from protos.linkage.v1 import contribution_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
+
+SPECIFICATION = """
+version: 1
+project: trial
+mode: open
+custodians:
+  alice: {identifier: id}
+  bob: {identifier: id}
+fields:
+  - {name: surname, kind: name, bits: 1024}
+  - {name: given, kind: name, bits: 1024}
+  - {name: born, kind: date, bits: 1024, date: {order: ymd}}
+blocking:
+  - name: born
+    keys: [{field: born, part: year}]
+release: {alice: links, bob: pairs, coordinator: statistics}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+SPEC = load_specification(SPECIFICATION)
+DIGEST = specification_digest(SPEC)
+ENCODING = encoding_digest(SPEC)
+SEED = Seed(bytes(range(32)))
+KEY_CHECK = key_check_value(SEED, "trial", ENCODING, 1)
+CANARY = b"c" * 32
+
+
+class NoWorker(Supervisor):
+    """Lets runs stay in the queue, for tests that are not about running."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Deployment:
+    """Carole, startable again and again with the same keys and store."""
+
+    def __init__(self, parties: Provisioned, root: Path) -> None:
+        self.parties = parties
+        self.root = root
+        root.mkdir(parents=True)
+        self.configuration = root / "carole.yaml"
+        keys = parties.parties["carole"].path
+        self.configuration.write_text(template("127.0.0.1:0").replace("keys: .", f"keys: {keys}"))
+        self._application: Application | None = None
+        self._elsewhere = ""
+
+    def connect_to(self, address: str) -> None:
+        """Speak to a Carole that runs as a process of her own."""
+        self._elsewhere = address
+
+    def start(self, supervise: Callable[[Store, Path], Supervisor] = NoWorker) -> Application:
+        self._application = Application(self.configuration, supervise)
+        self._application.start()
+        return self._application
+
+    def restart(self) -> Application:
+        self.stop()
+        return self.start()
+
+    def stop(self) -> None:
+        if self._application is not None:
+            self._application.stop()
+            self._application = None
+
+    @property
+    def store(self) -> Store:
+        assert self._application is not None
+        return self._application.store
+
+    @property
+    def address(self) -> str:
+        if self._elsewhere:
+            return self._elsewhere
+        assert self._application is not None
+        return self._application.address
+
+    def connect(self, party: str, address: str | None = None) -> Connection:
+        folder = self.parties.parties[party].path
+        credentials = channel_credentials(folder, PARTIES[party])
+        return Connection(address or self.address, server_name(Role.LINKER), credentials)
+
+    def custodian(self, side: Side) -> Custodian:
+        return Custodian(side, self.connect(str(side)), Identity.load(self.parties.parties[str(side)].identity))
+
+    def coordinator(self) -> Coordinator:
+        identity = Identity.load(self.parties.parties["coordinator"].identity)
+        return Coordinator(self.connect("coordinator"), identity)
+
+    def keyed(self) -> None:
+        """Bring the trial project to KEYED, over the wire."""
+        coordinator = self.coordinator()
+        coordinator.create(SPECIFICATION)
+        coordinator.approve("trial", DIGEST)
+        for side in Side:
+            self.custodian(side).approve()
+        for side in Side:
+            self.custodian(side).report_keys()
+
+
+@dataclass
+class Upload:
+    """A contribution as messages."""
+
+    sets: SignatureSet
+    side: Side
+    name: str
+    body: bytes = field(repr=False)
+    manifest: contribution_pb2.Manifest
+
+    @property
+    def chunks(self) -> list[bytes]:
+        return [self.body[part] for part in chunk_slices(len(self.body))]
+
+    @property
+    def root(self) -> bytes:
+        return root_digest(hashlib.sha256(chunk).digest() for chunk in self.chunks)
+
+
+class Custodian:
+    """A custodian's side of the wire, step by step as a test wants it."""
+
+    def __init__(self, side: Side, connection: Connection, identity: Identity) -> None:
+        self.side = side
+        self.connection = connection
+        self.identity = identity
+        self.stub = connection.stub(custody_pb2_grpc.CustodyStub)
+
+    def call(self, method: Any, request: Any, deadline: float = 20.0) -> Any:
+        return self.connection.call(method, request, deadline=deadline)
+
+    def approve(self, digest: bytes = DIGEST, signature: bytes | None = None) -> Any:
+        signed = signature or self.identity.sign("approve-specification", b"trial", digest)
+        request = custody_pb2.ApproveRequest(project="trial", specification_digest=digest, signature=signed)
+        return self.call(self.stub.Approve, request)
+
+    def next_task(self, wait_ms: int = 0, waiting: tuple[str, ...] = ()) -> custody_pb2.NextTaskResponse:
+        found: custody_pb2.NextTaskResponse = self.call(
+            self.stub.NextTask, custody_pb2.NextTaskRequest(wait_ms=wait_ms, waiting=waiting)
+        )
+        return found
+
+    def post(self, kind: int, body: bytes, epoch: int = 1, sender: Side | None = None) -> Any:
+        letter = custody_pb2.Letter(kind=kind, sender=side_to_wire(sender or self.side), body=body)  # type: ignore[arg-type]
+        return self.call(
+            self.stub.PostLetter, custody_pb2.PostLetterRequest(project="trial", epoch=epoch, letter=letter)
+        )
+
+    def report_keys(self, check: bytes = KEY_CHECK, canary: bytes = CANARY, epoch: int = 1) -> Any:
+        request = custody_pb2.ReportKeysRequest(
+            project="trial", epoch=epoch, key_check_value=check, canary_digest=canary
+        )
+        return self.call(self.stub.ReportKeys, request)
+
+    def begin(self, upload: Upload) -> contribution_pb2.BeginUploadResponse:
+        request = contribution_pb2.BeginUploadRequest(manifest=upload.manifest, upload=upload.name)
+        begun: contribution_pb2.BeginUploadResponse = self.call(self.stub.BeginUpload, request)
+        return begun
+
+    def put(self, upload: Upload, index: int, data: bytes | None = None) -> Any:
+        content = upload.chunks[index] if data is None else data
+        request = contribution_pb2.PutChunkRequest(
+            project="trial",
+            upload=upload.name,
+            index=index,
+            sha256=hashlib.sha256(content).digest(),
+            data=content,
+        )
+        return self.call(self.stub.PutChunk, request)
+
+    def commit(self, upload: Upload) -> Any:
+        request = contribution_pb2.CommitUploadRequest(
+            project="trial",
+            upload=upload.name,
+            chunks=len(upload.chunks),
+            total_bytes=len(upload.body),
+            root=upload.root,
+        )
+        return self.call(self.stub.CommitUpload, request)
+
+    def contribute(self, upload: Upload) -> None:
+        self.begin(upload)
+        for index in range(len(upload.chunks)):
+            self.put(upload, index)
+        self.commit(upload)
+
+    def fetch(self, run: str) -> tuple[bytes, bytes]:
+        """The sealed share and its digest."""
+        sealed, index, pieces, digest = b"", 0, 1, b""
+        while index < pieces:
+            request = custody_pb2.FetchResultRequest(project="trial", run=run, index=index)
+            piece = self.call(self.stub.FetchResult, request)
+            sealed += piece.data
+            digest, pieces, index = piece.sha256, piece.pieces, index + 1
+        return sealed, digest
+
+
+def people(n: int, offset: int = 0) -> pl.DataFrame:
+    """Made-up people, each number always the same person; the numbers from `offset` on."""
+    rows = []
+    for person in range(offset, offset + n):
+        rng = np.random.default_rng(person)
+        surname = "".join(rng.choice(list("abcdefghiklmnoprstuvwz"), size=8))
+        given = "".join(rng.choice(list("aeioubdlmnrst"), size=6))
+        born = f"{1940 + person % 60}{1 + int(rng.integers(12)):02d}{1 + int(rng.integers(28)):02d}"
+        rows.append({"surname": surname, "given": given, "born": born})
+    return pl.DataFrame(rows)
+
+
+def make_upload(
+    side: Side, frame: pl.DataFrame, name: str, *, seed: Seed = SEED, **changes: Any
+) -> tuple[Upload, np.ndarray]:
+    """A real contribution of `frame`, and the order its rows were shuffled into; `changes` are the manifest's."""
+    signed, order = encode({column: frame[column] for column in frame.columns}, SPEC, seed, 1)
+    manifest = {
+        "project": "trial",
+        "side": changes.pop("manifest_side", side),
+        "epoch": 1,
+        "encoding_digest": ENCODING,
+        "key_check_value": KEY_CHECK,
+        "layout": layout_of([signed]),
+        **changes,
+    }
+    body = b"".join(to_bytes([signed]))
+    return Upload(signed, side, name, body, manifest_to_wire(Manifest(**manifest))), order
+
+
+def raw_error(call: Callable[[], Any]) -> tuple[Any, ...]:
+    """Everything that a refused call sends back."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error.code(), error.details(), tuple(error.trailing_metadata())
+    raise AssertionError("the call was not refused")
+
+
+def coordination(connection: Connection) -> coordination_pb2_grpc.CoordinationStub:
+    return connection.stub(coordination_pb2_grpc.CoordinationStub)

@@ -1,0 +1,151 @@
+"""Carole as the process that operators run: ready, stopped, killed, started wrongly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.parties import Side
+from common.pki.provision import Provisioned
+from protos.linkage.v1 import project_pb2
+from tests.carole.deployment import Deployment, Upload
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Process:
+    """``python -m carole``."""
+
+    def __init__(self, configuration: Path, folder: Path) -> None:
+        self.ready_file = folder / "ready"
+        self.ready_file.unlink(missing_ok=True)
+        self.log = folder / "log"
+        with self.log.open("ab") as log:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "carole", "--config", configuration, "--ready-file", self.ready_file],
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+            )
+
+    def address(self) -> str:
+        end = time.monotonic() + 60
+        while not self.ready_file.exists():
+            assert self.popen.poll() is None, self.log.read_text()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        return str(json.loads(self.ready_file.read_text())["address"])
+
+    def end(self, how: signal.Signals) -> int:
+        if self.popen.poll() is None:
+            self.popen.send_signal(how)
+        return self.popen.wait(30)
+
+
+@pytest.fixture
+def launch(parties: Provisioned, tmp_path: Path) -> Iterator[Callable[[], tuple[Process, Deployment]]]:
+    deployment = Deployment(parties, tmp_path / "carole")
+    started: list[Process] = []
+
+    def start() -> tuple[Process, Deployment]:
+        started.append(Process(deployment.configuration, tmp_path))
+        return started[-1], deployment
+
+    yield start
+    for process in started:
+        process.end(signal.SIGKILL)
+
+
+def events(log: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_ready_then_stopped_on_request(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+    process, deployment = launch()
+    address = process.address()
+    with deployment.connect("coordinator", address) as connection:
+        assert connection.address == address
+    assert process.end(signal.SIGTERM) == 0
+    logged = events(process.log)
+    ready = next(event for event in logged if event["event"] == "ready")
+    assert ready["address"] == address
+    assert [event["event"] for event in logged][-2:] == ["stopping", "stopped"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(str(ready["worker"])), 0)
+
+
+def test_killed_between_two_chunks_the_upload_goes_on(
+    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
+) -> None:
+    process, deployment = launch()
+    deployment.connect_to(process.address())
+    deployment.keyed()
+    upload = uploads[Side.ALICE]
+    alice = deployment.custodian(Side.ALICE)
+    alice.begin(upload)
+    alice.put(upload, 1)
+    process.end(signal.SIGKILL)
+    process, _ = launch()
+    deployment.connect_to(process.address())
+    alice = deployment.custodian(Side.ALICE)
+    missing = [index for gap in alice.begin(upload).missing for index in range(gap.first, gap.last + 1)]
+    assert missing == [index for index in range(len(upload.chunks)) if index != 1]
+    for index in missing:
+        alice.put(upload, index)
+    alice.commit(upload)
+    deployment.custodian(Side.BOB).contribute(uploads[Side.BOB])
+    coordinator = deployment.coordinator()
+    assert coordinator.get("trial")[0].state == project_pb2.PROJECT_STATE_CONTRIBUTED
+    *_, last = coordinator.watch("trial", coordinator.start("trial").run)
+    assert last.state == project_pb2.RUN_STATE_DONE
+    process.end(signal.SIGTERM)
+
+
+def mistake(configuration: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "carole", "--config", configuration],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    _, _, told = ("\n" + done.stderr).partition("\nError: ")
+    assert told
+    return told
+
+
+def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None:
+    deployment = Deployment(parties, tmp_path / "carole")
+    good = deployment.configuration.read_text()
+
+    def configured(old: str, new: str) -> str:
+        assert old in good
+        deployment.configuration.write_text(good.replace(old, new))
+        return mistake(deployment.configuration)
+
+    assert "lisssten" in configured("listen:", "lisssten:")
+    assert "3 parsecs" not in configured("memory: 3GiB", "memory: 3 parsecs")
+    assert "alice" not in configured("sqlite:///store/carole.db", "mysql://alice:secretword@host/db").lower()
+    keys = str(parties.parties["carole"].path)
+    assert "custodian-a" in configured(keys, str(parties.parties["alice"].path))
+    assert "certificate" in configured(keys, str(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert "listened" in configured("127.0.0.1:0", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert "no-such-file" in mistake(tmp_path / "no-such-file.yaml")
+    deployment.configuration.write_text(good)
+    deployment.start()
+    assert "another Carole" in mistake(deployment.configuration)
+    deployment.stop()

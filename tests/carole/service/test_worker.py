@@ -1,0 +1,168 @@
+"""The worker, a real process: links that are right, runs that survive it, failures that say why and no more."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carole.projects import RunState, State
+from carole.service.supervisor import Supervisor
+from carole.store.runs import MOST_ATTEMPTS
+from common.keys.sealing import SealContext, open_sealed
+from common.keys.sealing_key import SealingKey
+from common.parties import Side
+from common.pki.provision import Provisioned
+from protos.linkage.v1 import project_pb2
+from tests.carole.deployment import Deployment, make_upload, people
+
+N, COMMON = 400, 250
+
+
+@pytest.fixture
+def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+    """Carole with a worker."""
+    made = Deployment(parties, tmp_path / "carole")
+    yield made
+    made.stop()
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+def contribute(deployment: Deployment) -> dict[Side, np.ndarray]:
+    """Both contributions; the order each side's rows were shuffled into."""
+    deployment.keyed()
+    orders = {}
+    for side, frame in ((Side.ALICE, people(N)), (Side.BOB, people(N, offset=N - COMMON))):
+        upload, orders[side] = make_upload(side, frame, side[0] * 32)
+        deployment.custodian(side).contribute(upload)
+    return orders
+
+
+def opened(deployment: Deployment, side: Side, run: str) -> dict[str, bytes]:
+    """What the custodian finds in its share, opened with its own key."""
+    sealed, _ = deployment.custodian(side).fetch(run)
+    key = SealingKey.load(deployment.parties.parties[str(side)].sealing)
+    content = b"".join(open_sealed(key, SealContext("trial", run, str(side)), [sealed]))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_a_run_from_start_to_sealed_shares(carole: Deployment) -> None:
+    carole.start(Supervisor)
+    orders = contribute(carole)
+    coordinator = carole.coordinator()
+    run = coordinator.start("trial").run
+    *_, last = coordinator.watch("trial", run)
+    assert last.state == project_pb2.RUN_STATE_DONE, last.error
+    shares = {side: opened(carole, side, run) for side in Side}
+    assert set(shares[Side.ALICE]) == {"links.parquet", "statistics.json"}
+    assert set(shares[Side.BOB]) == {"links.parquet", "pairs.parquet", "statistics.json"}
+    links = {side: pl.read_parquet(share["links.parquet"]) for side, share in shares.items()}
+    joined = links[Side.ALICE].join(links[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
+    assert joined.height == links[Side.ALICE].height == links[Side.BOB].height == last.links
+    # Person numbers from rows: Alice's people begin at 0, Bob's at N - COMMON.
+    alices = orders[Side.ALICE][joined["row"].to_numpy()]
+    bobs = orders[Side.BOB][joined["row_bob"].to_numpy()] + N - COMMON
+    assert np.array_equal(alices, bobs)
+    assert len(alices) == COMMON
+    pairs = pl.read_parquet(shares[Side.BOB]["pairs.parquet"])
+    assert pairs["linked"].sum() == COMMON
+    assert pairs.height >= COMMON
+    assert set(pairs.filter("linked")["pair_id"]) == set(links[Side.BOB]["link_id"])
+    for table in (*links.values(), pairs):
+        assert table["row"].is_sorted(), "the order of rows must not tell of the other side"
+    document = coordinator.statistics("trial", run)
+    assert json.loads(shares[Side.ALICE]["statistics.json"]) == document
+    assert set(document) == {"model", "linkage", "timings", "warnings"}
+    assert document["linkage"]["links"] == COMMON
+    assert document["linkage"]["blocking"]["rules"][0]["name"] == "born"
+    status, _ = coordinator.get("trial")
+    assert status.state == project_pb2.PROJECT_STATE_RELEASED
+
+
+def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> None:
+    application = carole.start(Supervisor)
+    contribute(carole)
+    former = application.worker_pid
+    assert former is not None
+    os.kill(former, signal.SIGSTOP)  # so that it is surely killed before it ends the run
+    run = carole.coordinator().start("trial").run
+    lease_owner = application._supervisor._owner
+    stolen = carole.store.runs.take(lease_owner)
+    assert stolen is not None
+    os.kill(former, signal.SIGKILL)
+    eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE)
+    assert application.worker_pid != former
+    assert carole.store.runs.get("trial", run).attempt == 2
+    assert carole.store.projects.get("trial").state is State.RELEASED
+
+
+def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deployment) -> None:
+    carole.start()
+    contribute(carole)
+    run = carole.store.runs.start("trial", "coordinator", "r", "e" * 32).run
+    carole.stop()
+    # A worker that takes the run and dies of it.
+    program = Path(carole.root / "dying.py")
+    program.write_text(
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from carole.configuration import load_carole\n"
+        "from carole.service.worker import Worker\n"
+        "worker = Worker(load_carole(Path(sys.argv[2])), sys.argv[4])\n"
+        "if worker._store.runs.take(worker._owner):\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    import sys
+
+    carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
+    eventually(lambda: carole.store.runs.get("trial", run).state is RunState.FAILED)
+    found = carole.store.runs.get("trial", run)
+    assert found.attempt == MOST_ATTEMPTS
+    assert "died" in found.error
+    assert carole.store.projects.get("trial").state is State.CONTRIBUTED
+
+
+def test_a_run_that_cannot_be_done_says_why(carole: Deployment) -> None:
+    carole.configuration.write_text(carole.configuration.read_text().replace("memory: 3GiB", "memory: 64KiB"))
+    carole.start(Supervisor)
+    contribute(carole)
+    coordinator = carole.coordinator()
+    *_, last = coordinator.watch("trial", coordinator.start("trial").run)
+    assert last.state == project_pb2.RUN_STATE_FAILED
+    assert "memory" in last.error
+    assert last.attempt == 1
+    assert coordinator.get("trial")[0].state == project_pb2.PROJECT_STATE_CONTRIBUTED
+    carole.stop()
+    carole.configuration.write_text(carole.configuration.read_text().replace("memory: 64KiB", "memory: 1GiB"))
+    carole.start(Supervisor)
+    coordinator = carole.coordinator()
+    *_, last = coordinator.watch("trial", coordinator.start("trial").run)
+    assert last.state == project_pb2.RUN_STATE_DONE, last.error
+
+
+def test_the_worker_ends_with_its_carole(carole: Deployment) -> None:
+    application = carole.start(Supervisor)
+    pid = application.worker_pid
+    assert pid is not None
+    process = application._supervisor._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin.close()  # as it is when Carole is killed
+    eventually(lambda: process.poll() is not None)

@@ -1,0 +1,293 @@
+"""Carole under random calls of three parties, over real mutual TLS, with replays and restarts in between.
+
+What is not a failure: a call that is refused with a typed error; a call made again; a restart between any two calls,
+after which nothing that was acknowledged is missing. What is a failure: INTERNAL; an acknowledged chunk that is
+missing, or counts as another than was sent; a commit that is acknowledged while a chunk is missing or wrong; a project
+in another state than follows from what was acknowledged; a share that anybody but its owner, or anybody before the
+release, can fetch; an audit log with a gap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from common.errors import ErrorCode, TrystError
+from common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
+from common.pki.certificates import Validity
+from common.pki.provision import Provisioned, provision
+from protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
+from tests.carole.deployment import (
+    DIGEST,
+    KEY_CHECK,
+    SPECIFICATION,
+    Deployment,
+    Upload,
+    coordination,
+    make_upload,
+    people,
+)
+
+SHARES = {str(side.role): f"the sealed share of {side}".encode() for side in Side}
+CHUNKS = 3
+
+ROOT = Path(tempfile.mkdtemp(prefix="tryst-protocol-"))
+
+sides = st.sampled_from(list(Side))
+either = st.integers(0, 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy() -> Iterator[None]:
+    yield
+    shutil.rmtree(ROOT, ignore_errors=True)
+
+
+@cache
+def parties() -> Provisioned:
+    return provision(ROOT / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=6)))
+
+
+@cache
+def upload_of(side: Side, which: int) -> Upload:
+    """Two contributions of each side."""
+    name = hashlib.md5(f"{side}{which}".encode(), usedforsecurity=False).hexdigest()
+    upload = make_upload(side, people(7000, offset=100 * which), name)[0]
+    assert len(upload.chunks) == CHUNKS
+    return upload
+
+
+def refused(answer: object) -> bool:
+    return isinstance(answer, TrystError)
+
+
+class Parties(RuleBasedStateMachine):
+    """The model holds what Carole has acknowledged, and from it what she must say."""
+
+    @initialize(far=st.booleans(), steps=st.integers(0, 6))
+    def begin(self, far: bool, steps: int) -> None:
+        self.deployment = Deployment(parties(), Path(tempfile.mkdtemp(dir=ROOT)) / "carole")
+        self.approved: set[Role] = set()
+        self.keyed: dict[Side, bytes] = {}
+        # Acknowledged chunks, and whether they are the right ones.
+        self.have: dict[tuple[Side, int], dict[int, bool]] = {}
+        self.under_way: dict[Side, int] = {}
+        self.committed: dict[Side, int] = {}
+        self.created = self.run_asked = self.released = self.erased = False
+        self.connect(self.deployment.start)
+        if far:
+            # Half of the sequences start with the keys agreed: few random ones would get that far.
+            self.deployment.keyed()
+            self.created = True
+            self.approved = {Role.COORDINATOR, *CUSTODIANS}
+            self.keyed = dict.fromkeys(Side, KEY_CHECK)
+        for _ in range(steps):
+            self.step(Side.ALICE, 0)
+
+    def connect(self, start: Callable[[], object]) -> None:
+        start()
+        self.custodians = {side: self.deployment.custodian(side) for side in Side}
+        self.connection = self.deployment.connect("coordinator")
+        self.coordinator = self.deployment.coordinator()
+
+    def teardown(self) -> None:
+        self.deployment.stop()
+        shutil.rmtree(self.deployment.root, ignore_errors=True)
+
+    def attempt(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """The answer, or the refusal; never one that means that something is broken."""
+        answer: Any
+        try:
+            answer = call(*arguments)
+        except TrystError as error:
+            answer = error
+        if isinstance(answer, TrystError):
+            assert answer.code not in (ErrorCode.INTERNAL, ErrorCode.DATABASE, ErrorCode.UNAVAILABLE), answer
+        return answer
+
+    @property
+    def expected(self) -> int:
+        """The state that follows from what was acknowledged."""
+        if self.erased:
+            return project_pb2.PROJECT_STATE_ERASED
+        if self.released:
+            return project_pb2.PROJECT_STATE_RELEASED
+        if len(self.committed) == len(Side):
+            return project_pb2.PROJECT_STATE_CONTRIBUTED
+        if len(self.keyed) == len(Side) and len(set(self.keyed.values())) == 1:
+            return project_pb2.PROJECT_STATE_KEYED
+        return project_pb2.PROJECT_STATE_APPROVED if len(self.approved) == 3 else project_pb2.PROJECT_STATE_DRAFT
+
+    @rule(side=sides, which=either)
+    def step(self, side: Side, which: int) -> None:
+        """What comes next on the plain way: without it few random sequences would get anywhere."""
+        if not self.created:
+            self.create()
+        elif len(self.approved) < 3:
+            for role in (Role.COORDINATOR, *CUSTODIANS):
+                self.approve(role)
+        elif len(self.keyed) < len(Side):
+            self.report(side, KEY_CHECK)
+        elif len(self.committed) < len(Side):
+            waiting = next(side for side in Side if side not in self.committed)
+            self.begin_upload(waiting, which)
+            self.put_what_is_missing(waiting, [2, 0, 1])
+            self.commit(waiting, which)
+        elif not self.run_asked:
+            self.start_run("r")
+        elif not self.released:
+            self.work()
+        else:
+            self.fetch(side)
+
+    @rule()
+    def create(self) -> None:
+        assert not refused(self.attempt(self.coordinator.create, SPECIFICATION))
+        self.created = True
+
+    @rule(role=st.sampled_from([Role.COORDINATOR, *sorted(CUSTODIANS)]))
+    def approve(self, role: Role) -> None:
+        if role is Role.COORDINATOR:
+            answer = self.attempt(self.coordinator.approve, "trial", DIGEST)
+        else:
+            answer = self.attempt(self.custodians[SIDE_OF_ROLE[role]].approve)
+        assert refused(answer) == (self.erased or not self.created)
+        if not refused(answer):
+            self.approved.add(role)
+
+    @rule(side=sides, check=st.sampled_from([KEY_CHECK, KEY_CHECK, b"x" * 8]))
+    def report(self, side: Side, check: bytes) -> None:
+        before = self.expected
+        answer = self.attempt(self.custodians[side].report_keys, check)
+        if not self.created or before in (project_pb2.PROJECT_STATE_DRAFT, project_pb2.PROJECT_STATE_ERASED):
+            assert refused(answer)
+        elif before == project_pb2.PROJECT_STATE_APPROVED:
+            self.keyed[side] = check
+            assert refused(answer) == (len(set(self.keyed.values())) > 1)
+        else:
+            assert refused(answer) == (check != self.keyed[side])
+
+    @rule(side=sides, which=either)
+    def begin_upload(self, side: Side, which: int) -> None:
+        upload = upload_of(side, which)
+        upload.manifest.key_check_value = self.keyed.get(side, KEY_CHECK)
+        answer = self.attempt(self.custodians[side].begin, upload)
+        if refused(answer):
+            return
+        if answer.committed:
+            assert self.committed[side] == which
+            return
+        have = self.have.setdefault((side, which), {})
+        self.under_way[side] = which
+        missing = {index for gap in answer.missing for index in range(gap.first, gap.last + 1)}
+        assert have.keys() == set(range(answer.chunks)) - missing, "what was acknowledged is there, and nothing else"
+
+    @rule(side=sides, which=either, index=st.integers(0, CHUNKS), good=st.sampled_from([True, True, False]))
+    def put(self, side: Side, which: int, index: int, good: bool) -> None:
+        upload = upload_of(side, which)
+        data = upload.chunks[index] if index < CHUNKS else b"past the end"
+        answer = self.attempt(self.custodians[side].put, upload, index, data if good else bytes(len(data)))
+        have = self.have.get((side, which), {})
+        if refused(answer):
+            assert answer.code is not ErrorCode.CHUNK_CONFLICT or have[index] is not good
+            return
+        assert index < CHUNKS
+        assert which in (self.committed.get(side), self.under_way.get(side))
+        # The first to come under an index counts, and only the same may come again.
+        assert have.setdefault(index, good) is good
+
+    @rule(side=sides, order=st.permutations(range(CHUNKS)))
+    def put_what_is_missing(self, side: Side, order: list[int]) -> None:
+        if side in self.under_way:
+            for index in order:
+                self.put(side, self.under_way[side], index, True)
+
+    @rule(side=sides, which=either)
+    def commit(self, side: Side, which: int) -> None:
+        answer = self.attempt(self.custodians[side].commit, upload_of(side, which))
+        have = self.have.get((side, which), {})
+        if refused(answer):
+            if answer.code is ErrorCode.UPLOAD_GAPS:
+                assert len(have) < CHUNKS
+            return
+        assert len(have) == CHUNKS
+        assert all(have.values())
+        self.committed[side] = which
+        self.under_way.pop(side, None)
+        event("committed")
+
+    @rule(request=st.sampled_from(["r", "s"]))
+    def start_run(self, request: str) -> None:
+        message = coordination_pb2.StartRunRequest(project="trial", request=request)
+        stub = coordination(self.connection)
+        answer = self.attempt(lambda: self.connection.call(stub.StartRun, message, deadline=20))
+        if not refused(answer):
+            assert len(self.committed) == len(Side)
+            self.run_asked = True
+
+    @precondition(lambda self: self.run_asked)
+    @rule()
+    def work(self) -> None:
+        """What the worker does with the database, without the linking."""
+        lease = self.deployment.store.runs.take("worker")
+        assert (lease is None) == (self.released or self.erased)
+        if lease is not None:
+            self.deployment.store.runs.finish(lease, 3, {recipient: [share] for recipient, share in SHARES.items()})
+            self.released = True
+            event("released")
+
+    @precondition(lambda self: self.created)
+    @rule(side=sides)
+    def fetch(self, side: Side) -> None:
+        status, _ = self.coordinator.get("trial")
+        custodian, run = self.custodians[side], status.run.run or "f" * 32
+        answer = self.attempt(custodian.fetch, run)
+        assert refused(answer) == (self.erased or not self.released)
+        if not refused(answer):
+            sealed, digest = answer
+            assert sealed == SHARES[str(side.role)]
+            request = custody_pb2.AcknowledgeResultRequest(project="trial", run=run, sha256=digest)
+            custodian.call(custodian.stub.AcknowledgeResult, request)
+            event("fetched")
+
+    @rule(seldom=st.integers(0, 24))
+    def erase(self, seldom: int) -> None:
+        if seldom == 7 and self.created:
+            self.coordinator.erase("trial")
+            self.erased = True
+            event("erased")
+
+    @rule()
+    def restart(self) -> None:
+        self.connect(self.deployment.restart)
+
+    @invariant()
+    def carole_says_what_follows(self) -> None:
+        if not self.created:
+            assert self.coordinator.projects() == []
+            return
+        status, _ = self.coordinator.get("trial")
+        assert status.state == self.expected
+        log = self.deployment.store.projects.log()
+        assert [entry.sequence for entry in log] == list(range(1, len(log) + 1))
+
+
+TestParties = Parties.TestCase
+TestParties.settings = settings(
+    max_examples=15,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
