@@ -71,7 +71,9 @@ def encode(
         differ in length or hold something else than texts, or if values do not suit the field's
         tokenisation.
 
-    Notes ----- O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits.
+    Notes
+    -----
+    O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits.
     Memory: the result, and about 200 MB of tables.
     """
     n_rows = _check(columns, specification)
@@ -176,7 +178,9 @@ def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[n
     ndarray of int32, shape (n,)
         Where each signature went.
 
-    Notes ----- Values with the same tokens (``aaa`` and ``aaaa``) have the same signature. The first 64
+    Notes
+    -----
+    Values with the same tokens (``aaa`` and ``aaaa``) have the same signature. The first 64
     bits decide nearly always; only signatures that agree in them are sorted by the rest.
     """
     n = len(signed)

@@ -70,7 +70,9 @@ def signatures(
     TrystError
         PARAMETER if `bits` or `block` is of the wrong size, or if a value has no tokens.
 
-    Notes ----- ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of
+    Notes
+    -----
+    ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of
     each value: 1024 bits of a name of 8 tokens take about half a microsecond on one core, and a token not
     met before the same again.
     """

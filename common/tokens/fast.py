@@ -85,7 +85,9 @@ def tokenise(values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = 
         PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
         that is not eight digits.
 
-    Notes ----- About 20 ns a token on one core; a word or a whole value that has not occurred before takes
+    Notes
+    -----
+    About 20 ns a token on one core; a word or a whole value that has not occurred before takes
     a microsecond more.
     """
     if tokenisation not in TOKENISATIONS:
