@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -14,10 +15,20 @@ from pathlib import Path
 
 import pytest
 
+from common.errors import TrystError
 from common.parties import Side
 from common.pki.provision import Provisioned
 from protos.linkage.v1 import project_pb2
-from tests.carole.deployment import Deployment, Upload
+from tests.carole.deployment import (
+    CANARY,
+    DIGEST,
+    KEY_CHECK,
+    SPECIFICATION,
+    Deployment,
+    Upload,
+    make_upload,
+    people,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -108,6 +119,62 @@ def test_killed_between_two_chunks_the_upload_goes_on(
     *_, last = coordinator.watch("trial", coordinator.start("trial").run)
     assert last.state == project_pb2.RUN_STATE_DONE
     process.end(signal.SIGTERM)
+
+
+def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
+    launch: Callable[[], tuple[Process, Deployment]],
+) -> None:
+    """A whole run with refusals of every kind, at the most talkative level, searched for what was planted in it."""
+    process, deployment = launch()
+    process.address()
+    process.end(signal.SIGTERM)
+    text = deployment.configuration.read_text()
+    deployment.configuration.write_text(text.replace("log_level: info", "log_level: debug"))
+    process, _ = launch()
+    deployment.connect_to(process.address())
+    coordinator = deployment.coordinator()
+    coordinator.create(SPECIFICATION)
+    coordinator.approve("trial", DIGEST)
+    alice, bob = (deployment.custodian(side) for side in Side)
+    told: list[str] = []
+
+    def refused(call: Callable[..., object], *arguments: object, **named: object) -> None:
+        with pytest.raises(TrystError) as caught:
+            call(*arguments, **named)
+        told.append(str(caught.value))
+
+    planted = b"planted-by-alice"
+    refused(alice.approve, signature=planted)
+    alice.approve()
+    bob.approve()
+    alice.post(1, planted + b"-letter")
+    refused(alice.post, 1, planted + b"-another-letter")
+    alice.report_keys()
+    refused(bob.report_keys, check=b"planted!", canary=(planted * 2)[:32])
+    bob.report_keys()
+    for side, who in ((Side.ALICE, alice), (Side.BOB, bob)):
+        upload, _ = make_upload(side, people(60), side[0] * 32)
+        who.begin(upload)
+        refused(who.put, upload, 0, planted)
+        refused(who.put, upload, 9, planted)
+        who.put(upload, 0)
+        refused(who.put, upload, 0, (planted * len(upload.body))[: len(upload.body)])
+        who.commit(upload)
+        odd, _ = make_upload(side, people(10), "planted-by-alice", project="planted-by-alice")
+        refused(who.begin, odd)
+        refused(who.fetch, "planted-by-alice")
+    refused(coordinator.create, SPECIFICATION.replace("surname", "planted by alice"))
+    *_, last = coordinator.watch("trial", coordinator.start("trial").run)
+    assert last.state == project_pb2.RUN_STATE_DONE
+    process.end(signal.SIGTERM)
+    written = process.log.read_text()
+    assert written.count('"event": "refused"') >= 8
+    told.pop()  # the coordinator's own specification may be shown to the coordinator
+    signature = make_upload(Side.ALICE, people(1), "a" * 32)[0].body[:16]
+    for secret in (planted, b"planted!", KEY_CHECK, CANARY, signature):
+        for form in (secret.hex(), repr(secret)[2:-1], base64.b64encode(secret).decode()):
+            assert form not in written
+            assert form not in "".join(told)
 
 
 def mistake(configuration: Path) -> str:

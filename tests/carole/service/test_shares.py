@@ -1,0 +1,162 @@
+"""What each recipient gets of a real run, and what the statistics say."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carole.coordinator.report.content import ReportContent
+from carole.engine import Linkage, LinkagePlan, Resources, link
+from carole.projects import Grant
+from carole.service.findings import findings
+from carole.service.linking import plan_of
+from carole.service.shares import shares
+from common.errors import ErrorCode, TrystError
+from common.keys.sealing import SealContext, open_sealed
+from common.keys.sealing_key import SealingKey
+from common.parties import Role, Side
+from common.pki.provision import Provisioned
+from tests.carole.deployment import SPEC, make_upload, people
+
+RESOURCES = Resources(1 << 30, 2)
+N, COMMON = 300, 200
+
+
+def linked(plan: LinkagePlan) -> Linkage:
+    alice = make_upload(Side.ALICE, people(N), "a" * 32)[0].sets
+    bob = make_upload(Side.BOB, people(N, offset=N - COMMON), "b" * 32)[0].sets
+    return link(alice, bob, plan, RESOURCES, lambda stage, fraction: None)
+
+
+@pytest.fixture(scope="module")
+def blocked() -> Linkage:
+    return linked(plan_of(SPEC))
+
+
+@pytest.fixture(scope="module")
+def unblocked() -> Linkage:
+    return linked(plan_of(SPEC.model_copy(update={"blocking": ()})))
+
+
+def made(linkage: Linkage, parties: Provisioned, *grants: Grant) -> dict[str, bytes]:
+    given = dict(zip((Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR), grants, strict=True))
+    document = findings(linkage, plan_of(SPEC), RESOURCES, {"read": 0.1})
+    found = shares("trial", "r" * 32, linkage, document, given, parties.members)
+    return {recipient: b"".join(content) for recipient, content in found.items()}
+
+
+def opened(sealed: bytes, parties: Provisioned, owner: str, run: str = "r" * 32) -> dict[str, bytes]:
+    key = SealingKey.load(parties.parties[owner].sealing)
+    content = b"".join(open_sealed(key, SealContext("trial", run, owner), [sealed]))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_each_grant_gives_what_it_says_and_no_more(blocked: Linkage, parties: Provisioned) -> None:
+    found = made(blocked, parties, Grant.LINKS, Grant.PAIRS, Grant.STATISTICS)
+    assert set(opened(found["custodian-a"], parties, "alice")) == {"links.parquet", "statistics.json"}
+    assert set(opened(found["custodian-b"], parties, "bob")) == {"links.parquet", "pairs.parquet", "statistics.json"}
+    assert set(json.loads(found["coordinator"])) == {"model", "linkage", "timings", "warnings"}
+    found = made(blocked, parties, Grant.STATISTICS, Grant.NOTHING, Grant.NOTHING)
+    assert set(found) == {"custodian-a"}
+    assert set(opened(found["custodian-a"], parties, "alice")) == {"statistics.json"}
+
+
+def test_a_share_opens_for_its_owner_in_its_run_only(blocked: Linkage, parties: Provisioned) -> None:
+    found = made(blocked, parties, Grant.LINKS, Grant.LINKS, Grant.NOTHING)
+    for owner, run in (("bob", "r" * 32), ("coordinator", "r" * 32), ("alice", "s" * 32)):
+        with pytest.raises(TrystError) as caught:
+            opened(found["custodian-a"], parties, owner, run)
+        assert caught.value.code is ErrorCode.SEALED
+
+
+def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(
+    blocked: Linkage, parties: Provisioned
+) -> None:
+    found = made(blocked, parties, Grant.LINKS, Grant.PAIRS, Grant.NOTHING)
+    alice = pl.read_parquet(opened(found["custodian-a"], parties, "alice")["links.parquet"])
+    share = opened(found["custodian-b"], parties, "bob")
+    bob, pairs = pl.read_parquet(share["links.parquet"]), pl.read_parquet(share["pairs.parquet"])
+    numbers = {name: pl.Float64() for name in ("match_probability", "link_probability", "match_weight")}
+    assert dict(alice.schema) == {"row": pl.UInt32(), "link_id": pl.String(), **numbers}
+    assert dict(pairs.schema) == {"row": pl.UInt32(), "pair_id": pl.String(), **numbers, "linked": pl.Boolean()}
+    assert set(alice["link_id"]) == set(bob["link_id"])
+    assert alice["link_id"].is_unique().all()
+    assert alice["link_id"].str.contains("^[0-9a-f]{16}$").all()
+    both = alice.join(bob, on="link_id", suffix="_bob")
+    found_pairs = set(zip(both["row"], both["row_bob"], strict=True))
+    rows_a, rows_b = blocked.pairs.row_a[blocked.links], blocked.pairs.row_b[blocked.links]
+    assert found_pairs == set(zip(rows_a.tolist(), rows_b.tolist(), strict=True))
+    assert pairs.height == blocked.pairs.weight.size
+    assert pairs.filter("linked").drop("linked").rename({"pair_id": "link_id"}).equals(bob)
+    # The same run sealed again has other ids: they say nothing of the rows.
+    again = pl.read_parquet(
+        opened(made(blocked, parties, Grant.LINKS, Grant.LINKS, Grant.NOTHING)["custodian-a"], parties, "alice")[
+            "links.parquet"
+        ]
+    )
+    assert not set(again["link_id"]) & set(alice["link_id"])
+
+
+@pytest.mark.parametrize("which", ["blocked", "unblocked"])
+def test_the_statistics_are_what_a_report_is_made_from(which: str, request: pytest.FixtureRequest) -> None:
+    linkage: Linkage = request.getfixturevalue(which)
+    plan = plan_of(SPEC if which == "blocked" else SPEC.model_copy(update={"blocking": ()}))
+    document = json.loads(json.dumps(findings(linkage, plan, RESOURCES, {"read": 0.1}), allow_nan=False))
+    run = {
+        "project": "trial",
+        "mode": "open",
+        "created": "2026-01-01T00:00:00+00:00",
+        "version": "0",
+        "files": {"alice": {"title": "a", "records": N}, "bob": {"title": "b", "records": N}},
+        "one_to_one": True,
+    }
+    content = ReportContent.from_json({"run": run, "evaluation": None, **document})
+    counts = content.linkage
+    assert counts["pairs"] == N * N
+    assert counts["links"] == linkage.links.size == sum(counts["histogram"]["links"])
+    assert counts["kept"] == sum(counts["histogram"]["counts"])
+    assert counts["unlinked"] == {"alice": N - counts["links"], "bob": N - counts["links"]}
+    assert (counts["blocking"] is None) == (which == "unblocked")
+    expected = counts["expected"]
+    assert expected is not None
+    assert 0.9 < expected["precision"] <= 1
+    assert 0 < counts["floor"] < 1
+    assert content.timings["stages"][0]["name"] == "read"
+
+
+def test_expected_pattern_counts_add_up_to_the_pairs(unblocked: Linkage) -> None:
+    """Summed over every vector that can occur the model's expectation is the number of pairs; here over all seen."""
+    plan = plan_of(SPEC.model_copy(update={"blocking": ()}))
+    document = findings(unblocked, plan, RESOURCES, {})
+    patterns = document["linkage"]["patterns"]
+    assert sum(pattern["observed"] for pattern in patterns) == N * N
+    total = sum(pattern["expected"] for pattern in patterns)
+    assert total == pytest.approx(N * N, rel=0.05)
+
+
+def test_an_empty_result_is_a_result(blocked: Linkage, parties: Provisioned) -> None:
+    none = np.zeros(0, dtype=np.int32)
+    empty = replace(
+        blocked,
+        links=np.zeros(0, dtype=np.int64),
+        pairs=replace(
+            blocked.pairs,
+            row_a=none,
+            row_b=none,
+            pattern=none,
+            weight=np.zeros(0),
+            match_probability=np.zeros(0),
+            link_probability=np.zeros(0),
+        ),
+    )
+    found = made(empty, parties, Grant.PAIRS, Grant.LINKS, Grant.STATISTICS)
+    share = opened(found["custodian-a"], parties, "alice")
+    assert pl.read_parquet(share["links.parquet"]).height == 0
+    assert json.loads(share["statistics.json"])["linkage"]["links"] == 0
