@@ -1,0 +1,1 @@
+"""Decomposable graphical models of categorical data: found by search, fitted, asked."""
