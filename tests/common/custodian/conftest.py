@@ -284,6 +284,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.before(method, side)
         with self.lock:
             self.calls.append((method, side))
+            self.lock.notify_all()
         return side
 
 
@@ -378,7 +379,7 @@ def make_world(tmp_path: Path, parties: Provisioned) -> Iterator[Callable[..., W
                     approve=(digest,) if approve else (),
                     keys=str(parties.parties[side].path),
                     retry_seconds=0.2,
-                )
+                ).replace("wait_seconds: 5 ", "wait_seconds: 1 ")
             )
             folders[side] = Folder(party, config)
         return World(carole, server, folders[Side.ALICE], folders[Side.BOB], count)

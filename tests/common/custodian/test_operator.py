@@ -8,6 +8,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from alice.commands import app as alice_app
@@ -118,6 +119,14 @@ def test_a_folder_that_is_not_the_listed_member_is_refused(make_world, tmp_path:
     assert "another identity for Alice" in str(refused.value)
 
 
+@pytest.fixture
+def no_log_on_screen():
+    """The service of a test logs within this process, where it would get between what a command prints."""
+    with structlog.testing.capture_logs() as lines:
+        yield lines
+
+
+@pytest.mark.usefixtures("no_log_on_screen")
 def test_the_commands_show_approve_and_stop(make_world) -> None:
     world = make_world(approve=False)
     run = CliRunner()
