@@ -43,7 +43,7 @@ from carole.fellegi_sunter import (
     blocking_recall,
     fit,
 )
-from carole.fellegi_sunter.learning import unlearnable
+from carole.fellegi_sunter.cautions import FEW_MATCHES
 from common.encoding.contribution import SignatureSet
 
 Progress = Callable[[str, float], None]
@@ -247,7 +247,7 @@ class _Run:
                 for q, field in enumerate(model.fields)
             ]
         )
-        agreement[unlearnable(rules, len(agreement))] = np.nan
+        agreement[model.learnt_from < FEW_MATCHES] = np.nan
         return blocking_recall(mask, matches, rules, agreement)
 
     def _per_rule(self, source: AllPairs | CandidatePairs) -> dict[str, int]:

@@ -11,7 +11,7 @@ from carole.engine.memory import mebibytes
 from carole.engine.result import ScoredPatterns
 from common.errors import ErrorCode, TrystError
 
-KEPT_PROBABILITY = 1e-5
+KEPT_PROBABILITY = 1e-4
 """Pairs of a smaller match probability are never kept."""
 
 MOST_PAIRS = 5_000_000
