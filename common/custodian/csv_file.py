@@ -1,8 +1,8 @@
 """A CSV file, read strictly: what is not plainly a table is refused with the line where it goes wrong.
 
 Python's own reader is used because it tells the line and refuses a broken quotation; faster readers fill a short line
-up with nulls, so that a lost separator silently shifts a person's values. It reads about 1.5 million lines a second,
-and only the wanted columns are kept, in pieces.
+up with nulls, so that a lost separator silently shifts a person's values. It reads about 600,000 lines a second, and
+only the wanted columns are kept, in pieces. A file that can be seen to have no such trouble is read by `plain_csv`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from common.custodian.configuration import CsvSource
+from common.custodian.plain_csv import read_plain
 from common.custodian.table import SourceTable, require_columns, trimmed
 from common.errors import ErrorCode, TrystError
 
@@ -48,6 +49,11 @@ def read_csv(source: CsvSource, columns: Sequence[str] | None) -> SourceTable:
     encoding = "utf-8-sig" if codecs.lookup(source.encoding).name == "utf-8" else source.encoding
     try:
         _refuse_other_mark(path, source.encoding)
+        if columns is not None and encoding == "utf-8-sig":
+            plain = read_plain(path, source.separator, columns)
+            if plain is not None:
+                lines = np.arange(2, plain.height + 2, dtype=np.int64)
+                return SourceTable(plain, lines, "line", str(path))
         with path.open(encoding=encoding, errors="strict", newline="") as file:
             return _read(file, path, source, columns)
     except UnicodeError:
