@@ -18,7 +18,14 @@ DEFINITIONS = sorted((ROOT / "protos" / "linkage" / "v1").glob("*.proto"))
 def compile_protos(out: Path) -> None:
     """Write messages, type stubs and gRPC stubs of every definition below `out`."""
     google = str(files("grpc_tools") / "_proto")
-    arguments = ["protoc", f"-I{ROOT}", f"-I{google}", f"--python_out={out}", f"--pyi_out={out}", f"--grpc_python_out={out}"]
+    arguments = [
+        "protoc",
+        f"-I{ROOT}",
+        f"-I{google}",
+        f"--python_out={out}",
+        f"--pyi_out={out}",
+        f"--grpc_python_out={out}",
+    ]
     status = protoc.main([*arguments, *(str(path.relative_to(ROOT)) for path in DEFINITIONS)])
     if status != 0:
         raise SystemExit(f"protoc ended with status {status}; see its message above")

@@ -91,9 +91,7 @@ class Connection:
                 if typed.code is not ErrorCode.UNAVAILABLE or attempt == attempts:
                     raise typed from None
             except ValueError:
-                raise TrystError(
-                    ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address
-                ) from None
+                raise TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address) from None
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         raise AssertionError("attempts must be at least 1")

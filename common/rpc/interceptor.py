@@ -76,9 +76,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
 
         return guarded
 
-    def _stream(
-        self, method: str, behaviour: Callable[[Any, Any], Any]
-    ) -> Callable[[Any, Any], Iterator[Any]]:
+    def _stream(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Iterator[Any]]:
         def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             try:
                 self._enter(method, context)

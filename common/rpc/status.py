@@ -52,9 +52,7 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
 
     The other side's bytes are not believed: what does not parse is reported as an unforeseen status.
     """
-    trailing: Iterable[Any] = (
-        error.trailing_metadata() if hasattr(error, "trailing_metadata") else None
-    ) or ()
+    trailing: Iterable[Any] = (error.trailing_metadata() if hasattr(error, "trailing_metadata") else None) or ()
     for key, value in trailing:
         if key == METADATA_KEY:
             try:
@@ -62,9 +60,7 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
                 texts = [body[name] for name in ("what", "where", "got", "remedy")]
                 if all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
                     what, where_there, got, remedy = texts
-                    return TrystError(
-                        ErrorCode(body["code"]), what, where=where_there, got=got, remedy=remedy
-                    )
+                    return TrystError(ErrorCode(body["code"]), what, where=where_there, got=got, remedy=remedy)
             except (ValueError, KeyError, TypeError):
                 break
     status = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN
