@@ -24,10 +24,15 @@ imports: .venv/dev
 protos: .venv/dev
 	$(BIN)/python -m protos.compile
 
-bench: .venv/dev
+# The peers come along: anonlink beside Tryst, clkhash in an environment of its own, since it needs older packages.
+bench: .venv/dev .venv-clkhash
 	$(PIP) install --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks encode
 	$(BIN)/python -m benchmarks compare
+
+.venv-clkhash:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check --quiet install clkhash==0.18.3
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tryst needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -42,4 +47,4 @@ bench: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-clkhash build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
