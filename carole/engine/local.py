@@ -60,7 +60,7 @@ PATTERN_BYTES_PER_THREAD = 160
 STORED_SHARE = 0.5
 """Share of the memory left that packed vectors may take between the passes."""
 
-KEPT_BYTES = 150
+KEPT_BYTES = 180
 """Memory of a kept pair, its scores and its part in the one-to-one decision."""
 
 
@@ -127,6 +127,7 @@ class _Run:
         stream = self._stream(source, tables, pool)
         with self._stage("count") as progress:
             code, mask, count = stream.count(progress)
+            budget.take(self._bytes_per_pattern * len(code), "the comparison vectors", "compare fewer fields")
             patterns = PatternCounts(self._packing.unpack(code), mask, count)
         with self._stage("model"):
             model = self._fit(patterns, levels)
@@ -185,6 +186,10 @@ class _Run:
         self._budget.give_back(scratch)
         return levels
 
+    @property
+    def _bytes_per_pattern(self) -> int:
+        return PATTERN_BYTES + 2 * len(self._plan.fields) + PATTERN_BYTES_PER_THREAD * self._threads
+
     def _stream(
         self,
         source: AllPairs | CandidatePairs,
@@ -192,10 +197,9 @@ class _Run:
         pool: ThreadPoolExecutor,
     ) -> PairStream:
         budget, fields = self._budget, self._plan.fields
-        per_pattern = PATTERN_BYTES + 2 * len(fields) + PATTERN_BYTES_PER_THREAD * self._threads
-        most_patterns = min(source.n_pairs, int(PATTERNS_SHARE * budget.free) // per_pattern)
-        budget.take(per_pattern * most_patterns, "the comparison vectors", "compare fewer fields")
-        store = budget.try_take(PairStream.stored_bytes(source.n_pairs), STORED_SHARE)
+        # Their number is only known when they are counted; what is set aside for them is taken then.
+        most_patterns = min(source.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
+        store = budget.try_take(PairStream.stored_bytes(source.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         comparisons = [
             FieldComparison(
                 self._a.fields[field.name], self._b.fields[field.name], field.bounds, tables.get(field.name)
