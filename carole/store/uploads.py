@@ -6,8 +6,6 @@ dropped upload's name stays known, so that a late repetition of its first call d
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +15,21 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from carole.projects import Upload, operations
 from carole.store.bodies import Bodies, BodyReader, Clock, erased
 from carole.store.database import Database
+from carole.store.integrity import (
+    MOST_RANGES,
+    check_chunk,
+    gaps_error,
+    layout_from_text,
+    layout_to_text,
+    same_chunk,
+    validate_body,
+)
 from carole.store.tables import uploads
 from carole.store.view import Held, hold, look, not_found, number, settle, upload_of
-from common.encoding.contribution import FieldLayout, Layout, SetLayout, SignatureSet, from_bytes
+from common.encoding.contribution import Layout, SignatureSet, from_bytes
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
-from common.wire.chunks import chunk_count, chunk_size, missing_ranges, root_digest
-
-MOST_RANGES = 100
-"""Longest list of gaps in an answer; later ones are named when these are filled."""
+from common.wire.chunks import chunk_count, missing_ranges, root_digest
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Uploads:
             else:
                 if row.ended is not None:
                     raise erased()
-                if row.layout != _layout_to_text(layout):
+                if row.layout != layout_to_text(layout):
                     raise TrystError(
                         ErrorCode.CHUNK_CONFLICT,
                         "the upload was begun with another manifest",
@@ -98,11 +102,11 @@ class Uploads:
         where = f"{name}, upload {upload}, chunk {index}"
         with self._database.read() as connection:
             row = _living(connection, number(connection, name), side, upload)
-            _check_chunk(row.total_bytes, index, sha256, data, where)
+            check_chunk(row.total_bytes, index, sha256, data, where)
             there = self._bodies.chunk(connection, row.body, index)
             key = self._bodies.key(connection, row.body)
         if there is not None:
-            _same_chunk(there.sha256, sha256, where)
+            same_chunk(there.sha256, sha256, where)
             return
         if row.committed_at is not None:
             raise not_found()  # a committed upload has all its chunks
@@ -119,7 +123,7 @@ class Uploads:
             if not kept:
                 self._bodies.discard(row.body, chunk)
         if there is not None:
-            _same_chunk(there.sha256, sha256, where)
+            same_chunk(there.sha256, sha256, where)
 
     def commit(
         self, name: str, side: Side, member: str, upload: str, count: int, total_bytes: int, root: bytes
@@ -140,7 +144,7 @@ class Uploads:
         expected = chunk_count(row.total_bytes)
         gaps = missing_ranges([chunk.position for chunk in chunks], expected, MOST_RANGES)
         if gaps:
-            raise _gaps(gaps, where)
+            raise gaps_error(gaps, where)
         mine = root_digest(chunk.sha256 for chunk in chunks)
         if (count, total_bytes, root) != (expected, row.total_bytes, mine):
             same = "the same" if root == mine else "another"
@@ -153,7 +157,7 @@ class Uploads:
             )
         if row.committed_at is None:
             with self._validating:
-                _validate(_layout_from_text(row.layout), BodyReader(self._bodies, key, row.body, chunks))
+                validate_body(layout_from_text(row.layout), BodyReader(self._bodies, key, row.body, chunks))
         dropped: list[str] = []
         with self._database.write() as connection:
             held = hold(connection, name)
@@ -185,7 +189,7 @@ class Uploads:
             chunks = self._bodies.chunks(connection, row.body)
             key = self._bodies.key(connection, row.body)
         body = BodyReader(self._bodies, key, row.body, chunks).take(row.total_bytes)
-        return from_bytes(_layout_from_text(row.layout), body)
+        return from_bytes(layout_from_text(row.layout), body)
 
     def end(self, connection: Connection, held: Held, why: str, *which: Any) -> list[str]:
         """Erase a project's uploads (those for which `which` holds); returns the bodies to remove after the commit."""
@@ -212,7 +216,7 @@ class Uploads:
                 epoch=held.project.epoch,
                 rows=upload.rows,
                 total_bytes=upload.total_bytes,
-                layout=_layout_to_text(layout),
+                layout=layout_to_text(layout),
                 begun_at=self._clock(),
             )
         )
@@ -231,17 +235,6 @@ class Uploads:
         return Progress(upload.total_bytes, count, missing, upload.committed)
 
 
-def _validate(layout: Layout, reader: BodyReader) -> None:
-    """Check a body array by array: each field as a small contribution of its own, so that one is in memory."""
-    layout.validate()
-    for part in layout.sets:
-        for field in part.fields:
-            alone = Layout((SetLayout(part.rule, part.rows, (field,), ()),))
-            from_bytes(alone, reader.take(alone.total_bytes))
-        for _ in part.blocks:
-            reader.take(part.rows * 8)  # any 64-bit number is a blocking key
-
-
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:
     which = (uploads.c.project == project, uploads.c.side == str(side), uploads.c.upload == upload)
     return connection.execute(select(uploads).where(*which)).first()
@@ -254,64 +247,3 @@ def _living(connection: Connection, project: int, side: Side, upload: str) -> Ro
     if row.ended is not None:
         raise erased()
     return row
-
-
-def _check_chunk(total_bytes: int, index: int, sha256: bytes, data: bytes, where: str) -> None:
-    count = chunk_count(total_bytes)
-    if index >= count:
-        raise TrystError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=f"index {index}")
-    if len(data) != chunk_size(index, total_bytes):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"this chunk has {chunk_size(index, total_bytes)} bytes",
-            where=where,
-            got=f"{len(data)} bytes",
-        )
-    if hashlib.sha256(data).digest() != sha256:
-        raise TrystError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "the chunk is not what its digest says",
-            where=where,
-            remedy="send it again; if it stays so, look for bad memory or a bad disk on either side",
-        )
-
-
-def _same_chunk(there: bytes, sha256: bytes, where: str) -> None:
-    if there != sha256:
-        raise TrystError(
-            ErrorCode.CHUNK_CONFLICT,
-            "another chunk was sent under this index",
-            where=where,
-            remedy="begin a new upload under a new name; an upload's content may not change",
-        )
-
-
-def _gaps(gaps: list[tuple[int, int]], where: str) -> TrystError:
-    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:20])
-    more = ", ..." if len(gaps) > 20 or len(gaps) == MOST_RANGES else ""
-    return TrystError(
-        ErrorCode.UPLOAD_GAPS,
-        "the upload is not complete",
-        where=where,
-        got=f"chunks {shown}{more} missing",
-        remedy="send the missing chunks, which BeginUpload names too, and commit again",
-    )
-
-
-def _layout_to_text(layout: Layout) -> str:
-    return json.dumps(
-        [
-            [part.rule, part.rows, [[f.name, f.bits, f.distinct] for f in part.fields], list(part.blocks)]
-            for part in layout.sets
-        ],
-        separators=(",", ":"),
-    )
-
-
-def _layout_from_text(text: str) -> Layout:
-    return Layout(
-        tuple(
-            SetLayout(rule, rows, tuple(FieldLayout(*field) for field in fields), tuple(blocks))
-            for rule, rows, fields, blocks in json.loads(text)
-        )
-    )

@@ -76,6 +76,7 @@ class Deployment:
         self.configuration.write_text(template("127.0.0.1:0").replace("keys: .", f"keys: {keys}"))
         self._application: Application | None = None
         self._elsewhere = ""
+        self._connections: list[Connection] = []
 
     def connect_to(self, address: str) -> None:
         """Speak to a Carole that runs as a process of her own."""
@@ -91,6 +92,8 @@ class Deployment:
         return self.start()
 
     def stop(self) -> None:
+        while self._connections:
+            self._connections.pop().close()
         if self._application is not None:
             self._application.stop()
             self._application = None
@@ -110,7 +113,8 @@ class Deployment:
     def connect(self, party: str, address: str | None = None) -> Connection:
         folder = self.parties.parties[party].path
         credentials = channel_credentials(folder, PARTIES[party])
-        return Connection(address or self.address, server_name(Role.LINKER), credentials)
+        self._connections.append(Connection(address or self.address, server_name(Role.LINKER), credentials))
+        return self._connections[-1]
 
     def custodian(self, side: Side) -> Custodian:
         return Custodian(side, self.connect(str(side)), Identity.load(self.parties.parties[str(side)].identity))

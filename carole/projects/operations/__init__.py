@@ -1,0 +1,39 @@
+"""What each action does to a project: from the project as it is to the project as it will be, with its audit entry.
+
+Every function is total over replays: what has been done already is recognised and changes nothing (`Outcome.entries`
+is empty then), because a caller whose reply was lost must be able to ask again. The same thing with *other* content
+is refused. Details of an entry are names, counts and digests; never a value, a letter or a key.
+"""
+
+from carole.projects.operations.agreement import (
+    MAX_LETTER_BYTES,
+    approve,
+    key_trouble,
+    post_letter,
+    report_keys,
+)
+from carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
+from carole.projects.operations.ending import acknowledge, erase, expire_result
+from carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
+from carole.projects.operations.outcome import Detail, Entry, Outcome
+
+__all__ = [
+    "MAX_LETTER_BYTES",
+    "Detail",
+    "Entry",
+    "Outcome",
+    "acknowledge",
+    "approve",
+    "begin_upload",
+    "commit_upload",
+    "erase",
+    "expire_result",
+    "expire_upload",
+    "fail_run",
+    "finish_run",
+    "key_trouble",
+    "post_letter",
+    "report_keys",
+    "start_run",
+    "take_run",
+]

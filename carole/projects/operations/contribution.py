@@ -1,0 +1,71 @@
+"""Contributions: begun, committed, and erased when their time is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from carole.projects.operations.outcome import Detail, Outcome, move
+from carole.projects.project import Project, Upload
+from carole.projects.transitions import SYSTEM, Action, permit
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+
+
+def begin_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
+    """Begin a contribution, or begin it anew under another name; an uncommitted one is dropped then.
+
+    Raises
+    ------
+    TrystError
+        NOT_ADMITTED, WRONG_STATE.
+    """
+    there = project.uploads.get(side)
+    if there is not None and there.upload == upload.upload and not there.expired:
+        return Outcome(project)
+    row = permit(project, side.role, Action.BEGIN_UPLOAD)
+    # A committed upload stays the side's contribution until the new one is committed too.
+    keep = there is not None and there.committed and not there.expired
+    after = project if keep else replace(project, uploads={**project.uploads, side: upload})
+    return move(row, after, member, _described(upload))
+
+
+def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
+    """Make a complete and verified upload the side's contribution.
+
+    Raises
+    ------
+    TrystError
+        NOT_ADMITTED, WRONG_STATE.
+    """
+    there = project.uploads.get(side)
+    if there is not None and there.upload == upload.upload and there.committed and not there.expired:
+        return Outcome(project)
+    row = permit(project, side.role, Action.COMMIT_UPLOAD)
+    committed = replace(upload, committed=True, received_bytes=upload.total_bytes)
+    after = replace(project, uploads={**project.uploads, side: committed})
+    details = _described(upload)
+    if there is not None and there.committed and not there.expired:
+        details["replaces"] = there.upload
+    return move(row, after, member, details)
+
+
+def expire_upload(project: Project, side: Side, upload: str) -> Outcome:
+    """An upload's time is over. Not while a run is at work on it: the run ends first.
+
+    Raises
+    ------
+    TrystError
+        RUN_ACTIVE, WRONG_STATE.
+    """
+    if project.active_run is not None:
+        raise TrystError(ErrorCode.RUN_ACTIVE, "an upload does not expire under a run", where=project.name)
+    row = permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
+    there = project.uploads.get(side)
+    after = project
+    if there is not None and there.upload == upload:
+        after = replace(project, uploads={**project.uploads, side: replace(there, expired=True)})
+    return move(row, after, SYSTEM, {"side": str(side), "upload": upload})
+
+
+def _described(upload: Upload) -> dict[str, Detail]:
+    return {"upload": upload.upload, "rows": upload.rows, "bytes": upload.total_bytes}

@@ -1,0 +1,58 @@
+"""After the release: acknowledgements, and the end of the project."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from carole.projects.operations.outcome import Outcome, move
+from carole.projects.project import Project
+from carole.projects.state import RunState, State
+from carole.projects.transitions import SYSTEM, Action, Actor, permit
+from common.parties import Role, Side
+
+
+def acknowledge(project: Project, side: Side, member: str, name: str) -> Outcome:
+    """A custodian confirms that it holds its share of a released run, whose digest has been compared before.
+
+    Raises
+    ------
+    TrystError
+        NOT_ADMITTED, WRONG_STATE.
+    """
+    if side in project.acknowledged and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, side.role, Action.ACKNOWLEDGE)
+    after = replace(project, acknowledged=project.acknowledged | {side})
+    return move(row, after, member, {"run": name})
+
+
+def expire_result(project: Project) -> Outcome:
+    """The result's time is over, and the project's with it.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE.
+    """
+    return move(permit(project, SYSTEM, Action.EXPIRE_RESULT), _erased(project), SYSTEM, {})
+
+
+def erase(project: Project, role: Actor, member: str) -> Outcome:
+    """Erase whatever is stored for the project. A run under way comes to nothing.
+
+    Raises
+    ------
+    TrystError
+        NOT_ADMITTED.
+    """
+    if project.state is State.ERASED and role == Role.COORDINATOR:
+        return Outcome(project)
+    return move(permit(project, role, Action.ERASE), _erased(project), member, {})
+
+
+def _erased(project: Project) -> Project:
+    runs = tuple(
+        replace(run, state=RunState.FAILED, error="the project was erased") if run.state.active else run
+        for run in project.runs
+    )
+    return replace(project, letters={}, reports={}, uploads={}, runs=runs)

@@ -1,0 +1,91 @@
+"""Is an upload what it claims to be? Chunk by chunk as it comes, and as a whole before it counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from carole.store.bodies import BodyReader
+from common.encoding.contribution import FieldLayout, Layout, SetLayout, from_bytes
+from common.errors import ErrorCode, TrystError
+from common.wire.chunks import chunk_count, chunk_size
+
+MOST_RANGES = 100
+"""Longest list of gaps in an answer; later ones are named when these are filled."""
+
+
+def validate_body(layout: Layout, reader: BodyReader) -> None:
+    """Check a body array by array: each field as a small contribution of its own, so that one is in memory."""
+    layout.validate()
+    for part in layout.sets:
+        for field in part.fields:
+            alone = Layout((SetLayout(part.rule, part.rows, (field,), ()),))
+            from_bytes(alone, reader.take(alone.total_bytes))
+        for _ in part.blocks:
+            reader.take(part.rows * 8)  # any 64-bit number is a blocking key
+
+
+def check_chunk(total_bytes: int, index: int, sha256: bytes, data: bytes, where: str) -> None:
+    """Refuse a chunk that the upload has no place for, or that is not what its digest says."""
+    count = chunk_count(total_bytes)
+    if index >= count:
+        raise TrystError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=f"index {index}")
+    if len(data) != chunk_size(index, total_bytes):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"this chunk has {chunk_size(index, total_bytes)} bytes",
+            where=where,
+            got=f"{len(data)} bytes",
+        )
+    if hashlib.sha256(data).digest() != sha256:
+        raise TrystError(
+            ErrorCode.UPLOAD_CORRUPT,
+            "the chunk is not what its digest says",
+            where=where,
+            remedy="send it again; if it stays so, look for bad memory or a bad disk on either side",
+        )
+
+
+def same_chunk(there: bytes, sha256: bytes, where: str) -> None:
+    """Refuse another chunk under an index that has one."""
+    if there != sha256:
+        raise TrystError(
+            ErrorCode.CHUNK_CONFLICT,
+            "another chunk was sent under this index",
+            where=where,
+            remedy="begin a new upload under a new name; an upload's content may not change",
+        )
+
+
+def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:
+    """The refusal of a commit, with the first gaps."""
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:20])
+    more = ", ..." if len(gaps) > 20 or len(gaps) == MOST_RANGES else ""
+    return TrystError(
+        ErrorCode.UPLOAD_GAPS,
+        "the upload is not complete",
+        where=where,
+        got=f"chunks {shown}{more} missing",
+        remedy="send the missing chunks, which BeginUpload names too, and commit again",
+    )
+
+
+def layout_to_text(layout: Layout) -> str:
+    """A layout as it is stored: equal texts are equal layouts."""
+    return json.dumps(
+        [
+            [part.rule, part.rows, [[f.name, f.bits, f.distinct] for f in part.fields], list(part.blocks)]
+            for part in layout.sets
+        ],
+        separators=(",", ":"),
+    )
+
+
+def layout_from_text(text: str) -> Layout:
+    """What `layout_to_text` was given."""
+    return Layout(
+        tuple(
+            SetLayout(rule, rows, tuple(FieldLayout(*field) for field in fields), tuple(blocks))
+            for rule, rows, fields, blocks in json.loads(text)
+        )
+    )
