@@ -13,7 +13,7 @@ import structlog
 
 from common.cleaning import clean
 from common.custodian.desk import Desk, Outcome, Task
-from common.custodian.source import read_records
+from common.custodian.source import read_records, source_stamp
 from common.rpc.client import CONTROL_SECONDS
 from protos.linkage.v1 import custody_pb2
 
@@ -47,7 +47,7 @@ def approve(desk: Desk, task: Task) -> Outcome:
     if decided == "declined":
         desk.state.update(task.project, stage="declined by the operator")
         return Outcome.WAITS_FOR_OPERATOR
-    if not known.profile:
+    if not _is_current(known.profile, desk):
         profile(desk, task)
     if not decided and task.specification_digest.hex() in desk.configuration.policy.approve:
         decide(desk, task.project, task.specification_digest, "approved", "policy")
@@ -75,8 +75,15 @@ def profile(desk: Desk, task: Task) -> None:
 
 def keep_profile(desk: Desk, project: str, counts: dict[str, object], warnings: list[str]) -> None:
     """Keep a profile for the operator's screen: counts and warnings, no value."""
-    text = json.dumps({**counts, "warnings": warnings})
+    stamp = source_stamp(desk.configuration.source)
+    text = json.dumps({**counts, "warnings": warnings, "source_stamp": stamp})
     desk.state.update(project, profile=text, rows=counts["rows"])
+
+
+def _is_current(profile: str, desk: Desk) -> bool:
+    """Whether a profile is of the source as it is now, as far as a file's size and time tell."""
+    stamp = source_stamp(desk.configuration.source)
+    return bool(profile) and json.loads(profile)["source_stamp"] == (None if stamp is None else list(stamp))
 
 
 def decide(desk: Desk, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:

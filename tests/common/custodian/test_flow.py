@@ -175,6 +175,16 @@ def test_a_mistake_in_the_source_is_shown_before_anyone_signs_and_tried_again_on
         assert shown(world.alice).trouble == ""
 
 
+def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) -> None:
+    world = make_world(approve=False)
+    with running(world.alice):
+        eventually(lambda: shown(world.alice).waits_for_operator and shown(world.alice).rows == 120)
+        world.alice.source.write_text(world.alice.source.read_text() + "new,Another,1950-01-01,999999\n")
+        eventually(lambda: shown(world.alice).rows == 121)
+        with Control.open(world.alice.config, world.alice.party) as control:
+            assert json.loads(control.profile("people"))["rows"] == 121
+
+
 def test_duplicate_identifiers_are_trouble_without_the_identifier(make_world) -> None:
     world = make_world()
     world.bob.source.write_text(world.bob.source.read_text() + "b7,Another,1950-01-01,999999\n")
