@@ -18,8 +18,8 @@ from common.errors import ErrorCode, TrystError
 CELLS_PER_PAIR = 4
 """A field's level table is made when it has at most so many cells per pair to be compared."""
 
-EXACT_CELLS = 1 << 30
-"""Up to so many pairs of distinct values a field's distribution over all pairs is exact: seconds of work."""
+EXACT_CELLS = 1 << 28
+"""Up to so many pairs of distinct values a field's distribution over all pairs is exact: half a second of work."""
 
 SAMPLE_PAIRS = 1 << 24
 """Beyond, random pairs drawn for it: a level as rare as one in a million is then seen 17 times."""
