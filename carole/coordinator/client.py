@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_p
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
+
+WATCH_PAUSE_SECONDS = 0.2
 
 MAX_STATISTICS_BYTES = 64 << 20
 APPROVAL = "approve-specification"
@@ -83,7 +86,8 @@ class Coordinator:
             except TrystError as error:
                 if error.code is not ErrorCode.UNAVAILABLE:
                     raise
-            # Either the deadline of the stream came, or Carole is away: this call tells which.
+            # The stream's deadline came, or Carole is away or has too many watchers: this call tells which.
+            time.sleep(WATCH_PAUSE_SECONDS)
             status = self._connection.call(
                 self._stub.GetRun, coordination_pb2.GetRunRequest(project=project, run=run), attempts=5
             ).run
