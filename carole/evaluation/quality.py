@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.evaluation.classes import check_matches, tied_classes, wrong
+from carole.evaluation.classes import check_matches, tied_classes
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,16 @@ def best_threshold(probability: NDArray[np.float64], is_match: NDArray[np.bool_]
     Returns
     -------
     BestThreshold
-        The highest threshold among equals.
+        The highest threshold among equals; 1 where there is no pair.
 
     Raises
     ------
     TrystError
-        ``PARAMETER`` if there is no pair, or the inputs disagree.
+        ``PARAMETER`` if the inputs disagree.
     """
-    if len(probability) == 0:
-        raise wrong("at least one scored pair", "none")
     classes = tied_classes(probability, is_match)
+    if len(probability) == 0:
+        return BestThreshold(1.0, Quality(0, 0, n_matches))
     links, true_links = np.cumsum(classes.pairs), np.cumsum(classes.matches)
     check_matches(n_matches, float(true_links[-1]))
     best = int(np.argmax(true_links / (links + n_matches)))

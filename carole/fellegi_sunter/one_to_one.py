@@ -26,8 +26,11 @@ from carole.fellegi_sunter.prior import BetaBipartite
 from carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
 from common.errors import ErrorCode, TrystError
 
-MAX_PRIORS = 100
+MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""
+
+ROUNDS_ON_THE_WAY = 8
+"""Rounds of messages between two of them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def link_probabilities(
     n_a: int,
     n_b: int,
     prior: BetaBipartite | None = None,
-    tolerance: float = 1e-4,
+    tolerance: float = 3e-3,
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
@@ -148,15 +151,19 @@ def _fixed_point(messages: Propagation, prior: BetaBipartite, start: float, tole
     n = start
     converged = False
     log_prior_odds = prior.log_odds(n)
-    beliefs = messages.run(log_prior_odds)
     for _ in range(MAX_PRIORS):
+        # On the way messages need not settle: the next prior odds move them again, and they are kept.
+        beliefs = messages.run(log_prior_odds, ROUNDS_ON_THE_WAY)
         expected = min(float(probability(beliefs.log_odds).sum()), float(prior.most))
         converged = abs(expected - n) <= tolerance * max(1.0, np.sqrt(expected))
+        if converged and beliefs.unsettled:
+            beliefs = messages.run(log_prior_odds)
+            expected = min(float(probability(beliefs.log_odds).sum()), float(prior.most))
+            converged = abs(expected - n) <= tolerance * max(1.0, np.sqrt(expected))
         n = expected
         if converged:
             break
         log_prior_odds = prior.log_odds(n)
-        beliefs = messages.run(log_prior_odds)
     log_posterior = beliefs.log_weight_sum - n * log_prior_odds + prior.log_density(n)
     return _FixedPoint(n, beliefs, log_prior_odds, log_posterior, converged)
 

@@ -7,7 +7,7 @@ that the record is free if that candidate did not exist; at the fixed point
 .. math:: P(e) = w\,\mu_{ab}\,\mu_{ba} / (1 + w\,\mu_{ab}\,\mu_{ba}).
 
 Exact where the graph has no cycle, otherwise Bethe's approximation. The fixed point exists and is unique for finite
-weights. Messages are logarithms. Rows answer columns in turn, which from "everybody is free" climbs to the fixed point
+weights. Rows answer columns in turn, which from "everybody is free" climbs to the fixed point
 without swinging, so no damping is needed. Each connected component runs until it has settled by itself: nearly
 all of a linkage's components are single pairs or stars and take two rounds.
 """
@@ -21,6 +21,13 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
+
+
+GREATEST_LOG_WEIGHT = 600.0
+"""Weights are held within e to this power, beyond any evidence, so that their products stay in range."""
+
+MAX_ROUNDS = 500
+"""Rounds after which a component is stopped and counted as unsettled."""
 
 
 @dataclass(frozen=True)
@@ -117,32 +124,36 @@ class Propagation:
     graph : CandidateGraph
     log_ratio : ndarray of float64, shape (n_pairs,)
         Natural logarithm of each pair's likelihood ratio, in the caller's order.
-    max_rounds : int
-        Rounds a component may take.
     tolerance : float
-        Greatest change of a message's logarithm at which a component has settled.
+        Greatest change of a link's probability in a round at which a component has settled.
     """
 
     def __init__(
         self,
         graph: CandidateGraph,
         log_ratio: NDArray[np.float64],
-        max_rounds: int = 2000,
-        tolerance: float = 1e-7,
+        tolerance: float = 1e-8,
     ) -> None:
         self._graph = graph
         self._log_ratio = np.ascontiguousarray(log_ratio[graph.order], dtype=np.float64)
-        self._to_b = np.zeros(graph.n_edges)
-        self._to_a = np.zeros(graph.n_edges)
-        self._max_rounds = max_rounds
+        self._to_b = np.ones(graph.n_edges)
+        self._to_a = np.ones(graph.n_edges)
         self._tolerance = tolerance
 
-    def run(self, log_prior_odds: float) -> Beliefs:
-        """Pass messages until they settle, every pair's weight being prior odds times likelihood ratio."""
+    def run(self, log_prior_odds: float, max_rounds: int = MAX_ROUNDS) -> Beliefs:
+        """Pass messages until they settle, every pair's weight being prior odds times likelihood ratio.
+
+        Parameters
+        ----------
+        log_prior_odds : float
+            Natural logarithm.
+        max_rounds : int
+            Rounds that a component may take.
+        """
         graph = self._graph
-        log_weight = self._log_ratio + log_prior_odds
+        log_weight = np.clip(self._log_ratio + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
         rounds, unsettled, log_sum = _propagate(
-            log_weight,
+            np.exp(log_weight),
             graph.row_first,
             graph.column_first,
             graph.column_edge,
@@ -150,17 +161,17 @@ class Propagation:
             graph.component_column,
             self._to_b,
             self._to_a,
-            self._max_rounds,
+            max_rounds,
             self._tolerance,
         )
         log_odds = np.empty(graph.n_edges)
-        log_odds[graph.order] = log_weight + self._to_b + self._to_a
+        log_odds[graph.order] = log_weight + np.log(self._to_b) + np.log(self._to_a)
         return Beliefs(log_odds, log_sum, rounds, unsettled)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _propagate(
-    log_weight: NDArray[np.float64],
+    weight: NDArray[np.float64],
     row_first: NDArray[np.int64],
     column_first: NDArray[np.int64],
     column_edge: NDArray[np.int64],
@@ -172,7 +183,7 @@ def _propagate(
     tolerance: float,
 ) -> tuple[int, int, float]:
     """Settle every component; the most rounds, components not settled, and the log of the summed weights."""
-    in_order = np.arange(len(log_weight))
+    in_order = np.arange(len(weight))
     most = 0
     unsettled = 0
     log_sum = 0.0
@@ -182,84 +193,69 @@ def _propagate(
         while change > tolerance and rounds < max_rounds:
             change = 0.0
             for i in range(component_row[c], component_row[c + 1]):
-                change = max(change, _answer(in_order, row_first[i], row_first[i + 1], log_weight, to_a, to_b))
+                change = max(change, _answer(in_order, row_first[i], row_first[i + 1], weight, to_a, to_b))
             for j in range(component_column[c], component_column[c + 1]):
-                change = max(change, _answer(column_edge, column_first[j], column_first[j + 1], log_weight, to_b, to_a))
+                change = max(change, _answer(column_edge, column_first[j], column_first[j + 1], weight, to_b, to_a))
             rounds += 1
         most = max(most, rounds)
         if change > tolerance:
             unsettled += 1
         for i in range(component_row[c], component_row[c + 1]):
-            log_sum += _log_one_plus_sum(in_order, row_first[i], row_first[i + 1], log_weight, to_a)
+            total = 1.0
             for e in range(row_first[i], row_first[i + 1]):
-                z = log_weight[e] + to_a[e] + to_b[e]
-                log_sum -= max(z, 0.0) + np.log1p(np.exp(-abs(z)))
+                total += weight[e] * to_a[e]
+                log_sum -= np.log1p(weight[e] * to_a[e] * to_b[e])
+            log_sum += np.log(total)
         for j in range(component_column[c], component_column[c + 1]):
-            log_sum += _log_one_plus_sum(column_edge, column_first[j], column_first[j + 1], log_weight, to_b)
+            total = 1.0
+            for k in range(column_first[j], column_first[j + 1]):
+                total += weight[column_edge[k]] * to_b[column_edge[k]]
+            log_sum += np.log(total)
     return most, unsettled, log_sum
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _answer(
     edges: NDArray[np.int64],
     first: int,
     last: int,
-    log_weight: NDArray[np.float64],
+    weight: NDArray[np.float64],
     heard: NDArray[np.float64],
     said: NDArray[np.float64],
 ) -> float:
-    """Update a record's messages to all its candidates; the greatest change.
+    """Update a record's messages to all its candidates; the greatest change of a link's probability.
 
-    Each is -log(1 + sum over the *other* candidates). The heaviest term is left out of the running sum and put back
+    Each is 1 / (1 + sum over the *other* candidates). The heaviest term is left out of the running sum and put back
     where it belongs, so that nothing is ever subtracted from a sum it dominates.
     """
     if last - first == 1:
-        change = float(abs(said[edges[first]]))
-        said[edges[first]] = 0.0
-        return change
-    top = 0.0
-    second = 0.0
+        x = weight[edges[first]] * heard[edges[first]]
+        shift = _shift(x, x * said[edges[first]])
+        said[edges[first]] = 1.0
+        return shift
+    top = -1.0
     heaviest = -1
+    rest = 1.0
     for k in range(first, last):
-        x = log_weight[edges[k]] + heard[edges[k]]
-        if heaviest < 0 or x > top:
+        x = weight[edges[k]] * heard[edges[k]]
+        if x > top:
             if heaviest >= 0:
-                second = max(second, top)
+                rest += top
             top = x
             heaviest = k
         else:
-            second = max(second, x)
-    rest = np.exp(-second)
-    for k in range(first, last):
-        if k != heaviest:
-            rest += np.exp(log_weight[edges[k]] + heard[edges[k]] - second)
-    scale = max(top, second)
-    total = np.exp(top - scale) + rest * np.exp(second - scale)
+            rest += x
     greatest = 0.0
     for k in range(first, last):
         e = edges[k]
-        if k == heaviest:
-            new = -(second + np.log(rest))
-        else:
-            new = -(scale + np.log(total - np.exp(log_weight[e] + heard[e] - scale)))
-        greatest = max(greatest, float(abs(new - said[e])))
+        new = 1.0 / rest if k == heaviest else 1.0 / (top + (rest - weight[e] * heard[e]))
+        x = weight[e] * heard[e]
+        greatest = max(greatest, _shift(x * new, x * said[e]))
         said[e] = new
     return greatest
 
 
-@njit(nogil=True, cache=True)
-def _log_one_plus_sum(
-    edges: NDArray[np.int64],
-    first: int,
-    last: int,
-    log_weight: NDArray[np.float64],
-    heard: NDArray[np.float64],
-) -> float:
-    """log(1 + sum of w times the messages heard) of one record."""
-    top = 0.0
-    for k in range(first, last):
-        top = max(top, log_weight[edges[k]] + heard[edges[k]])
-    total = np.exp(-top)
-    for k in range(first, last):
-        total += np.exp(log_weight[edges[k]] + heard[edges[k]] - top)
-    return float(top + np.log(total))
+@njit(nogil=True, cache=True, error_model="numpy")
+def _shift(odds: float, before: float) -> float:
+    """Change of a probability, from the change of its odds."""
+    return abs(odds - before) / ((1.0 + odds) * (1.0 + before))
