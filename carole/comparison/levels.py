@@ -232,7 +232,7 @@ def level_distribution(
     n_pairs = len(rows_a) * len(rows_b)
     if n_pairs == 0:
         return np.zeros(len(bounds))
-    if table is not None or a.n_distinct * b.n_distinct <= exact_limit:
+    if a.n_distinct * b.n_distinct <= exact_limit:
         return level_counts(a, b, bounds, pool, table).astype(np.float64)
     # The level of a pair with no disagreeing bit is set apart, so that equal pairs can be left out.
     lookup = levels_by_disagreement(a.bits, bounds)

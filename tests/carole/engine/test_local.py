@@ -227,3 +227,23 @@ def test_a_field_twice_is_refused():
     field = FieldPlan("born", 64, (1.0,))
     with pytest.raises(TrystError, match="each field may occur once"):
         LinkagePlan((field, field), (RulePlan("r", ("born",)),))
+
+
+def test_no_candidate_at_all_is_a_run_without_links(files):
+    nothing = {name: np.zeros(files.b.n_rows, np.uint64) for name in files.b.blocks}
+    b = SignatureSet("", files.b.n_rows, files.b.fields, nothing)
+    run = link(files.a, b, files.plan(blocked=True), ENOUGH, silent)
+    assert run.n_candidates == len(run.pairs.row_a) == len(run.links) == len(run.patterns.count) == 0
+    assert run.matches_below_floor == 0
+    assert any("proposes no pairs" in warning for warning in run.warnings)
+
+
+def test_a_field_that_one_side_lacks_everywhere_is_told_and_adds_nothing(files):
+    gone = FieldSignatures(256, np.empty((0, 4), np.uint64), np.full(files.b.n_rows, -1, np.int32))
+    b = SignatureSet("", files.b.n_rows, {**files.b.fields, "town": gone}, files.b.blocks)
+    for blocked in (True, False):
+        run = link(files.a, b, files.plan(blocked=blocked), ENOUGH, silent)
+        assert (run.patterns.gamma[:, 3] == -1).all()
+        assert run.missing["town"][1] == 1
+        assert "Bob has no value of town in 100% of the rows" in run.warnings
+        assert len(run.links) > 0.8 * files.n_common
