@@ -1,0 +1,261 @@
+"""All parties of a linkage in one folder: keys, files, configurations; services in this process or as processes.
+
+Keys, certificates and configuration files are made by the very functions behind `tryst init`; processes are started as
+`tryst rehearse` starts them. What a test asks it asks over the wire: the coordinator of Carole, an operator of a
+custodian.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import alice
+import bob
+from carole.configuration import template
+from carole.coordinator.client import Coordinator
+from carole.coordinator.configuration import template as coordinator_template
+from carole.coordinator.connect import connect
+from carole.coordinator.people import IDENTIFIER, TRUTH, two_files
+from carole.coordinator.processes import ServiceProcess
+from carole.service.application import Application
+from carole.service.supervisor import Supervisor
+from common.custodian.configuration import load_custodian
+from common.custodian.control import Control
+from common.custodian.service import CustodianService
+from common.custodian.templates import custodian_yaml
+from common.errors import TrystError
+from common.parties import Role, Side
+from common.pki.certificates import Validity, server_name
+from common.pki.provision import PARTIES, provision
+from common.rpc.client import Connection
+from common.rpc.tls import channel_credentials
+from common.specification import load_specification, specification_digest
+from protos.linkage.v1 import operator_pb2, project_pb2
+
+CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
+STATE = project_pb2.ProjectState
+SECONDS = 60.0
+"""How long anything may take before a test gives up; a hundred times what it takes."""
+
+BOBS_NAMES = {IDENTIFIER: "patient", "surname": "family_name"}
+"""What some columns are called in Bob's file."""
+
+
+def people(n: int = 120, common: int = 60, seed: int = 1) -> dict[Side, pl.DataFrame]:
+    """Two files of invented people, with the truth in the column `TRUTH`."""
+    ours, theirs = two_files(n, n, common, 0.2, np.random.default_rng(seed))
+    return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
+
+
+def specification(project: str, *, bits: int = 1024, more: str = "") -> str:
+    """A specification for files as `people` makes them; `more` is further top-level YAML."""
+    return f"""\
+version: 1
+project: {project}
+mode: open
+custodians: {{alice: {{identifier: record_id}}, bob: {{identifier: patient}}}}
+fields:
+  - {{name: given_name, kind: name, bits: {bits}}}
+  - {{name: surname, kind: name, columns: {{alice: surname, bob: family_name}}, bits: {bits}}}
+  - {{name: sex, kind: category}}
+  - {{name: born, kind: date, columns: {{alice: date_of_birth, bob: date_of_birth}}, date: {{order: ymd}}}}
+  - {{name: street, kind: text, bits: {bits}}}
+  - {{name: postcode, kind: code}}
+  - {{name: phone, kind: code}}
+retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
+{more}"""
+
+
+def digest_of(text: str) -> bytes:
+    """The specification digest of a text."""
+    return specification_digest(load_specification(text, "test"))
+
+
+class NoWorker(Supervisor):
+    """Lets runs stay in the queue, for tests that are not about what a run finds."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Deployment:
+    """Three organisations and a coordinator.
+
+    Parameters
+    ----------
+    root
+        An empty folder, in which everything is.
+    specifications
+        Texts that both custodians' policies approve.
+    files
+        The custodians' records; by default `people()`.
+    """
+
+    def __init__(
+        self, root: Path, specifications: Iterable[str], files: dict[Side, pl.DataFrame] | None = None
+    ) -> None:
+        self.root = root
+        self.made = provision(
+            root / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=2))
+        )
+        self.address = f"127.0.0.1:{_free_port()}"
+        self.logs = root / "logs"
+        self.logs.mkdir()
+        self.folders = {name: self.made.parties[name].path for name in PARTIES}
+        self.files = {side: root / "data" / f"{side}.csv" for side in Side}
+        self.good: dict[Side, bytes] = {}
+        (root / "data").mkdir()
+        for side, frame in (files or people()).items():
+            self.good[side] = frame.drop(TRUTH, strict=False).write_csv().encode()
+            self.mend(side)
+        self.carole_yaml = self.folders["carole"] / "carole.yaml"
+        self.carole_yaml.write_text(template(self.address).replace("level: info", "level: debug"))
+        self.coordinator_yaml = self.folders["coordinator"] / "coordinator.yaml"
+        self.coordinator_yaml.write_text(coordinator_template(self.address))
+        digests = tuple(digest_of(text).hex() for text in specifications)
+        self.configs = {side: self.folders[side] / f"{side}.yaml" for side in Side}
+        for side, party in CUSTODIANS.items():
+            text = custodian_yaml(
+                party,
+                carole=self.address,
+                peer_fingerprint=self.made.members.in_role(side.other.role).identity.fingerprint,
+                source={"csv": {"path": str(self.files[side])}},
+                approve=digests,
+                retry_seconds=0.1,
+            )
+            # A question is asked again soon, so that a mended file is soon noticed.
+            self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 0.3 "))
+        self._opened = ExitStack()
+        self._controls: dict[Side, Control] = {}
+
+    def close(self) -> None:
+        """Stop whatever was started."""
+        self._opened.close()
+
+    # Files and configurations
+
+    def spoil(self, side: Side, content: bytes) -> None:
+        """Put other bytes into the place of a custodian's file, as a copy does: whole."""
+        temporary = self.files[side].with_suffix(".new")
+        temporary.write_bytes(content)
+        temporary.replace(self.files[side])
+
+    def mend(self, side: Side) -> None:
+        """Put a custodian's good file back."""
+        self.spoil(side, self.good[side])
+
+    @contextmanager
+    def spoilt(self, side: Side, content: bytes) -> Iterator[None]:
+        """A custodian's file, spoilt until the block ends."""
+        self.spoil(side, content)
+        try:
+            yield
+        finally:
+            self.mend(side)
+
+    def configure(self, side: Side, old: str, new: str) -> None:
+        """Change a custodian's configuration file."""
+        text = self.configs[side].read_text()
+        assert old in text
+        self.configs[side].write_text(text.replace(old, new))
+
+    # Services
+
+    def start_carole(self, supervise: Callable[..., Supervisor] = NoWorker) -> Application:
+        """Carole in this process, with a real server and store; without a worker unless told."""
+        application = Application(self.carole_yaml, supervise)
+        application.start()
+        self._opened.callback(application.stop)
+        return application
+
+    def start(self, side: Side) -> CustodianService:
+        """A custodian in this process."""
+        service = CustodianService(CUSTODIANS[side], load_custodian(self.configs[side]))
+        service.start()
+        self._opened.callback(service.close)
+        return service
+
+    def process(self, name: str) -> ServiceProcess:
+        """A service as a process, ready; ``process("carole")`` again after `kill` is a restart."""
+        config = self.carole_yaml if name == "carole" else self.configs[Side(name)]
+        service = ServiceProcess(name, config, self.logs)
+        service.start()
+        # Killed, not asked: what a test has to say about an orderly end it says itself, and the suite must be short.
+        self._opened.callback(service.kill)
+        service.wait_ready()
+        return service
+
+    # Callers
+
+    @cached_property
+    def coordinator(self) -> Coordinator:
+        """The coordinator, connected to Carole."""
+        return self._opened.enter_context(connect(self.coordinator_yaml))
+
+    def connection(self, party: str) -> Connection:
+        """A connection to Carole with a party's certificate."""
+        credentials = channel_credentials(self.folders[party], PARTIES[party])
+        return self._opened.enter_context(Connection(self.address, server_name(Role.LINKER), credentials))
+
+    def create(self, text: str, *, approve: bool = True) -> str:
+        """Create a project, and approve it on the coordinator's behalf; its name."""
+        project = self.coordinator.create(text).project
+        if approve:
+            self.coordinator.approve(project, digest_of(text))
+        return project
+
+    def status(self, project: str) -> project_pb2.ProjectStatus:
+        """A project as Carole shows it to the coordinator."""
+        return self.coordinator.get(project)[0]
+
+    def shown(self, side: Side, project: str) -> operator_pb2.CustodianProject:
+        """A project as a custodian's operator sees it; empty while the service does not answer or know it."""
+        try:
+            if side not in self._controls:
+                self._controls[side] = self._opened.enter_context(Control.open(self.configs[side], CUSTODIANS[side]))
+            found = [shown for shown in self._controls[side].status().projects if shown.project == project]
+        except TrystError:
+            self._controls.pop(side, None)  # it may have been started anew, at another address
+            found = []
+        return found[0] if found else operator_pb2.CustodianProject()
+
+    def wait_for(self, project: str, state: int) -> project_pb2.ProjectStatus:
+        """Wait until a project has come to a state."""
+        self.eventually(lambda: self.status(project).state >= state, lambda: self._explained(project))
+        return self.status(project)
+
+    def trouble(self, side: Side, project: str) -> str:
+        """Wait for a custodian's trouble with a project; its text."""
+        self.eventually(lambda: bool(self.shown(side, project).trouble), lambda: self._explained(project))
+        return self.shown(side, project).trouble
+
+    def well(self, side: Side, project: str) -> None:
+        """Wait until a custodian has no trouble with a project any more."""
+        self.eventually(lambda: not self.shown(side, project).trouble, lambda: self._explained(project))
+
+    def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:
+        """Wait for a condition."""
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < end, f"it did not come about: {explain()}"
+            time.sleep(0.05)
+
+    def _explained(self, project: str) -> str:
+        told = [f"{self.status(project)}"] + [f"{side}: {self.shown(side, project)}" for side in Side]
+        return "\n".join(told)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,486 @@
+"""Bad input, one test for each way: what, where and the remedy are told, nothing is lost or half visible, and once the
+cause is mended the project goes on.
+
+============================================== =====================================================
+wrong seed                                     `test_wrong_seed`
+different cleaning on one side                 `test_different_cleaning`, `test_other_unicode_tables`
+a field missing from a file                    `test_source_at_fault`
+duplicate identifiers                          `test_source_at_fault`
+an empty file                                  `test_source_at_fault`
+a file in another encoding                     `test_source_at_fault`
+a truncated Parquet                            `test_truncated_parquet`
+a wrong-role certificate, an expired one       `test_certificates.py`
+Bob's certificate for Alice                    `test_certificates.py`
+a chunk sent twice with different content      `test_chunk_sent_twice_with_different_content`
+a commit with a gap                            `test_commit_with_a_gap`
+Carole killed between chunks                   `test_interruption.py`
+a custodian, the worker killed                 `test_interruption.py`
+a second run while one runs                    `test_second_run_while_one_runs`
+a coordinator asking for signatures            `test_coordinator_asking_for_records`
+approval of another specification              `test_approving_another_specification`
+============================================== =====================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from common.custodian import contribution
+from common.custodian.agent import Agent
+from common.custodian.contribution import contribute
+from common.custodian.control import Control
+from common.custodian.desk import Desk, Task
+from common.errors import ErrorCode, TrystError
+from common.keys import new_seed_file
+from common.parties import Side
+from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
+
+Deploy = Callable[..., Deployment]
+
+
+def refusal(call: Callable[[], Any]) -> TrystError:
+    """What a call is refused with."""
+    with pytest.raises(TrystError) as caught:
+        call()
+    return caught.value
+
+
+def uploaded(deployment: Deployment, project: str) -> dict[Side, bool]:
+    """Whose contribution Carole counts; an upload that is not committed is nobody's."""
+    status = deployment.status(project)
+    return {side: status.sides[number].contributed for number, side in enumerate(Side)}
+
+
+# Keys and cleaning
+
+
+def seed_of(made: Deployment, side: Side) -> Path:
+    """Where a custodian keeps a seed that was exchanged by hand."""
+    return made.folders[side] / "exchanged.seed"
+
+
+def exchange_seeds(made: Deployment, project: str) -> None:
+    """Give each custodian a seed file of its own; the two differ."""
+    for side in Side:
+        new_seed_file(seed_of(made, side), project)
+        made.configure(side, f"# seed_file: {side}.seed", "seed_file: exchanged.seed")
+
+
+def test_wrong_seed(deploy: Deploy) -> None:
+    text = specification("wrong-seed")
+    made = deploy(text)
+    exchange_seeds(made, "wrong-seed")
+    made.start_carole()
+    for side in Side:
+        made.start(side)
+    project = made.create(text)
+    made.eventually(lambda: made.status(project).trouble)
+    told = made.status(project).trouble
+    assert "do not hold the same seed" in told
+    assert "wrong-seed, epoch 1" in told
+    assert "give both custodians the same seed file" in told
+    made.eventually(lambda: any("do not hold the same seed" in made.shown(side, project).trouble for side in Side))
+    assert made.status(project).state == STATE.PROJECT_STATE_APPROVED
+    assert not made.status(project).contributions
+    shutil.copy(seed_of(made, Side.ALICE), seed_of(made, Side.BOB))
+    assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).trouble == ""
+
+
+OTHER_CLEANING = """\
+# An installation whose library leaves accents where they are.
+from common.cleaning.definition import TEXT_STEPS
+
+TEXT_STEPS["accents"] = lambda text: text
+"""
+OTHER_UNICODE = """\
+# An interpreter that carries older Unicode tables.
+import unicodedata
+
+unicodedata.unidata_version = "9.0.0"
+"""
+
+
+def start_differently(made: Deployment, side: Side, program: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Start a custodian's process after `program` has run in it."""
+    folder = made.root / "other"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(program)
+    with monkeypatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(folder))
+        return made.process(str(side))
+
+
+@pytest.mark.parametrize("by", ["letters", "seed file"])
+def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    """The file holds no accent at all: the canary shows the difference, and does so before any upload."""
+    text, again = specification("cleaning"), specification("cleaning-again")
+    made = deploy(text, again)
+    if by == "seed file":
+        exchange_seeds(made, "cleaning")
+        shutil.copy(seed_of(made, Side.ALICE), seed_of(made, Side.BOB))
+    made.start_carole()
+    made.start(Side.ALICE)
+    bob = start_differently(made, Side.BOB, OTHER_CLEANING, monkeypatch)
+    project = made.create(text)
+    made.eventually(lambda: made.status(project).trouble)
+    told = made.status(project).trouble
+    assert "the same test records give them other signatures" in told
+    assert "cleaning, epoch 1" in told
+    assert "run the same version of Tryst" in told
+    troubled = [side for side in Side if made.shown(side, project).trouble]
+    assert troubled
+    assert all("the same test records" in made.shown(side, project).trouble for side in troubled)
+    assert made.status(project).state == STATE.PROJECT_STATE_APPROVED
+    assert not made.status(project).contributions
+    bob.stop()
+    made.start(Side.BOB)
+    if by == "letters":
+        # What was confirmed over a signature cannot be confirmed otherwise: a new project, as the message says.
+        assert "others need a new project" in told
+        project = made.create(again)
+    assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).trouble == ""
+
+
+def test_other_unicode_tables(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two interpreters with different Unicode tables are found out even earlier: before Bob signs."""
+    text = specification("unicode")
+    made = deploy(text)
+    made.start_carole()
+    made.start(Side.ALICE)
+    bob = start_differently(made, Side.BOB, OTHER_UNICODE, monkeypatch)
+    project = made.create(text)
+    told = made.trouble(Side.BOB, project)
+    assert "not the one whose digests she names" in told
+    assert "Unicode 9.0.0" in told
+    assert not made.status(project).sides[1].approved
+    bob.stop()
+    made.start(Side.BOB)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+
+
+# Files
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A way in which Alice's file is wrong, and what her operator is told."""
+
+    name: str
+    spoil: Callable[[bytes], bytes]
+    told: tuple[str, ...]
+
+
+def _last_line_again(content: bytes) -> bytes:
+    return content + content.splitlines(keepends=True)[-1]
+
+
+def _accented(encoding: str) -> Callable[[bytes], bytes]:
+    def spoil(content: bytes) -> bytes:
+        lines = content.decode().splitlines()
+        cells = lines[4].split(",")
+        cells[1] = "Zoë"
+        lines[4] = ",".join(cells)
+        return ("\n".join(lines) + "\n").encode(encoding)
+
+    return spoil
+
+
+def _short_line(content: bytes) -> bytes:
+    lines = content.splitlines()
+    lines[6] = lines[6].rpartition(b",")[0]
+    return b"\n".join(lines) + b"\n"
+
+
+FAULTS = (
+    Fault(
+        "a-field-missing",
+        lambda content: content.replace(b",surname,", b",sur_name,", 1),
+        ("there is no column 'surname'", "did you mean 'sur_name'"),
+    ),
+    Fault(
+        "two-fields-missing",
+        lambda content: content.replace(b",surname,", b",last,", 1).replace(b",phone", b",telephone", 1),
+        ("no column 'surname'", "no column 'phone'"),
+    ),
+    Fault(
+        "duplicate-identifiers",
+        _last_line_again,
+        ("identifier of its own in column 'record_id'", "1 identifiers on 2 rows (lines ", "give every record"),
+    ),
+    Fault("an-empty-file", lambda content: b"", ("must hold the names", "an empty file", "check that the right file")),
+    Fault(
+        "only-names",
+        lambda content: content.splitlines(keepends=True)[0],
+        ("no records", "check that the right file"),
+    ),
+    Fault("another-encoding", _accented("latin-1"), (".csv, line 5, byte ", "not in utf-8", "encoding: cp1252")),
+    Fault("utf-16", _accented("utf-16"), ("begins with the mark of utf-16", "declare `encoding: utf-16`")),
+    Fault("a-short-line", _short_line, ("line 7", "every line must have", "check that line")),
+)
+WHEN = ("before", "after")
+"""Before anyone has signed the specification, or after all have."""
+
+
+def fault_specification(fault: Fault, when: str) -> str:
+    return specification(f"{fault.name}-{when}")
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Three services that stay up while Alice's file is spoilt in one way after the other."""
+    texts = [fault_specification(fault, when) for fault in FAULTS for when in WHEN]
+    made = Deployment(tmp_path_factory.mktemp("office") / "deployment", texts)
+    made.start_carole()
+    for side in Side:
+        made.start(side)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_source_at_fault(office: Deployment, fault: Fault, when: str) -> None:
+    text = fault_specification(fault, when)
+    if when == "after":
+        project = office.create(text, approve=False)
+        office.eventually(lambda: all(side.approved for side in office.status(project).sides))
+    with office.spoilt(Side.ALICE, fault.spoil(office.good[Side.ALICE])):
+        if when == "before":
+            project = office.create(text)
+        else:
+            office.coordinator.approve(project, digest_of(text))
+        told = office.trouble(Side.ALICE, project)
+        assert str(office.files[Side.ALICE]) in told
+        for words in fault.told:
+            assert words in told
+        status = office.status(project)
+        assert status.sides[0].approved == (when == "after")
+        assert not uploaded(office, project)[Side.ALICE]
+        assert all(given.side != project_pb2.SIDE_ALICE for given in status.contributions)
+    office.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    office.well(Side.ALICE, project)
+
+
+def test_a_message_holds_no_value(office: Deployment) -> None:
+    """The messages of all faults above, read against the file they are about."""
+    values = {cell for line in office.good[Side.ALICE].decode().splitlines()[1:] for cell in line.split(",")}
+    long = {value for value in values if len(value) > 5}
+    assert len(long) > 300
+    for fault in FAULTS:
+        for when in WHEN:
+            project = fault_specification(fault, when).split("project: ")[1].split("\n")[0]
+            told = str(office.shown(Side.ALICE, project)) + str(office.status(project))
+            assert project in told
+            assert not any(value in told for value in long)
+
+
+def test_truncated_parquet(deploy: Deploy) -> None:
+    text = specification("parquet")
+    made = deploy(text)
+    whole = made.root / "data" / "alice.parquet"
+    pl.read_csv(made.files[Side.ALICE], infer_schema=False).write_parquet(whole)
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    made.configure(Side.ALICE, '  csv: {"path": "' + str(made.files[Side.ALICE]), '  parquet: {"path": "' + str(whole))
+    made.start_carole()
+    for side in Side:
+        made.start(side)
+    project = made.create(text)
+    told = made.trouble(Side.ALICE, project)
+    assert f"{whole}: not a whole Parquet file" in told
+    assert f"got {len(content) // 2} bytes" in told
+    assert "copy the file again" in told
+    assert not made.status(project).sides[0].approved
+    whole.write_bytes(content)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+
+
+# The wire, with Alice's own service led through her steps by hand
+
+
+@dataclass
+class ByHand:
+    """Alice up to the moment at which she is to contribute; her upload is kept, and nothing of it is sent."""
+
+    made: Deployment
+    project: str
+    desk: Desk
+    task: Task
+    upload: Any
+
+    def put(self, index: int, data: bytes) -> None:
+        request = contribution_pb2.PutChunkRequest(
+            project=self.project,
+            upload=self.upload.id,
+            index=index,
+            sha256=hashlib.sha256(data).digest(),
+            data=data,
+        )
+        self.desk.connection.call(self.desk.carole.PutChunk, request)
+
+    def chunk(self, index: int) -> bytes:
+        return self.desk.state.body_chunk(self.upload, index)
+
+    def commit(self) -> None:
+        digests = self.upload.digests
+        request = contribution_pb2.CommitUploadRequest(
+            project=self.project,
+            upload=self.upload.id,
+            chunks=len(digests) // 32,
+            total_bytes=self.upload.total_bytes,
+            root=hashlib.sha256(digests).digest(),
+        )
+        self.desk.connection.call(self.desk.carole.CommitUpload, request)
+
+
+@pytest.fixture
+def by_hand(deploy: Deploy) -> ByHand:
+    text = specification("by-hand", bits=8192)
+    made = deploy(text, files=people(900))
+    made.start_carole()
+    made.start(Side.BOB)
+    alice = made.start(Side.ALICE)
+    # Until all have signed she works by herself; then a test takes her place.
+    project = made.create(text, approve=False)
+    made.eventually(lambda: all(side.approved for side in made.status(project).sides))
+    alice.close()
+    from common.custodian.configuration import load_custodian
+    from common.custodian.service import CustodianService
+
+    idle = CustodianService(CUSTODIANS[Side.ALICE], load_custodian(made.configs[Side.ALICE]))
+    made._opened.callback(idle.close)
+    desk = idle._desk
+    made.coordinator.approve(project, digest_of(text))
+    agent = Agent(desk)
+    made.eventually(lambda: made.status(project).sides[0].keyed or agent.turn())
+    made.wait_for(project, STATE.PROJECT_STATE_KEYED)
+    answer = desk.connection.call(desk.carole.NextTask, custody_pb2.NextTaskRequest(wait_ms=1000))
+    assert answer.kind == custody_pb2.TASK_KIND_CONTRIBUTE
+    task = Task.read(answer)
+    upload = contribution._prepare(desk, task)
+    contribution._begin(desk, upload)
+    return ByHand(made, project, desk, task, upload)
+
+
+def test_chunk_sent_twice_with_different_content(by_hand: ByHand) -> None:
+    good = by_hand.chunk(0)
+    by_hand.put(0, good)
+    by_hand.put(0, good)  # the same again is harmless
+    error = refusal(lambda: by_hand.put(0, bytes(len(good))))
+    assert error.code is ErrorCode.CHUNK_CONFLICT
+    assert error.where == f"by-hand, upload {by_hand.upload.id}, chunk 0"
+    assert "begin a new upload under a new name" in error.remedy
+    assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
+    # What arrived first stays, and the upload can still be completed.
+    contribute(by_hand.desk, by_hand.task)
+    by_hand.made.wait_for(by_hand.project, STATE.PROJECT_STATE_CONTRIBUTED)
+
+
+def test_commit_with_a_gap(by_hand: ByHand) -> None:
+    count = len(by_hand.upload.digests) // 32
+    assert count >= 3
+    by_hand.put(count - 1, by_hand.chunk(count - 1))
+    error = refusal(by_hand.commit)
+    assert error.code is ErrorCode.UPLOAD_GAPS
+    assert error.where == f"by-hand, upload {by_hand.upload.id}"
+    assert error.got == f"chunks 0-{count - 2} missing"
+    assert "send the missing chunks" in error.remedy
+    assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
+    contribute(by_hand.desk, by_hand.task)
+    by_hand.made.wait_for(by_hand.project, STATE.PROJECT_STATE_CONTRIBUTED)
+
+
+# The coordinator, and an operator
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, str]]:
+    """A project with both contributions, and nobody who works on runs."""
+    text = specification("ready")
+    made = Deployment(tmp_path_factory.mktemp("ready") / "deployment", [text])
+    made.start_carole()
+    for side in Side:
+        made.start(side)
+    project = made.create(text)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    yield made, project
+    made.close()
+
+
+def test_second_run_while_one_runs(ready: tuple[Deployment, str]) -> None:
+    made, project = ready
+    run = made.coordinator.start(project)
+    error = refusal(lambda: made.coordinator.start(project))
+    assert error.code is ErrorCode.RUN_ACTIVE
+    assert error.where == project
+    assert run.run in error.got
+    assert "watch it" in error.remedy
+    assert made.status(project).run.run == run.run
+
+
+CUSTODY = {
+    "NextTask": custody_pb2.NextTaskRequest,
+    "Approve": custody_pb2.ApproveRequest,
+    "PostLetter": custody_pb2.PostLetterRequest,
+    "ReportKeys": custody_pb2.ReportKeysRequest,
+    "BeginUpload": contribution_pb2.BeginUploadRequest,
+    "PutChunk": contribution_pb2.PutChunkRequest,
+    "CommitUpload": contribution_pb2.CommitUploadRequest,
+    "FetchResult": custody_pb2.FetchResultRequest,
+    "AcknowledgeResult": custody_pb2.AcknowledgeResultRequest,
+}
+"""Every method by which a signature or a share of a result goes over the wire."""
+
+
+@pytest.mark.parametrize("method", CUSTODY)
+def test_coordinator_asking_for_records(ready: tuple[Deployment, str], method: str) -> None:
+    made, project = ready
+    with made.connection("coordinator") as connection:
+        stub = connection.stub(custody_pb2_grpc.CustodyStub)
+        request = CUSTODY[method]()
+        if "project" in request.DESCRIPTOR.fields_by_name:
+            request.project = project
+        error = refusal(lambda: connection.call(getattr(stub, method), request))
+    assert error.code is ErrorCode.NOT_ADMITTED
+    assert error.where == f"/linkage.v1.Custody/{method}"
+    assert "membership list" in error.remedy
+    assert made.status(project).state == STATE.PROJECT_STATE_CONTRIBUTED
+
+
+def test_approving_another_specification(deploy: Deploy) -> None:
+    """An operator approves what was read, the coordinator what is at Carole's: by digest, and no other."""
+    text, other = specification("approval"), specification("approval", bits=512)
+    made = deploy()
+    made.start_carole()
+    made.start(Side.ALICE)
+    project = made.create(text, approve=False)
+    made.eventually(lambda: made.shown(Side.ALICE, project).waits_for_operator)
+    error = refusal(lambda: made.coordinator.approve(project, digest_of(other)))
+    assert error.code is ErrorCode.SPECIFICATION
+    assert "read the project's specification again" in error.remedy
+    with Control.open(made.configs[Side.ALICE], CUSTODIANS[Side.ALICE]) as operator:
+        error = refusal(lambda: operator.approve(project, digest_of(other)))
+        assert error.code is ErrorCode.SPECIFICATION
+        assert error.where == "project approval"
+        assert "read it again: `tryst alice specification approval`" in error.remedy
+        assert not any(side.approved for side in made.status(project).sides)
+        operator.approve(project, digest_of(text))
+    made.eventually(lambda: made.status(project).sides[0].approved)
+
+
+def test_another_specification_under_the_same_name(deploy: Deploy, tmp_path: Path) -> None:
+    made = deploy()
+    made.start_carole()
+    project = made.create(specification("twice"))
+    error = refusal(lambda: made.coordinator.create(specification("twice", bits=512)))
+    assert error.code is ErrorCode.EXISTS
+    assert digest_of(specification("twice")) == made.status(project).specification_digest

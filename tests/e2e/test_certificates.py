@@ -1,0 +1,134 @@
+"""Certificates that are wrong: whoever has one is told before anything is sent; who sends all the same gets nothing.
+
+What the gate does with every kind of certificate is in ``tests/carole/service/test_access.py``; here whole services are
+started with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from carole.service.application import Application
+from common.custodian.configuration import load_custodian
+from common.custodian.service import CustodianService
+from common.errors import ErrorCode, TrystError
+from common.parties import Role, Side
+from common.pki.authority import Authority
+from common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key
+from common.pki.folders import PartyFolder
+from common.pki.provision import PARTIES
+from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
+
+Deploy = Callable[..., Deployment]
+NOW = datetime.now(UTC)
+EXPIRED = Validity(NOW - timedelta(days=30), NOW - timedelta(days=1))
+NOT_YET = Validity(NOW + timedelta(minutes=10), NOW + timedelta(minutes=50))
+
+
+def reissue(made: Deployment, party: str, role: Role, validity: Validity | None = None) -> Callable[[], None]:
+    """Put another certificate of the deployment's authority into a party's folder; what puts the old one back."""
+    folder = PartyFolder(made.folders[party])
+    before = folder.certificate.read_bytes()
+    authority = Authority.load(made.made.authority)
+    issued = authority.issue(load_key(folder.tls_key).public_key(), party, role, validity=validity)
+    folder.certificate.write_bytes(certificate_pem(issued))
+    return lambda: folder.certificate.write_bytes(before) and None
+
+
+def start_party(made: Deployment, party: str) -> None:
+    """What every program of a party does first, up to the moment at which it would send something."""
+    if party == "carole":
+        Application(made.carole_yaml, NoWorker)
+    elif party == "coordinator":
+        assert made.coordinator
+    else:
+        side = Side(party)
+        CustodianService(CUSTODIANS[side], load_custodian(made.configs[side]))
+
+
+@pytest.mark.parametrize("party", ["alice", "bob", "carole", "coordinator"])
+@pytest.mark.parametrize(
+    ("role", "validity", "told", "remedy"),
+    [
+        (Role.STEWARD, None, "expected a certificate for the role {role}, got steward", "this party's own folder"),
+        (None, EXPIRED, "certificate has expired", "have it renewed"),
+        (None, NOT_YET, "certificate is not valid yet", "clock"),
+    ],
+    ids=["wrong-role", "expired", "not-yet-valid"],
+)
+def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
+    deploy: Deploy, party: str, role: Role | None, validity: Validity | None, told: str, remedy: str
+) -> None:
+    made = deploy()
+    restore = reissue(made, party, role or PARTIES[party], validity)
+    with pytest.raises(TrystError) as caught:
+        start_party(made, party)
+    assert caught.value.code is ErrorCode.CERTIFICATE
+    assert caught.value.where == str(PartyFolder(made.folders[party]).certificate)
+    assert told.format(role=PARTIES[party]) in str(caught.value)
+    assert remedy in caught.value.remedy
+    restore()
+    if party == "carole":
+        made.start_carole()
+    elif party != "coordinator":
+        made.start(Side(party))
+
+
+def test_alice_with_bobs_folder_does_not_start(deploy: Deploy) -> None:
+    made = deploy()
+    made.configure(Side.ALICE, "keys: .", f"keys: {made.folders['bob']}")
+    with pytest.raises(TrystError, match="expected a certificate for the role custodian-a, got custodian-b"):
+        start_party(made, "alice")
+
+
+def test_bobs_certificate_never_passes_for_alices(deploy: Deploy, capfd: pytest.CaptureFixture[str]) -> None:
+    """Bob has an authority of his own, which Carole trusts for his sake; it makes an Alice, who is not let in."""
+    text = specification("impostor")
+    made = deploy(text)
+    bobs = Authority.create("Bob's own authority")
+    callers = PartyFolder(made.folders["carole"]).callers
+    callers.write_bytes(callers.read_bytes() + bobs.pem)
+    made.start_carole()
+    made.start(Side.BOB)
+    alice = PartyFolder(made.folders["alice"])
+    true = {path: path.read_bytes() for path in (alice.tls_key, alice.certificate)}
+    key = new_key()
+    alice.tls_key.write_bytes(key_pem(key))
+    alice.certificate.write_bytes(certificate_pem(bobs.issue(key.public_key(), "alice", Role.CUSTODIAN_A)))
+    project = made.create(text)
+    impostor = made.start(Side.ALICE)
+    logged = ""
+
+    def refused() -> bool:
+        nonlocal logged
+        logged += "".join(capfd.readouterr())
+        return "NOT_ADMITTED" in logged and "denied" in logged
+
+    made.eventually(refused, lambda: logged)
+    made.eventually(lambda: made.status(project).sides[1].approved)
+    assert not made.status(project).sides[0].approved
+    assert "this certificate may not call this method" in logged  # what the impostor is told
+    assert "reason=" in logged  # what Carole's operator is told besides
+    impostor.close()
+    for path, content in true.items():
+        path.write_bytes(content)
+    made.start(Side.ALICE)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+
+
+def test_a_custodian_gets_nothing_of_the_coordinators(deploy: Deploy) -> None:
+    text = specification("curious")
+    made = deploy(text)
+    made.start_carole()
+    project = made.create(text)
+    for side in Side:
+        with made.connection(str(side)) as connection:
+            stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+            request = coordination_pb2.GetStatisticsRequest(project=project)
+            with pytest.raises(TrystError) as caught:
+                connection.call(stub.GetStatistics, request)
+            assert caught.value.code is ErrorCode.NOT_ADMITTED
