@@ -60,7 +60,7 @@ def kept_seed(desk: Desk, task: Task) -> Seed:
             ErrorCode.NOT_FOUND,
             f"the seed of epoch {task.epoch} is not in this custodian's state",
             where=f"project {task.project}",
-            remedy="restore the state folder from its backup; without the seed the project must begin a new epoch",
+            remedy="restore the state folder from its backup; without the seed the coordinator must make a new project",
         )
     return Seed(kept)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -82,8 +83,10 @@ class Task:
                 ErrorCode.SPECIFICATION,
                 "the specification Carole shows is not the one whose digests she names",
                 where=f"project {status.project}",
-                got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]}",
-                remedy="run the same version of Tryst as Carole; if you do, ask the coordinator to compare digests",
+                got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
+                f"Unicode {unicodedata.unidata_version}",
+                remedy="run the same versions of Tryst and of Python (3.11, 3.12, ... carry different Unicode tables) "
+                "as Carole; if you do, ask the coordinator to compare digests",
             )
         return cls(
             kind=message.kind,

@@ -128,7 +128,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         doing = self._desk.progress.doing(project.name)
         waits = (
             project.carole_state in _BEFORE_APPROVAL
-            and bool(project.specification_digest)
+            and bool(project.profile)
             and project.decided_digest != project.specification_digest
             and project.specification_digest.hex() not in self._desk.configuration.policy.approve
         )

@@ -50,7 +50,7 @@ from common.keys.transcript import Transcript
 from common.parties import Side
 
 _STATE = b"tryst seed agreement state 1"
-_AGAIN = "begin a new epoch of the project and agree again"
+_AGAIN = "make a new project of the same specification, under another name, and agree there"
 
 
 class Agreement:

@@ -183,5 +183,5 @@ def _refused(where: str, what: str, got: str = "") -> TrystError:
         where=where,
         got=got,
         remedy="nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
-        "letter was changed on its way: ask the linkage unit, then agree again under a new epoch",
+        "letter was changed on its way: ask the linkage unit, then agree again in a new project",
     )
