@@ -1,0 +1,303 @@
+"""The laws of protected counts: P(published | true) of one cell, and the bounds of the truth that it implies.
+
+A law knows a single cell. `bounds` always holds for an intruder who knows the scheme; `probability` exists where the
+published count depends on nothing but the cell's own true count (given, for a sample, the known sizes), which is what
+naive Bayes needs. Where a scheme looks at the whole table (an optimisation), asking for a probability is an error
+that says so.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from common.errors import ErrorCode, TrystError
+
+INFINITE = 2**31 - 1
+"""An upper bound that is none."""
+
+UNPUBLISHED = -1
+"""Stands in a published table for a count that is withheld."""
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Law(ABC):
+    """What an intruder who knows the scheme knows of a cell."""
+
+    name: ClassVar[str]
+    known: ClassVar[bool] = True
+    """Whether `probability` exists."""
+
+    @abstractmethod
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        """Trivial lower and upper bounds of the true counts; 0 and `INFINITE` where nothing was published."""
+
+    @abstractmethod
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        """P(published | true) for each pair of counts, broadcast; 1 where nothing was published."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether a published count is the true one."""
+        return False
+
+
+def _split(published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
+    counts = np.asarray(published, dtype=np.int64)
+    return np.maximum(counts, 0), counts == UNPUBLISHED
+
+
+def _box(lower: Integers, upper: Integers, hidden: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    return np.where(hidden, 0, np.maximum(lower, 0)), np.where(hidden, INFINITE, np.minimum(upper, INFINITE))
+
+
+@dataclass(frozen=True)
+class Exact(Law):
+    """The true count, or nothing (a suppressed cell)."""
+
+    name = "exact"
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = _split(published)
+        return _box(counts, counts, hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, hidden = _split(published)
+        return np.where(hidden, 1.0, (counts == np.asarray(true)).astype(float))
+
+    @property
+    def exact(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class _Based(Law):
+    base: int
+
+    def __post_init__(self) -> None:
+        if self.base < 1:
+            raise TrystError(ErrorCode.PARAMETER, "a rounding base is a whole number of 1 or more", got=str(self.base))
+
+    def _multiples(self, published: ArrayLike) -> tuple[Integers, NDArray[np.bool_]]:
+        counts, hidden = _split(published)
+        if (counts % self.base).any():
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"rounded counts must be multiples of the base {self.base}",
+                got=f"{int((counts % self.base != 0).sum())} that are not",
+                remedy="check the base, or publish the table with another protection",
+            )
+        return counts, hidden
+
+
+@dataclass(frozen=True)
+class Conventional(_Based):
+    """The nearest multiple of an odd base (T11 calls this controlled rounding, too)."""
+
+    name = "conventional"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.base % 2 == 0:
+            raise TrystError(
+                ErrorCode.PARAMETER, "conventional rounding needs an odd base, or there are ties", got=str(self.base)
+            )
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = self._multiples(published)
+        half = (self.base - 1) // 2
+        return _box(counts - half, counts + half, hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, hidden = _split(published)
+        half = (self.base - 1) // 2
+        nearest = (np.asarray(true, dtype=np.int64) + half) // self.base * self.base
+        return np.where(hidden, 1.0, (counts == nearest).astype(float))
+
+
+@dataclass(frozen=True)
+class Random(_Based):
+    """Up or down to a multiple of the base, so that the expectation is the true count."""
+
+    name = "random"
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = self._multiples(published)
+        return _box(counts - (self.base - 1), counts + (self.base - 1), hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, hidden = _split(published)
+        chance = 1.0 - np.abs(counts - np.asarray(true, dtype=np.int64)) / self.base
+        return np.where(hidden, 1.0, np.maximum(chance, 0.0) * (counts % self.base == 0))
+
+
+@dataclass(frozen=True)
+class Adjacent(_Based):
+    """A multiple of the base next to the true count, chosen with regard to the whole table (controlled rounding)."""
+
+    name = "controlled"
+    known = False
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        return Random(self.base).bounds(published)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        raise _depends("controlled rounding")
+
+
+@dataclass(frozen=True)
+class Barnardised(Law):
+    """A count above 0 stays with probability `stay`, and else goes one up or one down; 0 stays 0.
+
+    The bounds do not depend on `stay`. A published 0 is a true 0 or 1, and only a true count of 1 or more is changed.
+    """
+
+    stay: float
+    name = "barnardised"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.stay <= 1.0:
+            raise TrystError(ErrorCode.PARAMETER, "the Barnardisation parameter is a probability", got=str(self.stay))
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = _split(published)
+        return _box(np.where(counts == 0, 0, np.maximum(counts - 1, 1)), counts + 1, hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, hidden = _split(published)
+        truth = np.asarray(true, dtype=np.int64)
+        moved = np.where(np.abs(counts - truth) == 1, (1.0 - self.stay) / 2.0, 0.0)
+        chance = np.where(truth == 0, (counts == 0).astype(float), np.where(counts == truth, self.stay, moved))
+        return np.where(hidden, 1.0, chance)
+
+
+@dataclass(frozen=True)
+class Sampled(Law):
+    """A simple random sample of `size` units from a population of `population`, both known (hypergeometric)."""
+
+    population: int
+    size: int
+    name = "sample"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.size <= self.population:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a sample is no larger than its population",
+                got=f"{self.size} of {self.population}",
+                remedy="give the population's total",
+            )
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = _split(published)
+        return _box(counts, counts + (self.population - self.size), hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, hidden = _split(published)
+        truth = np.asarray(true, dtype=np.int64)
+        log = _log_binomial(truth, counts) + _log_binomial(self.population - truth, self.size - counts)
+        chance = np.exp(log - _log_binomial(np.asarray(self.population), np.asarray(self.size)))
+        return np.where(hidden, 1.0, chance)
+
+
+@dataclass(frozen=True)
+class BelowThreshold(Law):
+    """Counts under a threshold are set to 0: the records of rare cells are deleted (record suppression)."""
+
+    threshold: int
+    name = "threshold"
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = _split(published)
+        return _box(counts, np.where(counts == 0, max(self.threshold - 1, 0), counts), hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, hidden = _split(published)
+        truth = np.asarray(true, dtype=np.int64)
+        return np.where(hidden, 1.0, (counts == np.where(truth < self.threshold, 0, truth)).astype(float))
+
+
+@dataclass(frozen=True)
+class Within(Law):
+    """The truth lies within a distance of what is published, and the scheme looks at the whole table.
+
+    Controlled tabular adjustment and swapping; `floor` and `ceiling` cap the distance downwards and upwards.
+    """
+
+    floor: int
+    ceiling: int
+    name = "within"
+    known = False
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        counts, hidden = _split(published)
+        return _box(counts - self.floor, counts + self.ceiling, hidden)
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        raise _depends("this scheme")
+
+
+@dataclass(frozen=True)
+class Composed(Law):
+    """One law after another: the second protects what the first published (Chapman and Kolmogorov's sum)."""
+
+    first: Law
+    second: Law
+    name = "composed"
+
+    @property
+    def exact(self) -> bool:
+        return self.first.exact and self.second.exact
+
+    def bounds(self, published: ArrayLike) -> tuple[Integers, Integers]:
+        low, high = self.second.bounds(published)
+        # What the first law could have published lies in low..high; its own bounds are looked up over that range,
+        # because not every count in between is one that it publishes.
+        counts = np.asarray(published, dtype=np.int64)
+        lower, upper = np.zeros_like(low), np.full_like(high, INFINITE)
+        for index in np.ndindex(counts.shape):
+            if high[index] >= INFINITE:
+                continue
+            between = self._between(int(low[index]), int(high[index]))
+            box = self.first.bounds(between)
+            lower[index], upper[index] = box[0].min(), box[1].max()
+        return lower, upper
+
+    def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
+        counts, truth = np.broadcast_arrays(np.asarray(published, dtype=np.int64), np.asarray(true, dtype=np.int64))
+        result = np.ones(counts.shape)
+        low, high = self.second.bounds(counts)
+        for index in np.ndindex(counts.shape):
+            if high[index] < INFINITE:
+                between = self._between(int(low[index]), int(high[index]))
+                step = self.first.probability(between, truth[index]) * self.second.probability(counts[index], between)
+                result[index] = step.sum()
+        return result
+
+    def _between(self, low: int, high: int) -> Integers:
+        between = np.arange(low, high + 1, dtype=np.int64)
+        if isinstance(self.first, _Based):
+            between = between[between % self.first.base == 0]
+        return between
+
+
+def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
+    """log C(n, k), minus infinity outside 0 <= k <= n."""
+    possible = (k >= 0) & (k <= n)
+    n_, k_ = np.where(possible, n, 0), np.where(possible, k, 0)
+    return np.where(possible, gammaln(n_ + 1.0) - gammaln(k_ + 1.0) - gammaln(n_ - k_ + 1.0), -np.inf)
+
+
+def _depends(scheme: str) -> TrystError:
+    return TrystError(
+        ErrorCode.PARAMETER,
+        f"{scheme} has no law of a single cell: what it publishes depends on the whole table",
+        remedy="use its bounds",
+    )

@@ -1,0 +1,295 @@
+"""A release: what the public has of a population, and what an intruder who knows the schemes can deduce per cell.
+
+Every published count is the (protected) sum of a block of cells of the *base table*, the table over all variables that
+appear anywhere in the release. A block is a product of sets of levels, one set for each variable: all levels where the
+published table does not have the variable, one level where it has it in full, a group of levels where it is recoded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError, TrystErrors
+from risk.attribution.laws import INFINITE, UNPUBLISHED, Exact, Law, Sampled
+from risk.attribution.tables import Table, Variable, axis_of, cell_label
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A published table's axis: a variable, and which of its base levels each published level covers."""
+
+    variable: str
+    labels: tuple[str, ...]
+    members: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def full(cls, variable: Variable) -> Axis:
+        """Every level by itself."""
+        return cls(variable.name, variable.levels, tuple((k,) for k in range(variable.size)))
+
+    @classmethod
+    def recoded(cls, variable: Variable, groups: Mapping[str, Sequence[str]]) -> Axis:
+        """Groups of levels; levels in no group are outside the table's population."""
+        place = {level: k for k, level in enumerate(variable.levels)}
+        listed = [level for group in groups.values() for level in group]
+        if set(listed) - set(place) or len(set(listed)) != len(listed) or not all(groups.values()):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a recoding puts each level in at most one group, and no group is empty",
+                where=f"variable {variable.name!r}",
+                remedy=f"the levels are: {', '.join(variable.levels)}",
+            )
+        members = tuple(tuple(sorted(place[level] for level in group)) for group in groups.values())
+        return cls(variable.name, tuple(groups), members)
+
+    @property
+    def simple(self) -> bool:
+        """Whether every published level is one base level."""
+        return all(len(m) == 1 for m in self.members)
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """One published table.
+
+    Parameters
+    ----------
+    name
+        How errors and reports call it.
+    axes
+        One for each of its variables; none for a published total.
+    counts : ndarray of int64
+        Published counts, `UNPUBLISHED` where withheld.
+    law
+        The law of its cells.
+    intervals
+        Where the table publishes ranges (interval publication): lower and upper bounds, shaped as `counts`.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    counts: NDArray[np.int64]
+    law: Law = field(default_factory=Exact)
+    intervals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    def __post_init__(self) -> None:
+        counts = np.asarray(self.counts)
+        shape = tuple(len(a.labels) for a in self.axes)
+        where = f"table {self.name!r}"
+        if counts.shape != shape:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"its variables ({', '.join(self.names) or 'none'}) ask for counts of shape {shape}",
+                where=where,
+                got=str(counts.shape),
+            )
+        if not np.all(np.equal(np.floor(counts), counts)) or (counts < UNPUBLISHED).any():
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "published counts must be whole numbers, not negative",
+                where=where,
+                got=f"{int((counts < UNPUBLISHED).sum())} negative",
+                remedy="leave a withheld count out (null)",
+            )
+        object.__setattr__(self, "counts", counts.astype(np.int64))
+        if self.intervals is not None:
+            low, high = self.intervals
+            if np.shape(low) != shape or np.shape(high) != shape or (np.asarray(low) > np.asarray(high)).any():
+                raise TrystError(ErrorCode.PARAMETER, "intervals need a lower bound no larger than the upper", where=where)
+        try:
+            self.law.bounds(self.counts)
+        except TrystError as error:
+            raise TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy) from error
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables it is published over."""
+        return tuple(a.variable for a in self.axes)
+
+    @cached_property
+    def box(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Trivial bounds of the true counts of its cells."""
+        lower, upper = self.law.bounds(self.counts)
+        if self.intervals is not None:
+            lower, upper = np.maximum(lower, self.intervals[0]), np.minimum(upper, self.intervals[1])
+        return lower, upper
+
+    @property
+    def exact(self) -> bool:
+        """Whether every cell's true count is known from it."""
+        lower, upper = self.box
+        return bool(np.array_equal(lower, upper))
+
+    @property
+    def simple(self) -> bool:
+        """Whether no axis is recoded."""
+        return all(a.simple for a in self.axes)
+
+    @property
+    def sample(self) -> bool:
+        """Whether it is a sample of the population."""
+        return isinstance(self.law, Sampled)
+
+    def label(self, index: Sequence[int]) -> str:
+        """A published cell in words."""
+        return ", ".join(f"{a.variable}={a.labels[i]}" for a, i in zip(self.axes, index, strict=True)) or "total"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Published tables over one population.
+
+    Parameters
+    ----------
+    variables
+        The base table's variables.
+    tables
+        What is published, names all different.
+    truth
+        The true base table, where the assessor has it. Bounds and posteriors never look at it.
+    name
+        For reports.
+    """
+
+    variables: tuple[Variable, ...]
+    tables: tuple[Published, ...]
+    truth: Table | None = None
+    name: str = "release"
+
+    def __post_init__(self) -> None:
+        mistakes: list[TrystError] = []
+        names = [t.name for t in self.tables]
+        for name in sorted({n for n in names if names.count(n) > 1}):
+            mistakes.append(TrystError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
+        for table in self.tables:
+            mistakes.extend(self._mistakes(table))
+        sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
+        if len(sizes) > 1:
+            mistakes.append(
+                TrystError(
+                    ErrorCode.PARAMETER,
+                    "samples of one population must agree on its size",
+                    where=", ".join(f"table {name!r}" for name in sizes.values()),
+                    got=", ".join(str(s) for s in sizes),
+                )
+            )
+        if self.truth is not None and self.truth.variables != self.variables:
+            mistakes.append(TrystError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
+        if len(mistakes) == 1:
+            raise mistakes[0]
+        if mistakes:
+            raise TrystErrors(ErrorCode.PARAMETER, mistakes, where=self.name)
+
+    def _mistakes(self, table: Published) -> list[TrystError]:
+        where, found = f"table {table.name!r}", []
+        if len(set(table.names)) != len(table.names):
+            found.append(TrystError(ErrorCode.PARAMETER, "a variable appears twice", where=where))
+        for axis in table.axes:
+            try:
+                size = self.variables[axis_of(self.variables, axis.variable)].size
+            except TrystError as error:
+                found.append(TrystError(error.code, error.what, where=where, remedy=error.remedy))
+                continue
+            used = [k for m in axis.members for k in m]
+            if len(set(used)) != len(used) or any(not 0 <= k < size for k in used):
+                found.append(
+                    TrystError(
+                        ErrorCode.PARAMETER,
+                        f"variable {axis.variable!r} has {size} levels in the release",
+                        where=where,
+                        got=f"{len(used)} in this table",
+                        remedy="tables that share a variable must share its levels, or be recodings of them",
+                    )
+                )
+        return found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the base table."""
+        return tuple(v.size for v in self.variables)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of the base table."""
+        return math.prod(self.shape)
+
+    @property
+    def population(self) -> int | None:
+        """The population's size, where the release gives it exactly."""
+        for table in self.tables:
+            if isinstance(table.law, Sampled):
+                return table.law.population
+            if table.exact and all(sum(len(m) for m in a.members) == self._size(a) for a in table.axes):
+                return int(table.box[0].sum())
+        return None
+
+    def _size(self, axis: Axis) -> int:
+        return self.variables[axis_of(self.variables, axis.variable)].size
+
+    def table(self, name: str) -> Published:
+        """A published table by name."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise TrystError(ErrorCode.PARAMETER, f"there is no table {name!r}", where=self.name)
+
+    def without(self, name: str) -> Release:
+        """The release without one of its tables."""
+        self.table(name)
+        return Release(self.variables, tuple(t for t in self.tables if t.name != name), self.truth, self.name)
+
+    def with_tables(self, *tables: Published) -> Release:
+        """The release with more tables."""
+        return Release(self.variables, (*self.tables, *tables), self.truth, self.name)
+
+    def members(self, table: Published, index: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """For each base variable, the levels that a published cell covers."""
+        covered = [tuple(range(v.size)) for v in self.variables]
+        for axis, place in zip(table.axes, index, strict=True):
+            covered[axis_of(self.variables, axis.variable)] = axis.members[place]
+        return tuple(covered)
+
+    def block(self, table: Published, index: Sequence[int]) -> NDArray[np.int64]:
+        """The base cells (flat numbers) whose sum a published cell is."""
+        return block_cells(self.shape, self.members(table, index))
+
+    def label(self, cell: int) -> str:
+        """A base cell in words."""
+        return cell_label(self.variables, np.unravel_index(cell, self.shape)) if self.variables else "total"  # type: ignore[arg-type]
+
+
+def block_cells(shape: Sequence[int], members: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Flat numbers of the cells in a product of sets of levels."""
+    if not shape:
+        return np.zeros(1, dtype=np.int64)
+    grid = np.ix_(*[np.asarray(m, dtype=np.int64) for m in members])
+    return np.ravel_multi_index(tuple(np.broadcast_arrays(*grid)), tuple(shape)).ravel().astype(np.int64)
+
+
+def publish(
+    name: str,
+    table: Table,
+    law: Law | None = None,
+    counts: NDArray[np.int64] | None = None,
+    intervals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+) -> Published:
+    """A published table over a table's own variables: as it is, or with other counts under a law."""
+    axes = tuple(Axis.full(v) for v in table.variables)
+    return Published(name, axes, table.counts if counts is None else counts, law or Exact(), intervals)
+
+
+def exact_margins(truth: Table, sets: Sequence[Sequence[str]], name: str = "margins") -> Release:
+    """Release exact margins of a table over some sets of its variables."""
+    tables = tuple(publish(" x ".join(s) or "total", truth.over(s)) for s in sets)
+    return Release(truth.variables, tables, truth, name)
+
+
+def finite(upper: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where an upper bound is one."""
+    return upper < INFINITE

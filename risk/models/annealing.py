@@ -1,0 +1,103 @@
+"""Simulated annealing: one good model, by a chain whose temperature falls (T11 equation 14).
+
+The cost is minus the log marginal likelihood, so a move from i to j costs minus the log Bayes factor of j over i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.errors import ErrorCode, TrystError
+from risk.models import chain_kernels as kernels
+from risk.models.chains import Chain
+from risk.models.graphs import Graph, empty_graph
+from risk.models.greedy import climb
+from risk.models.result import SearchResult, key_of, make_result, posterior
+from risk.models.scores import HyperDirichlet
+
+TRACE = 2000
+
+
+def anneal(
+    scores: HyperDirichlet,
+    rng: np.random.Generator,
+    *,
+    moves: int = 100_000,
+    runs: int = 1,
+    hottest: float = 20.0,
+    coldest: float = 0.1,
+    double_share: float = 0.3,
+    start: Graph | None = None,
+    by_rotation: bool = False,
+) -> SearchResult:
+    """Search for the model of greatest marginal likelihood.
+
+    Parameters
+    ----------
+    scores
+        The scores of the data's tables.
+    rng
+        Source of all random numbers.
+    moves
+        Steps of each run: the temperature falls by the same factor at each, from `hottest` to `coldest`.
+    runs
+        Independent runs; each ends with a climb to the local maximum above the best model it was at.
+    hottest, coldest
+        Temperatures, in natural-log units of the likelihood.
+    double_share
+        Share of the moves that change two edges at one node.
+    start
+        Where each run begins; by default the graph without edges.
+    by_rotation
+        Decide legality by dynamic junction trees.
+
+    Returns
+    -------
+    SearchResult
+        The different models that the runs ended with, weighted by their posterior probabilities among themselves.
+    """
+    if moves < 1 or runs < 1:
+        raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="moves, runs", got=f"{moves}, {runs}")
+    if not hottest >= coldest > 0:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "temperatures must be positive and must fall",
+            where="hottest, coldest",
+            got=f"{hottest}, {coldest}",
+        )
+    start = empty_graph(scores.counts.names) if start is None else start
+    growth = (hottest / coldest) ** (1 / moves)
+    every = max(1, moves // TRACE)
+    ends: dict[Graph, float] = {}
+    traces, tally = [], np.zeros(5, dtype=np.int64)
+    for _ in range(runs):
+        chain = Chain(
+            scores,
+            start,
+            rng,
+            betas=(1 / hottest,),
+            double_share=double_share,
+            trace_length=moves // every,
+            model_limit=1024,
+            by_rotation=by_rotation,
+        )
+        chain.run(moves, trace_every=every, growth=growth)
+        end, _ = climb(scores, chain.best, 10_000)
+        ends[end] = scores.graph(end)
+        traces.append(chain.trace)
+        tally += chain.ladder.tally[0]
+    log_scores = np.array(list(ends.values()))
+    return make_result(
+        "simulated annealing",
+        "posterior probabilities among the models that runs ended with",
+        scores.counts.names,
+        np.array([key_of(graph) for graph in ends]),
+        posterior(log_scores),
+        log_scores,
+        visited=len(ends),
+        proposed=int(tally[kernels.PROPOSED]),
+        accepted=int(tally[kernels.ACCEPTED]),
+        refused=int(tally[kernels.REFUSED]),
+        trace=np.array(traces),
+        tables_counted=scores.tables_counted,
+    )

@@ -1,0 +1,198 @@
+"""One chain of graphs (or a ladder of them at several temperatures) with its record of models: what the searches drive.
+
+Random numbers are drawn here from the caller's generator, stretch by stretch, and the compiled walk stops where its cache of
+scores or its record of models must be given more room; so memory grows with what was seen and has limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models import chain_kernels as kernels
+from risk.models.graphs import Graph
+from risk.models.result import n_pairs, pair_numbers, words_for
+from risk.models.scores import HyperDirichlet
+from risk.models.tree_kernels import ROWS, graph_of, tree_array
+
+DRAWN_AT_ONCE = 1 << 16
+
+
+class Chain:
+    """Metropolis-Hastings over decomposable graphs.
+
+    Parameters
+    ----------
+    scores
+        The scores of tables; may be shared by chains that run one after another.
+    start
+        A decomposable graph.
+    rng
+        Source of all random numbers.
+    betas
+        Inverse temperatures, the first of them that of the chain that is sampled.
+    double_share
+        Share of the moves that change two edges at one node.
+    trace_length
+        Most values of the score's trace.
+    model_limit
+        Most models recorded; rounded up to a power of two, half of which are used.
+    by_rotation
+        Decide legality by rotating a dynamic junction tree, not by searching the graph.
+    """
+
+    def __init__(
+        self,
+        scores: HyperDirichlet,
+        start: Graph,
+        rng: np.random.Generator,
+        *,
+        betas: Sequence[float] = (1.0,),
+        double_share: float = 0.0,
+        trace_length: int = 0,
+        model_limit: int = 1 << 20,
+        by_rotation: bool = False,
+    ) -> None:
+        n = len(scores)
+        if len(start) != n:
+            raise TrystError(
+                ErrorCode.PARAMETER, "the start must have the data's variables", where="start", got=f"{len(start)} nodes"
+            )
+        start.require_decomposable("start")
+        if n < 2:
+            raise TrystError(ErrorCode.PARAMETER, "a search needs at least two variables", where="counts", got=str(n))
+        if not 0 <= double_share <= 1:
+            raise TrystError(
+                ErrorCode.PARAMETER, "a share must be 0 to 1", where="double_share", got=str(double_share)
+            )
+        self.scores, self.rng = scores, rng
+        self.double_share = double_share if n > 2 else 0.0
+        self.by_rotation = by_rotation
+        self.model_limit = model_limit
+        rungs = len(betas)
+        tree = tree_array(start)
+        self.ladder = kernels.Ladder(
+            np.repeat(tree[None], rungs, axis=0).reshape(rungs, ROWS, n),
+            np.full(rungs, scores.graph(start)),
+            np.array(betas, dtype=np.float64),
+            np.zeros((rungs, 5), dtype=np.int64),
+        )
+        words, pairs, places = words_for(n), n_pairs(n), 1 << 10
+        self.record = kernels.Record(
+            np.zeros(words, dtype=np.int64),
+            np.zeros((places, words), dtype=np.int64),
+            np.zeros(places, dtype=np.int64),
+            np.zeros(places),
+            np.random.default_rng(pairs).integers(0, 2**62, size=pairs, dtype=np.int64),
+            pair_numbers(n),
+            np.zeros(7, dtype=np.int64),
+            np.zeros(pairs, dtype=np.int64),
+            np.zeros(trace_length),
+            np.array(start.adjacency, dtype=np.int64),
+            self.ladder.scores[:1].copy(),
+        )
+        kernels.renew(self.record, self.ladder.trees[0])
+
+    @property
+    def graph(self) -> Graph:
+        """The present graph of the cold chain."""
+        return graph_of(self.ladder.trees[0], self.scores.counts.names)
+
+    @property
+    def best(self) -> Graph:
+        """The graph of greatest score that the cold chain was at."""
+        return Graph(tuple(int(row) for row in self.record.best), self.scores.counts.names)
+
+    def run(
+        self,
+        moves: int,
+        *,
+        recording: bool = True,
+        thin: int = 1,
+        trace_every: int = 1,
+        growth: float = 1.0,
+        stretch: int = 64,
+    ) -> None:
+        """Make a number of moves with each rung."""
+        left = moves * len(self.ladder.betas)
+        whole = DRAWN_AT_ONCE // (stretch * len(self.ladder.betas)) * stretch * len(self.ladder.betas)
+        while left:
+            size = min(left, whole)
+            self._walk(self._draw(size, stretch), recording, thin, trace_every, growth, stretch)
+            left -= size
+
+    def _draw(self, size: int, stretch: int) -> kernels.Draws:
+        n, rng = len(self.scores), self.rng
+        first = rng.integers(0, n, size)
+        second = (first + rng.integers(1, n, size)) % n
+        third = np.full(size, -1, dtype=np.int64)
+        if self.double_share > 0:
+            # The third node is uniform among those that are neither of the first two.
+            double = rng.random(size) < self.double_share
+            drawn = rng.integers(0, n - 2, size)
+            low, high = np.minimum(first, second), np.maximum(first, second)
+            drawn += drawn >= low
+            drawn += drawn >= high
+            third[double] = drawn[double]
+        swaps = -rng.standard_exponential(max(1, size // stretch + 1))
+        return kernels.Draws(first, second, third, -rng.standard_exponential(size), swaps)
+
+    def _walk(
+        self, draws: kernels.Draws, recording: bool, thin: int, trace_every: int, growth: float, stretch: int
+    ) -> None:
+        done, reason = 0, -1
+        while reason != kernels.DONE:
+            done, reason = kernels.walk(
+                self.scores.data,
+                self.scores.work,
+                self.ladder,
+                draws,
+                self.record,
+                done,
+                stretch,
+                thin,
+                trace_every,
+                recording,
+                growth,
+                self.by_rotation,
+            )
+            if reason == kernels.CACHE_FULL:
+                self.scores.make_room()
+            elif reason == kernels.MODELS_FULL:
+                self._more_models()
+
+    def _more_models(self) -> None:
+        places = 2 * len(self.record.visits)
+        if places > self.model_limit:
+            self.record.state[kernels.CLOSED] = 1
+            return
+        larger = self.record._replace(
+            keys=np.zeros((places, self.record.keys.shape[1]), dtype=np.int64),
+            visits=np.zeros(places, dtype=np.int64),
+            scores=np.zeros(places),
+        )
+        kernels.refill(self.record, larger)
+        self.record = larger
+
+    def disperse(self, moves: int) -> None:
+        """Wander without regard to the data for a number of moves, so that chains start apart."""
+        betas = self.ladder.betas.copy()
+        self.ladder.betas[:] = 0.0
+        self.run(moves, recording=False)
+        self.ladder.betas[:] = betas
+        self.ladder.tally[:] = 0
+        self.record.best[:] = self.ladder.trees[0, 0]
+        self.record.best_score[0] = self.ladder.scores[0]
+
+    def visited(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Keys, visits and log scores of the models recorded."""
+        used = self.record.visits > 0
+        return self.record.keys[used], self.record.visits[used], self.record.scores[used]
+
+    @property
+    def trace(self) -> NDArray[np.float64]:
+        """The score's trace so far."""
+        return self.record.trace[: self.record.state[kernels.TRACED]]

@@ -1,0 +1,233 @@
+"""Sparse contingency tables: the occupied cells of a table over categorical variables, and nothing else.
+
+A table over 16 variables may have 3.6e9 cells; a file of 6,000 records occupies at most 6,000 of them. Every cost here
+grows with the occupied cells. Levels are declared, not observed: they enter the prior and the number of parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from common.errors import ErrorCode, TrystError
+
+_KEY_LIMIT = 2**62
+
+
+@dataclass(frozen=True)
+class SparseCounts:
+    """How often each occupied cell occurs.
+
+    Parameters
+    ----------
+    names
+        The variables.
+    levels
+        How many levels each variable is declared to have, at least 2.
+    cells : ndarray of int32, shape (n_cells, n_variables)
+        The occupied cells, all different, in lexicographic order.
+    counts : ndarray of float64, shape (n_cells,)
+        How often each occurs; positive, not necessarily whole numbers.
+    """
+
+    names: tuple[Hashable, ...]
+    levels: tuple[int, ...]
+    cells: NDArray[np.int32] = field(repr=False)
+    counts: NDArray[np.float64] = field(repr=False)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: ArrayLike,
+        levels: Sequence[int],
+        names: Sequence[Hashable] | None = None,
+        weights: ArrayLike | None = None,
+    ) -> SparseCounts:
+        """Count records.
+
+        Parameters
+        ----------
+        records : array of int, shape (n_records, n_variables)
+            Codes 0 to `levels - 1`.
+        levels
+            Declared levels of each variable.
+        names
+            Names of the variables; by default their numbers.
+        weights : array of float, shape (n_records,), optional
+            What each record counts for; not negative, with a positive sum.
+
+        Raises
+        ------
+        TrystError
+            No records, a variable with one level, a code out of range, a negative weight, names that do not fit.
+        """
+        codes = np.asarray(records)
+        names = tuple(range(len(levels))) if names is None else tuple(names)
+        declared = _check_variables(names, levels)
+        if codes.ndim != 2 or codes.shape[1] != len(names):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "records must be a table with one column for each variable",
+                where="records",
+                got=f"shape {codes.shape} for {len(names)} variables",
+            )
+        if not np.issubdtype(codes.dtype, np.integer):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "records must hold integer codes",
+                where="records",
+                got=str(codes.dtype),
+                remedy="number the categories of each variable from 0",
+            )
+        if not len(codes):
+            raise _empty("records")
+        for q, name in enumerate(names):
+            low, high = int(codes[:, q].min()), int(codes[:, q].max())
+            if low < 0 or high >= declared[q]:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    f"codes must be 0 to {declared[q] - 1}",
+                    where=f"variable {name}",
+                    got=f"{low} to {high}",
+                    remedy="declare all levels; deal with missing values first (risk.models.incomplete)",
+                )
+        if weights is None:
+            given = np.ones(len(codes))
+        else:
+            given = np.asarray(weights, dtype=np.float64)
+            if given.shape != (len(codes),):
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    "there must be one weight for each record",
+                    where="weights",
+                    got=f"{given.shape} for {len(codes)} records",
+                )
+            _check_counts(given, "weights")
+        cells, sums = total_by_row(codes.astype(np.int32), given, declared)
+        return cls(names, declared, cells[sums > 0], sums[sums > 0])
+
+    @classmethod
+    def from_table(cls, table: ArrayLike, names: Sequence[Hashable] | None = None) -> SparseCounts:
+        """The occupied cells of a full table, one axis per variable."""
+        dense = np.asarray(table, dtype=np.float64)
+        names = tuple(range(dense.ndim)) if names is None else tuple(names)
+        declared = _check_variables(names, dense.shape)
+        if not dense.size:
+            raise _empty("table")
+        _check_counts(dense, "table")
+        cells = np.argwhere(dense > 0).astype(np.int32)
+        return cls(names, declared, cells, dense[tuple(cells.T)])
+
+    @property
+    def total(self) -> float:
+        """The sum of all counts."""
+        return float(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        """How many cells the full table has (any size: it is never made)."""
+        return int(np.prod([int(n) for n in self.levels], dtype=object))
+
+    def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
+        """The columns of variables given by name; an error names one that is unknown."""
+        place = {name: q for q, name in enumerate(self.names)}
+        found = []
+        for name in variables:
+            if name not in place:
+                raise TrystError(ErrorCode.PARAMETER, "unknown variable", where="variables", got=repr(name))
+            found.append(place[name])
+        if len(set(found)) != len(found):
+            raise TrystError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
+        return tuple(found)
+
+    def marginal(self, variables: Iterable[Hashable]) -> SparseCounts:
+        """The table over some of the variables, in the order given."""
+        kept = self.positions(variables)
+        levels = tuple(self.levels[q] for q in kept)
+        cells, sums = total_by_row(self.cells[:, kept], self.counts, levels)
+        return SparseCounts(tuple(self.names[q] for q in kept), levels, cells, sums)
+
+    def to_table(self, limit: int = 2**24) -> NDArray[np.float64]:
+        """The full table; refused where it has more than `limit` cells."""
+        if self.size > limit:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                "the full table is too large to be made",
+                got=f"{self.size} cells",
+                remedy="ask for a marginal",
+            )
+        table = np.zeros(self.levels)
+        table[tuple(self.cells.T)] = self.counts
+        return table
+
+
+def cell_keys(cells: NDArray[Any], levels: Sequence[int]) -> NDArray[np.int64]:
+    """One integer per row, in lexicographic order of the rows; only for tables of fewer than 2**62 cells."""
+    keys = np.zeros(len(cells), dtype=np.int64)
+    for q, n in enumerate(levels):
+        keys = keys * n + cells[:, q]
+    return keys
+
+
+def total_by_row(
+    cells: NDArray[np.int32], values: NDArray[np.float64], levels: Sequence[int]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The distinct rows in lexicographic order and the sum of the values of each. O(n log n) for n rows."""
+    if cells.shape[1] == 0:
+        return cells[:1], np.array([values.sum()]) if len(cells) else values[:0]
+    first, inverse = distinct_rows(cells, levels)
+    return np.ascontiguousarray(cells[first]), np.bincount(inverse, weights=values, minlength=len(first))
+
+
+def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each distinct row first occurs (in lexicographic order), and for each row the number of its distinct row."""
+    keys = np.zeros(len(cells), dtype=np.int64)
+    span = 1
+    for q, n in enumerate(levels):
+        if span > _KEY_LIMIT // n:  # the keys would not fit in 64 bits: number those that occur
+            _, keys = np.unique(keys, return_inverse=True)
+            span = len(cells)
+        keys = keys * n + cells[:, q]
+        span *= n
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first.astype(np.int64), inverse.astype(np.int64)
+
+
+def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[int, ...]:
+    if len(names) != len(levels) or len(set(names)) != len(names) or not names:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "there must be at least one variable, with different names and as many numbers of levels",
+            where="names",
+            got=f"{len(names)} names and {len(levels)} numbers of levels",
+        )
+    for name, n in zip(names, levels, strict=True):
+        if n < 2:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a variable must have at least two levels",
+                where=f"variable {name}",
+                got=str(n),
+                remedy="leave out a variable that cannot vary",
+            )
+    return tuple(int(n) for n in levels)
+
+
+def _check_counts(values: NDArray[np.float64], where: str) -> None:
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "counts must be finite and not negative",
+            where=where,
+            got=f"{int((~np.isfinite(values) | (values < 0)).sum())} that are not",
+        )
+    if not values.sum() > 0:
+        raise _empty(where)
+
+
+def _empty(where: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, "there must be at least one record with a positive count", where=where)

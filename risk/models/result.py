@@ -1,0 +1,261 @@
+"""What a search returns: models with weights, and what the search can say about its own quality.
+
+All searches return the same type. What the weights mean differs, and the result says so in `weights_are`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.graphs import Edge, Graph
+
+WORD = 62
+"""Pairs held in one 64-bit word of a model's key."""
+
+
+@dataclass(frozen=True)
+class WeightedModel:
+    """One model of a result."""
+
+    graph: Graph
+    weight: float
+    log_score: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Models found, heaviest first.
+
+    Attributes
+    ----------
+    method
+        Which search this is from.
+    weights_are
+        What the weights are: posterior probabilities, visit frequencies, ...
+    names
+        The variables.
+    keys : ndarray of int64, shape (n_models, n_words)
+        Each model's edges, one bit for each pair of variables (see `pair_number`).
+    weights : ndarray of float64, shape (n_models,)
+        They sum to 1.
+    log_scores : ndarray of float64, shape (n_models,)
+        Log marginal likelihoods.
+    edge_inclusion : ndarray of float64, shape (n, n)
+        The weight of the models that have each edge.
+    visited
+        Different models that were recorded.
+    unrecorded
+        Share of the samples at models that found no place in the record (they count in `edge_inclusion`).
+    proposed, accepted, refused
+        Moves proposed, made, and rejected because they would leave the decomposable graphs.
+    swap_rate
+        Share of the proposed temperature swaps that were made, cold end first; empty without tempering.
+    trace : ndarray of float64, shape (n_chains, n_traced)
+        Log scores along each chain.
+    r_hat
+        Split R-hat of the trace; NaN without one. Values above 1.01 call for a longer run.
+    edge_spread
+        Greatest difference between two chains in an edge's inclusion; NaN with fewer than two chains.
+    tables_counted
+        Tables counted because the cache did not have them.
+    """
+
+    method: str
+    weights_are: str
+    names: tuple[Hashable, ...]
+    keys: NDArray[np.int64] = field(repr=False)
+    weights: NDArray[np.float64] = field(repr=False)
+    log_scores: NDArray[np.float64] = field(repr=False)
+    edge_inclusion: NDArray[np.float64] = field(repr=False)
+    visited: int
+    unrecorded: float = 0.0
+    proposed: int = 0
+    accepted: int = 0
+    refused: int = 0
+    swap_rate: tuple[float, ...] = ()
+    trace: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    r_hat: float = float("nan")
+    edge_spread: float = float("nan")
+    tables_counted: int = 0
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __iter__(self) -> Iterator[WeightedModel]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> WeightedModel:
+        return WeightedModel(self.graph(i), float(self.weights[i]), float(self.log_scores[i]))
+
+    def graph(self, i: int) -> Graph:
+        """The graph of the model at one place."""
+        return graph_of_key(self.keys[i], self.names)
+
+    @property
+    def best(self) -> WeightedModel:
+        """The model of greatest marginal likelihood."""
+        return self[int(np.argmax(self.log_scores))]
+
+    @property
+    def acceptance(self) -> float:
+        """Share of the proposed moves that were made; NaN where none was proposed."""
+        return self.accepted / self.proposed if self.proposed else float("nan")
+
+    def heaviest(self, share: float = 0.99, at_most: int = 1000) -> list[WeightedModel]:
+        """The fewest models that hold a share of the weight (no more than `at_most`), their weights made to sum to 1."""
+        number = min(int(np.searchsorted(np.cumsum(self.weights), share)) + 1, at_most, len(self))
+        total = float(self.weights[:number].sum())
+        return [WeightedModel(self.graph(i), float(self.weights[i]) / total, float(self.log_scores[i])) for i in range(number)]
+
+    def renormalised(self) -> SearchResult:
+        """The same models weighted by their posterior probabilities among themselves."""
+        return make_result(
+            self.method,
+            "posterior probabilities among the models found",
+            self.names,
+            self.keys,
+            posterior(self.log_scores),
+            self.log_scores,
+            visited=self.visited,
+            proposed=self.proposed,
+            accepted=self.accepted,
+            refused=self.refused,
+            swap_rate=self.swap_rate,
+            trace=self.trace,
+            r_hat=self.r_hat,
+            edge_spread=self.edge_spread,
+            tables_counted=self.tables_counted,
+        )
+
+
+def make_result(
+    method: str,
+    weights_are: str,
+    names: tuple[Hashable, ...],
+    keys: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    log_scores: NDArray[np.float64],
+    *,
+    visited: int,
+    edge_inclusion: NDArray[np.float64] | None = None,
+    **diagnostics: object,
+) -> SearchResult:
+    """A result with its models in order of weight; without `edge_inclusion` it is computed from the models."""
+    if not len(weights) or not np.isfinite(weights).all() or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the weights of models must not be negative and must sum to 1",
+            where="weights",
+            got=f"{len(weights)} with sum {float(weights.sum()):.6g}",
+        )
+    order = np.lexsort((-log_scores, -weights))
+    if edge_inclusion is None:
+        edge_inclusion = inclusion_matrix(inclusion_counts(keys, weights, len(names)), len(names))
+    return SearchResult(
+        method,
+        weights_are,
+        names,
+        keys[order],
+        weights[order] / weights.sum(),
+        log_scores[order],
+        edge_inclusion,
+        visited,
+        **diagnostics,  # type: ignore[arg-type]
+    )
+
+
+def posterior(log_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities proportional to the exponentials of log scores."""
+    weights = np.exp(log_scores - log_scores.max())
+    return np.asarray(weights / weights.sum())
+
+
+def n_pairs(n: int) -> int:
+    """Number of pairs of n variables."""
+    return n * (n - 1) // 2
+
+
+def pair_number(v: int, w: int) -> int:
+    """The number of a pair of variables: (1, 0), (2, 0), (2, 1), (3, 0), ..."""
+    v, w = max(v, w), min(v, w)
+    return v * (v - 1) // 2 + w
+
+
+def pair_numbers(n: int) -> NDArray[np.int64]:
+    """The number of every pair, shape (n, n); 0 on the diagonal."""
+    numbers = np.zeros((n, n), dtype=np.int64)
+    for v in range(n):
+        for w in range(v):
+            numbers[v, w] = numbers[w, v] = pair_number(v, w)
+    return numbers
+
+
+def words_for(n: int) -> int:
+    """Words of a model's key over n variables."""
+    return max(1, -(-n_pairs(n) // WORD))
+
+
+def key_of(graph: Graph) -> NDArray[np.int64]:
+    """A graph's edges as bits, `WORD` to a word."""
+    key = np.zeros(words_for(len(graph)), dtype=np.int64)
+    for edge in graph.edges:
+        pair = pair_number(*edge)
+        key[pair // WORD] |= 1 << (pair % WORD)
+    return key
+
+
+def edges_of_key(key: NDArray[np.int64], n: int) -> list[Edge]:
+    """The edges of a key."""
+    return [(w, v) for v in range(n) for w in range(v) if int(key[pair_number(v, w) // WORD]) >> pair_number(v, w) % WORD & 1]
+
+
+def graph_of_key(key: NDArray[np.int64], names: tuple[Hashable, ...]) -> Graph:
+    """The graph of a key."""
+    edges = edges_of_key(key, len(names))
+    return Graph.from_edges(names, ((names[v], names[w]) for v, w in edges))
+
+
+def inclusion_counts(keys: NDArray[np.int64], weights: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """For each pair the weight of the keys that have it, shape (n_pairs,)."""
+    return np.array([weights[(keys[:, p // WORD] >> (p % WORD) & 1) == 1].sum() for p in range(n_pairs(n))], dtype=np.float64)
+
+
+def inclusion_matrix(by_pair: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Values of pairs as a symmetric matrix with a zero diagonal."""
+    if n < 2:
+        return np.zeros((n, n))
+    matrix = by_pair[pair_numbers(n)]
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def split_r_hat(trace: NDArray[np.float64]) -> float:
+    """Split R-hat of several chains' traces: each is cut in half, and the spread between halves is set against that within.
+
+    Parameters
+    ----------
+    trace : ndarray of float64, shape (n_chains, n_traced)
+
+    Returns
+    -------
+    float
+        1 for chains that agree; infinite for constant chains that differ; NaN for fewer than 4 values a chain.
+
+    References
+    ----------
+    .. [1] Gelman et al., Bayesian Data Analysis, 3rd edition, section 11.4.
+    """
+    half = trace.shape[1] // 2
+    if half < 2:
+        return float("nan")
+    halves = np.concatenate([trace[:, :half], trace[:, -half:]])
+    within = float(halves.var(axis=1, ddof=1).mean())
+    between = float(half * halves.mean(axis=1).var(ddof=1))
+    if within <= 1e-18:
+        return 1.0 if between <= 1e-12 else float("inf")
+    return float(np.sqrt(((half - 1) / half * within + between / half) / within))
