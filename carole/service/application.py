@@ -13,11 +13,11 @@ from pathlib import Path
 from carole.configuration import CaroleConfiguration, load_carole
 from carole.service.coordination import Coordination
 from carole.service.custody import Custody
-from carole.service.logs import begin_log, log
 from carole.service.office import Limits, Office
 from carole.service.supervisor import Supervisor
 from carole.store import Store
 from common.errors import ErrorCode, TrystError
+from common.journal import begin_log, log
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.parties import Role

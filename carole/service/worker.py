@@ -19,10 +19,10 @@ from pathlib import Path
 from carole.configuration import CaroleConfiguration, load_carole
 from carole.engine.plan import Resources
 from carole.service.linking import carry_out
-from carole.service.logs import begin_log, log, place_of
 from carole.store import Store
 from carole.store.runs import Lease
 from common.errors import ErrorCode, TrystError
+from common.journal import begin_log, log, place_of
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.pki.folders import PartyFolder

@@ -20,10 +20,10 @@ from common.custodian.agreement import agree
 from common.custodian.approval import approve
 from common.custodian.contribution import contribute
 from common.custodian.desk import Desk, Outcome, StoppedError, Task
-from common.custodian.journal import place_of
 from common.custodian.results import fetch
 from common.custodian.source import source_stamp
 from common.errors import ErrorCode, TrystError
+from common.journal import place_of
 from common.rpc.client import CONTROL_SECONDS
 from protos.linkage.v1 import custody_pb2, project_pb2
 
@@ -243,7 +243,7 @@ class Agent:
 def _incident(project: str, error: Exception) -> TrystError:
     """What may be told of an unforeseen exception: its number, type and place; its text may hold a value."""
     number = secrets.token_hex(8)
-    log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error.__traceback__))
+    log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error))
     return TrystError(
         ErrorCode.INTERNAL,
         "something unforeseen happened",

@@ -14,11 +14,11 @@ import structlog
 from common.custodian.agent import Agent
 from common.custodian.configuration import CustodianConfiguration, load_custodian
 from common.custodian.desk import Desk
-from common.custodian.journal import begin_journal
 from common.custodian.keyring import Keyring
 from common.custodian.operator import ADDRESS_FILE, OperatorService, start_operator
 from common.custodian.progress import Progress
 from common.custodian.state import State
+from common.journal import begin_log
 from common.parties import Party, Role
 from common.pki import server_name
 from common.rpc.client import Connection
@@ -104,7 +104,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
         As `load_custodian` and `CustodianService`.
     """
     os.umask(0o077)  # nothing that is written from here on is anybody else's
-    begin_journal(party.name)
+    begin_log(party.name)
     service = CustodianService(party, load_custodian(configuration_file))
     try:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -20,7 +20,7 @@ from common.keys.private_files import read_private, write_private
 
 _LINES = ("tryst seed 1", "project ([a-z0-9-]{1,64})", "seed ([0-9a-f]{64})", "check ([0-9a-f]{16})")
 _FORM = re.compile("\n".join(_LINES) + "\n?")
-_REMEDY = "copy the file again from the custodian who made it with 'tryst seed new'"
+_REMEDY = "copy the file again from the custodian who made it with 'tryst alice seed new'"
 
 
 def new_seed_file(path: Path, project: str) -> Seed:

@@ -38,6 +38,7 @@ class Connection:
 
     def __init__(self, address: str, server_name: str | None, credentials: grpc.ChannelCredentials) -> None:
         self.address = address
+        self._closed = False
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -61,10 +62,14 @@ class Connection:
 
     def close(self) -> None:
         """Close the channel; calls under way are cancelled."""
+        self._closed = True
         self._channel.close()
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
-        """The generated client of a service over this channel."""
+        """The generated client of a service over this channel; `TrystError` (UNAVAILABLE) once it is closed."""
+        if self._closed:
+            # gRPC itself would crash the interpreter.
+            raise TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)
         return stub(self._channel)
 
     def call(self, method: Any, request: Any, *, deadline: float = CONTROL_SECONDS, attempts: int = 1) -> Any:

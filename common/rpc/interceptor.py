@@ -8,7 +8,6 @@ the id with the exception's type and place, without its text, which may hold a v
 from __future__ import annotations
 
 import secrets
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ import grpc
 import structlog
 
 from common.errors import ErrorCode, TrystError
+from common.journal import place_of
 from common.parties import Role
 from common.pki.members import Member
 from common.rpc.status import status_of, to_metadata
@@ -124,14 +124,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
 def _refuse(method: str, context: grpc.ServicerContext, error: Exception) -> NoReturn:
     if not isinstance(error, TrystError):
         incident = secrets.token_hex(8)
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        log.error(
-            "incident",
-            incident=incident,
-            method=method,
-            type=type(error).__name__,
-            at=f"{place.filename.rsplit('/', 1)[-1]}:{place.lineno}",
-        )
+        log.error("incident", incident=incident, method=method, type=type(error).__name__, at=place_of(error))
         error = TrystError(
             ErrorCode.INTERNAL,
             "something unforeseen happened",

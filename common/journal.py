@@ -1,7 +1,7 @@
-"""Carole's log: JSON lines on standard error that hold no record's value, whoever writes them.
+"""A service's log: JSON lines on standard error that hold no record's value and no secret, whoever writes them.
 
-Her own lines are events with named details. Other libraries may put anything into a message, an exception's text
-above all, so of theirs only the place is kept.
+Its own lines are events with named details. Other libraries may put anything into a message, an exception's text above
+all, so of theirs only the place is kept.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ log = structlog.get_logger()
 
 
 class _Foreign(logging.Handler):
+    """Tells that a library had something to say, and where, but not what."""
+
     def emit(self, record: logging.LogRecord) -> None:
         log.warning(
             "library", logger=record.name, severity=record.levelname.lower(), at=f"{record.filename}:{record.lineno}"
         )
 
 
-def begin_log(process: str, level: str) -> None:
-    """Send everything to standard error; `process` is "carole" or "worker"."""
+def begin_log(process: str, level: str = "info") -> None:
+    """Send everything to standard error; `process` says whose lines they are: alice, bob, carole, worker."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
