@@ -1,0 +1,57 @@
+"""``python deploy/configurations.py`` writes the configurations here, from the templates that `tryst init` uses.
+
+Every way of running a service finds the same places:
+
+======================== =============================================== ==================
+/etc/tryst/PARTY/        PARTY.yaml                                      read by the service
+/etc/tryst/PARTY/keys/   keys and certificates                           read by the service, nobody else
+/srv/tryst/PARTY/        a custodian's records                           read by the service
+/var/lib/tryst/PARTY/    what it keeps; a custodian's results            written by the service
+/var/cache/tryst/        machine code, compiled at the first use         written by the service
+======================== =============================================== ==================
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from carole.configuration import template as carole_yaml
+from carole.coordinator.configuration import template as coordinator_yaml
+from common.custodian.templates import custodian_yaml
+from common.parties import Party, Side
+
+ADDRESS = "carole:7443"
+"""Carole, as everyone calls her: a name that DNS, /etc/hosts, compose or a cluster resolves."""
+
+NOBODY = " ".join(["0000"] * 16)
+"""Stands for the other custodian's fingerprint: no service starts before it is replaced."""
+
+
+def configurations() -> dict[str, str]:
+    """The text of every configuration, by its path in this folder."""
+    return {
+        **{f"{side}/{side}.yaml": _custodian(side) for side in Side},
+        "carole/carole.yaml": carole_yaml(
+            "0.0.0.0:7443",  # of her own machine, container or pod
+            keys="/etc/tryst/carole/keys",
+            store="/var/lib/tryst/carole",
+        ),
+        "coordinator/coordinator.yaml": coordinator_yaml(ADDRESS, keys="/etc/tryst/coordinator/keys"),
+    }
+
+
+def _custodian(side: Side) -> str:
+    return custodian_yaml(
+        Party(side, side.title()),
+        carole=ADDRESS,
+        peer_fingerprint=NOBODY,
+        data=f"/srv/tryst/{side}/",
+        keys=f"/etc/tryst/{side}/keys",
+        state=f"/var/lib/tryst/{side}/state",
+        results=f"/var/lib/tryst/{side}/results",
+    )
+
+
+if __name__ == "__main__":
+    for name, text in configurations().items():
+        (Path(__file__).parent / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,104 @@
+"""The certificate procedure of deploy/README.md, carried out: its own commands, in its own order."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+from tests.deploy.documents import lines, sections
+from tests.deploy.sites import CALLERS, DEPLOY, PARTIES
+from tests.deploy.terminal import run
+
+HEADING = "Certificates"
+OWN_AUTHORITY = "Each organisation with an authority of its own"
+
+
+class Procedure:
+    """Three organisations and a coordinator, of whom only what is sent reaches the others.
+
+    Parameters
+    ----------
+    root
+        Stands for ``/`` on each organisation's machine.
+    desk
+        Where the commands are typed: cards, certificates and lists arrive here.
+    """
+
+    def __init__(self, root: Path, desk: Path) -> None:
+        self.root = root
+        self.desk = desk
+        self.shown: dict[str, str] = {}
+        """What `accept` shows, by party."""
+        text = sections(DEPLOY / "README.md")[HEADING]
+        commands = [words for words in lines(text) if words[0] == "tryst"]
+        self._steps = {
+            step: [words[1:] for words in commands if words[2] == step]
+            for step in ("enrol", "authority", "certify", "assemble", "accept")
+        }
+
+    def keys(self, party: str) -> Path:
+        """The party's key folder."""
+        return self.root / "etc/tryst" / party / "keys"
+
+    def enrol(self) -> None:
+        """Step 1, and the cards sent to the coordinator."""
+        (self.desk / "cards").mkdir(parents=True, exist_ok=True)
+        self.all("enrol")
+        for party in PARTIES:
+            shutil.copy(self.keys(party) / "card.yaml", self.desk / "cards" / f"{party}.yaml")
+
+    def certify(self) -> None:
+        """Step 2."""
+        (self.desk / "certificates").mkdir(exist_ok=True)
+        self.all("authority")
+        self.all("certify")
+
+    def assemble(self, *more: str) -> None:
+        """Step 3, and everything sent to everyone."""
+        (words,) = self._steps["assemble"]
+        self.tryst([*words, *more])
+        self.send()
+
+    def send(self) -> None:
+        """Certificates, list and authorities arrive."""
+        for party in PARTIES:
+            shutil.copy(self.desk / "certificates" / f"{party}.pem", self.desk / f"{party}.pem")
+        for name in ("members.yaml", "authorities.pem"):
+            shutil.copy(self.desk / "list" / name, self.desk / name)
+
+    def accept(self) -> None:
+        """Step 4."""
+        for words in self._steps["accept"]:
+            self.shown[words[words.index("--name") + 1]] = self.tryst(words)
+
+    def all(self, step: str) -> None:
+        """Every command of a step."""
+        for words in self._steps[step]:
+            self.tryst(words)
+
+    def tryst(self, words: list[str]) -> str:
+        """Type a command at the desk; its absolute paths are under `root`."""
+        with contextlib.chdir(self.desk):
+            status, shown = run([f"{self.root}{word}" if word.startswith("/") else word for word in words])
+        assert status == 0, f"tryst {' '.join(words)}: {shown}"
+        return shown
+
+    def fingerprint(self, party: str) -> str:
+        """What this party reads out on the phone: its identity, as `accept` shows it."""
+        return next(line[25:].strip() for line in self.shown[party].splitlines() if line.startswith(f"{party} "))
+
+    def digest(self, party: str) -> str:
+        """The digest of the list that this party has accepted."""
+        return next(line[25:].strip() for line in self.shown[party].splitlines() if line.startswith("the list"))
+
+
+def carry_out(root: Path, desk: Path) -> Procedure:
+    """Steps 1 to 4."""
+    procedure = Procedure(root, desk)
+    procedure.enrol()
+    procedure.certify()
+    procedure.assemble()
+    procedure.accept()
+    assert {procedure.digest(party) for party in (*CALLERS, "carole")} == {procedure.digest("carole")}
+    return procedure
