@@ -36,12 +36,12 @@ from carole.engine.stream import KeptPairs, PairStream
 from carole.fellegi_sunter import (
     BlockingRecall,
     Estimation,
-    FieldLevels,
+    FittedScheme,
     Model,
     PatternCounts,
     RuleFields,
     blocking_recall,
-    fit,
+    fit_scheme,
 )
 from carole.fellegi_sunter.cautions import FEW_MATCHES
 from common.encoding.contribution import SignatureSet
@@ -130,13 +130,14 @@ class _Run:
             budget.take(self._bytes_per_pattern * len(code), "the comparison vectors", "compare fewer fields")
             patterns = PatternCounts(self._packing.unpack(code), mask, count)
         with self._stage("model"):
-            model = self._fit(patterns, levels)
+            fitted = self._fit(patterns, levels)
+            model = fitted.model
             scored = ScoredPatterns(
                 patterns.gamma,
                 mask,
                 count,
-                model.match_weights(patterns.gamma),
-                model.match_probabilities(patterns.gamma),
+                fitted.match_weights(patterns.gamma),
+                fitted.match_probabilities(patterns.gamma),
             )
             matches = scored.count * scored.probability
             most = budget.free // KEPT_BYTES
@@ -151,6 +152,7 @@ class _Run:
         blocking = self._blocking(mask, matches, model, missing)
         return Linkage(
             model=model,
+            scheme=fitted,
             patterns=scored,
             pairs=pairs,
             links=links,
@@ -162,6 +164,7 @@ class _Run:
             missing=missing,
             warnings=(
                 *run_cautions(self._a, self._b, plan, source, selection, blocking, missing),
+                *fitted.cautions,
                 *model.warnings,
                 *cautions,
             ),
@@ -210,11 +213,13 @@ class _Run:
             source, comparisons, self._packing, pool, self._threads, most_patterns=most_patterns, store=store
         )
 
-    def _fit(self, patterns: PatternCounts, levels: NDArray[np.float64] | None) -> Model:
+    def _fit(self, patterns: PatternCounts, levels: NDArray[np.float64] | None) -> FittedScheme:
         plan = self._plan
-        return fit(
+        return fit_scheme(
+            plan.scheme,
             patterns,
-            [FieldLevels(field.name, len(field.bounds)) for field in plan.fields],
+            [field.name for field in plan.fields],
+            [field.bounds for field in plan.fields],
             self._a.n_rows,
             self._b.n_rows,
             Estimation(

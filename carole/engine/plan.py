@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.errors import ErrorCode, TrystError
 
 U = Literal["all_pairs", "corrected", "free"]
@@ -58,6 +59,8 @@ class LinkagePlan:
         share of it is taken out. "free": u is estimated.
     one_to_one
         Whether a record is linked at most once.
+    scheme
+        How similarity enters the model; "exact" and the weighted schemes take a field's top level for agreement.
     threshold
         Smallest probability of a link.
     seed
@@ -70,6 +73,7 @@ class LinkagePlan:
 
     fields: tuple[FieldPlan, ...]
     rules: tuple[RulePlan, ...] = ()
+    scheme: Scheme = "multinomial"
     u: U = "corrected"
     one_to_one: bool = True
     threshold: float = 0.5
@@ -84,6 +88,8 @@ class LinkagePlan:
         names = [field.name for field in self.fields]
         if len(set(names)) != len(names):
             raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
+        if self.scheme not in SCHEMES:
+            raise _wrong("model.scheme", f"one of {', '.join(SCHEMES)}", repr(self.scheme), "name one of them")
         if not 0 < self.threshold <= 1:
             raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
         expected = self.expected_matches

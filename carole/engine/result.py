@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter import BlockingRecall, Model
+from carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Linkage:
     ----------
     model
         The fitted model.
+    scheme
+        What the scheme makes of the model: a weight for every comparison level.
     patterns
         All comparison vectors that occurred.
     pairs
@@ -96,6 +98,7 @@ class Linkage:
     """
 
     model: Model
+    scheme: FittedScheme
     patterns: ScoredPatterns
     pairs: ScoredPairs
     links: NDArray[np.int64]

@@ -1,10 +1,10 @@
 """Fellegi-Sunter linkage from counts of comparison patterns.
 
 `patterns` holds the counts, `em` estimates m, u and p from them (`settings` says how, `u` and `learning` which pairs
-teach what, `identification` and `cautions` what not to believe), `model` scores comparison vectors, `misfit` sets
-expected beside observed counts, and `recall` estimates what blocking lost. `one_to_one` turns match weights into link
-probabilities where a record has one match at most (`prior`, `propagation`) and takes the decision (`assignment`).
-Numbers only: nothing here reads or writes.
+teach what, `identification` and `cautions` what not to believe), `schemes` says how similarity enters the model,
+`model` scores comparison vectors, `misfit` sets expected beside observed counts, and `recall` estimates what blocking
+lost. `one_to_one` turns match weights into link probabilities where a record has one match at
+most (`prior`, `propagation`) and takes the decision (`assignment`). Numbers only: nothing here reads or writes.
 """
 
 from carole.fellegi_sunter.assignment import optimal_assignment
@@ -14,21 +14,26 @@ from carole.fellegi_sunter.model import Model, match_probabilities, match_weight
 from carole.fellegi_sunter.one_to_one import LinkProbabilities, decide, link_probabilities
 from carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
+from carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme
 from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 
 __all__ = [
     "MISSING",
+    "SCHEMES",
     "BlockingRecall",
     "Estimation",
     "FieldLevels",
+    "FittedScheme",
     "LinkProbabilities",
     "Model",
     "PatternCounts",
     "PatternFit",
     "RuleFields",
+    "Scheme",
     "blocking_recall",
     "decide",
     "fit",
+    "fit_scheme",
     "link_probabilities",
     "match_probabilities",
     "match_weights",

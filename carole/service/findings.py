@@ -45,25 +45,31 @@ def findings(linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds:
 
 def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     model = linkage.model
-    weights = np.clip(np.nan_to_num(log2_ratios(model.m, model.u)), -_STEEPEST, _STEEPEST)
+    weights = _finite(log2_ratios(model.m, model.u))
     fields = []
     for q, field in enumerate(plan.fields):
-        n_levels = len(field.bounds)
+        n_levels = model.fields[q].n_levels
+        # A binary scheme knows the top level and the rest.
+        bounds = field.bounds if n_levels == len(field.bounds) else field.bounds[-2:]
         missing = linkage.missing.get(field.name, (0.0, 0.0))
         fields.append(
             {
                 "name": field.name,
-                "bounds": list(field.bounds),
+                "bounds": list(bounds),
                 "m": _floats(model.m[q, :n_levels]),
                 "u": _floats(model.u[q, :n_levels]),
                 "weights": _floats(weights[q, :n_levels]),
                 "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
             }
         )
+        if plan.scheme in ("lr_weighted", "log_lr_weighted"):
+            shaded = _finite(linkage.scheme.weights[q, : len(field.bounds)])
+            fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": _floats(shaded)}
     return {
         "fields": fields,
         "p": float(model.p),
         "expected_matches": float(model.expected_matches),
+        "scheme": plan.scheme,
         "u_method": plan.u,
         "iterations": int(model.iterations),
         "converged": bool(model.converged),
@@ -103,7 +109,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         }
     else:
         # Blocked pairs agree on their keys by construction, so the model says nothing of how often they should.
-        counts["patterns"] = _patterns(linkage)
+        counts["patterns"] = _patterns(linkage, plan)
     return counts
 
 
@@ -128,24 +134,28 @@ def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[st
     }
 
 
-def _patterns(linkage: Linkage) -> list[dict[str, Any]]:
-    patterns = linkage.patterns
-    expected = _expected_counts(linkage)
-    frequent = np.argsort(-patterns.count, kind="stable")[:MOST_PATTERNS]
+def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
+    """Observed and expected pairs by comparison vector, as the model has them."""
+    gamma, count = linkage.patterns.gamma, linkage.patterns.count
+    if plan.scheme != "multinomial":
+        n_levels = [len(field.bounds) for field in plan.fields]
+        gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
+        count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
+    expected = _expected_counts(linkage, gamma)
+    frequent = np.argsort(-count, kind="stable")[:MOST_PATTERNS]
     return [
         {
-            "gamma": patterns.gamma[i].tolist(),
-            "observed": float(patterns.count[i]),
+            "gamma": gamma[i].tolist(),
+            "observed": float(count[i]),
             "expected": float(expected[i]),
         }
         for i in frequent
     ]
 
 
-def _expected_counts(linkage: Linkage) -> NDArray[np.float64]:
+def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
     """Pairs that the model expects of each comparison vector, with missing values independent of all else."""
     model: Model = linkage.model
-    gamma = linkage.patterns.gamma
     matches = np.full(gamma.shape[0], model.p)
     others = np.full(gamma.shape[0], 1.0 - model.p)
     for q, field in enumerate(model.fields):
@@ -165,6 +175,11 @@ def _probability(weight: float, p: float) -> float:
         return 1.0
     odds = math.pow(2.0, log2_odds)
     return odds / (1.0 + odds)
+
+
+def _finite(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    clipped: NDArray[np.float64] = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
+    return clipped
 
 
 def _floats(values: NDArray[np.float64]) -> list[float]:

@@ -16,7 +16,7 @@ from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.pki.members import Members
-from common.specification import Specification
+from common.specification import LEVELS, FieldSpec, Specification
 
 Progress = Callable[[str, float], None]
 
@@ -24,8 +24,9 @@ Progress = Callable[[str, float], None]
 def plan_of(spec: Specification) -> LinkagePlan:
     """What the engine is to do, from the specification."""
     return LinkagePlan(
-        fields=tuple(FieldPlan(field.name, field.bits, field.bounds) for field in spec.fields),
+        fields=tuple(FieldPlan(field.name, field.bits, _bounds(field, spec)) for field in spec.fields),
         rules=tuple(RulePlan(rule.name, rule.fields) for rule in spec.blocking),
+        scheme=spec.model.scheme,
         u=spec.model.u,
         one_to_one=spec.links.assignment == "one_to_one",
         threshold=spec.links.threshold,
@@ -34,6 +35,11 @@ def plan_of(spec: Specification) -> LinkagePlan:
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
     )
+
+
+def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
+    # The exact scheme knows nothing between equal and unequal: no need to count what it does not look at.
+    return LEVELS["exact"] if spec.model.scheme == "exact" else field.bounds
 
 
 def carry_out(

@@ -22,6 +22,7 @@ Step = Literal[
 ]
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
 LevelTable = Literal["em8", "em15", "exact"]
+Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DatePart = Literal["year", "month", "day"]
 

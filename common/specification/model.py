@@ -35,6 +35,7 @@ from common.specification.defaults import (
     Kind,
     KindDefaults,
     LevelTable,
+    Scheme,
     Step,
     Tokenisation,
 )
@@ -231,6 +232,10 @@ class BlockingRule(Section):
 class ModelSpec(Section):
     """How the probabilities are estimated."""
 
+    scheme: Scheme = "multinomial"
+    """multinomial: every comparison level has its own m and u. exact: values agree or they do not, whatever their
+    levels. lr_weighted, log_lr_weighted: estimated as exact, with the likelihood ratio, or its logarithm, shaded by
+    similarity."""
     u: Literal["all_pairs", "corrected", "free"] = "corrected"
     """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
     seed: int = Field(default=1, ge=0, lt=2**63)

@@ -18,7 +18,7 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    return (*_leakage(spec), *_learning(spec), *_comparison(spec), *_oddities(spec))
+    return (*_leakage(spec), *_scheme(spec), *_learning(spec), *_comparison(spec), *_oddities(spec))
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
@@ -39,6 +39,20 @@ def _leakage(spec: Specification) -> Iterator[str]:
     for domain, names in domains.items():
         if len(names) > 1:
             yield f"Key domain {domain}: Carole can compare values across {_listed(names)}."
+
+
+def _scheme(spec: Specification) -> Iterator[str]:
+    scheme = spec.model.scheme
+    if scheme == "exact":
+        yield "Scheme exact: nearly equal values count as different ones, and `levels` are not looked at."
+    elif scheme != "multinomial":
+        yield (
+            f"Scheme {scheme}: its match probabilities rank the pairs but are not calibrated, so the threshold means"
+            " less than it says. The multinomial scheme is."
+        )
+        blunt = [field.name for field in spec.fields if field.bounds[-2] < 0.95]
+        if blunt:
+            yield f"Scheme {scheme} takes the top level for agreement, which is wide in {_listed(blunt)}."
 
 
 def _learning(spec: Specification) -> Iterator[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import wording
 from .content import ReportContent
-from .documents import Curve, Field
+from .documents import Curve, Field, Shaded
 from .palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 FULL_WIDTH = 860
@@ -36,8 +36,9 @@ class Chart:
 
 def weights_chart(fields: Sequence[Field]) -> Chart:
     """Draw the match weight of every comparison level, a panel per field on one scale."""
-    lowest = min(min(field["weights"]) for field in fields)
-    highest = max(max(field["weights"]) for field in fields)
+    scored = [field.get("shaded") or Shaded(bounds=field["bounds"], weights=field["weights"]) for field in fields]
+    lowest = min(min(field["weights"]) for field in scored)
+    highest = max(max(field["weights"]) for field in scored)
     # Room for the figures beyond the ends of the bars.
     room = 0.09 * max(1.0, highest - min(lowest, 0.0))
     scale = alt.Scale(domain=[min(lowest, 0.0) - room, max(highest, 0.0) + room], nice=False)
@@ -45,10 +46,10 @@ def weights_chart(fields: Sequence[Field]) -> Chart:
     for i, field in enumerate(fields):
         title = "match weight (log2 Bayes factor)" if _at_foot(i, len(fields)) else None
         x = alt.X("weight:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
-        labels = wording.level_labels(field["bounds"])
+        labels = wording.level_labels(scored[i]["bounds"])
         rows = [
             {"level": label, "weight": weight, "text": wording.signed(weight)}
-            for label, weight in zip(labels, field["weights"], strict=True)
+            for label, weight in zip(labels, scored[i]["weights"], strict=True)
         ]
         base = alt.Chart(alt.InlineData(values=rows)).encode(y=_levels(labels))
         bars = base.mark_bar(height={"band": 0.8}).encode(

@@ -17,8 +17,12 @@ They are the same as the files a linkage leaves behind, so that a report can be 
         m, u                             list of float, one per level: P(level | match), P(level | non-match)
         weights                          list of float, one per level: log2(m / u)
         missing                          {alice: float, bob: float}, shares of records without a value; optional
+        shaded                           {bounds: list of float, weights: list of float}, in a scheme that is
+                                         estimated from agreement alone: the weight of each level of similarity;
+                                         optional
       p                                  float, share of all pairs that match
       expected_matches                   float, p times the pairs of the whole product
+      scheme                             "multinomial" | "exact" | "lr_weighted" | "log_lr_weighted"; optional
       u_method                           "all_pairs" | "corrected" | "free"
       iterations                         int
       converged                          bool
@@ -146,6 +150,8 @@ def _mistakes(content: ReportContent) -> Iterator[TrystError]:
     for i, field in enumerate(content.model["fields"]):
         together = {name: field[name] for name in ("bounds", "m", "u", "weights")}
         yield from _unequal(f"model.fields[{i}]", together)
+        if shaded := field.get("shaded"):
+            yield from _unequal(f"model.fields[{i}].shaded", {"bounds": shaded["bounds"], "weights": shaded["weights"]})
     histogram = content.linkage["histogram"]
     counted: dict[str, Sequence[float]] = {"edges[1:]": histogram["edges"][1:], "counts": histogram["counts"]}
     if "links" in histogram:

@@ -48,6 +48,13 @@ class Run(TypedDict):
     invented: NotRequired[bool]
 
 
+class Shaded(TypedDict):
+    """The weight of each level of similarity, where levels have no m and u of their own."""
+
+    bounds: Sequence[float]
+    weights: Sequence[float]
+
+
 class Field(TypedDict):
     """The parameters of one compared field."""
 
@@ -57,6 +64,7 @@ class Field(TypedDict):
     u: Sequence[float]
     weights: Sequence[float]
     missing: NotRequired[Shares]
+    shaded: NotRequired[Shaded]
 
 
 class Model(TypedDict):
@@ -65,6 +73,7 @@ class Model(TypedDict):
     fields: list[Field]
     p: float
     expected_matches: float
+    scheme: NotRequired[str]
     u_method: str
     iterations: int
     converged: bool

@@ -104,6 +104,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "total_seconds": sum(stage["seconds"] for stage in content.timings["stages"]),
         "reduction": 1.0 - linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0,
         "threshold_weight": content.threshold_weight if isfinite(content.threshold_weight) else None,
+        "scheme_meaning": wording.SCHEMES.get(content.model.get("scheme", "multinomial"), content.model.get("scheme")),
         "u_meaning": {
             "all_pairs": "from all pairs, taken as non-matches",
             "corrected": "from all pairs, with the share of the matches taken out",

@@ -20,6 +20,14 @@ MODES = {
 }
 
 
+#: How similarity enters the model.
+SCHEMES = {
+    "multinomial": "multinomial: every level of similarity has its own m and u",
+    "exact": "exact: values agree or they do not",
+    "lr_weighted": "exact, with the likelihood ratio of a field shaded by similarity (LR weighted)",
+    "log_lr_weighted": "exact, with the match weight of a field shaded by similarity (log-LR weighted)",
+}
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -1,0 +1,224 @@
+r"""Schemes: how similarity enters the model, behind one interface.
+
+*Multinomial*: every comparison level of a field has its own m and u. *Exact*: a field agrees or it does not; no
+similarity. The two *weighted* schemes estimate as the exact one does, and let similarity shade what an agreement is
+worth: with the ratios :math:`a = m/u` of agreement and :math:`d = (1-m)/(1-u)` of disagreement, and similarity s,
+
+.. math:: \text{LR: } s a + (1 - s) d \qquad \text{log-LR: } s \log a + (1 - s) \log d .
+
+All four score a comparison vector by a table of one weight per field and level, so that a run counts, fits, scores and
+keeps pairs in the same way under each of them, and its cost depends on distinct values and vectors, never on pairs.
+Similarity therefore enters the weighted schemes by level: s is 0 at the lowest, 1 at the highest (which is
+agreement), and the middle of the level between. The lowest is put at 0, not at its middle, because a ratio of some
+hundreds makes even s = .05 pass for evidence, and an estimate from signatures is rarely 0 where the truth is. What
+the levels cost beside the similarity itself is measured in the reproduction of Smith and Shlomo's experiment.
+
+The weighted schemes give scores that rank pairs. They are no ratio of two distributions, so probabilities made from
+them are not calibrated; a run says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.em import fit
+from carole.fellegi_sunter.kernels import summed
+from carole.fellegi_sunter.model import Model, log2_ratios, probability
+from carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from common.errors import ErrorCode, TrystError
+
+Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
+
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+
+UNCALIBRATED = (
+    "scheme {}: weights shaded by similarity rank the pairs but are no ratio of probabilities, so match probabilities "
+    "and what is expected of the decision are not calibrated; choose the threshold with that in mind, or the "
+    "multinomial scheme"
+)
+
+
+@dataclass(frozen=True)
+class FittedScheme:
+    """A model and what it makes of every comparison level.
+
+    Parameters
+    ----------
+    scheme : Scheme
+    model : Model
+        As EM saw the fields: their own levels (multinomial), or two, disagreement and agreement.
+    weights : ndarray of float64, shape (n_fields, max n_levels)
+        Match weight of each comparison level, in bits; 0 beyond a field's levels.
+    """
+
+    scheme: Scheme
+    model: Model
+    weights: NDArray[np.float64]
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a user should know of the scheme before believing its probabilities."""
+        return (UNCALIBRATED.format(self.scheme),) if self.scheme in ("lr_weighted", "log_lr_weighted") else ()
+
+    def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
+        missing = np.zeros((len(self.weights), 1))
+        total: NDArray[np.float64] = summed(np.ascontiguousarray(gamma), np.hstack([self.weights, missing]))
+        return total
+
+    def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Match probabilities that the weights amount to, each pair by itself."""
+        p = self.model.p
+        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(p) - np.log1p(-p))
+
+    def estimated(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+        """Comparison vectors as the model has them."""
+        return gamma if self.scheme == "multinomial" else agreements(gamma, n_levels)
+
+
+def fit_scheme(
+    scheme: Scheme,
+    patterns: PatternCounts,
+    names: Sequence[str],
+    bounds: Sequence[Sequence[float]],
+    n_a: int,
+    n_b: int,
+    settings: Estimation | None = None,
+    rules: Sequence[RuleFields] = (),
+    level_counts: NDArray[np.float64] | None = None,
+) -> FittedScheme:
+    """Fit a scheme to counts of comparison patterns.
+
+    Parameters
+    ----------
+    scheme : {"multinomial", "exact", "lr_weighted", "log_lr_weighted"}
+    patterns : PatternCounts
+        By the fields' comparison levels, whatever the scheme.
+    names : sequence of str
+        Of the fields.
+    bounds : sequence of sequence of float
+        Inclusive upper bounds of each field's levels.
+    n_a, n_b, settings, rules, level_counts
+        As for `fit`.
+
+    Returns
+    -------
+    FittedScheme
+
+    Raises
+    ------
+    TrystError
+        As `fit`; ``PARAMETER`` for an unknown scheme.
+
+    Notes
+    -----
+    O(n_patterns * n_fields) per iteration.
+
+    References
+    ----------
+    .. [1] Smith and Shlomo, Privacy preserving probabilistic record linkage, 2014.
+    """
+    if scheme not in SCHEMES:
+        raise TrystError(
+            ErrorCode.PARAMETER, f"expected one of {', '.join(SCHEMES)}", where="model.scheme", got=repr(scheme)
+        )
+    n_levels = [len(field) for field in bounds]
+    if scheme == "multinomial":
+        fields = [FieldLevels(name, n) for name, n in zip(names, n_levels, strict=True)]
+        model = fit(patterns, fields, n_a, n_b, settings, rules, level_counts)
+        return FittedScheme(scheme, model, log2_ratios(model.m, model.u))
+    binary = [FieldLevels(name, min(n, 2)) for name, n in zip(names, n_levels, strict=True)]
+    folded = None if level_counts is None else folded_counts(level_counts, n_levels)
+    model = fit(agreement_counts(patterns, n_levels), binary, n_a, n_b, settings, rules, folded)
+    ratios = log2_ratios(model.m, model.u)
+    weights = np.zeros((len(bounds), max(n_levels)))
+    for q, field in enumerate(bounds):
+        d, a = ratios[q, 0], ratios[q, binary[q].n_levels - 1]
+        weights[q, : n_levels[q]] = shaded(scheme, a, d, similarities(field, exact=scheme == "exact"))
+    return FittedScheme(scheme, model, weights)
+
+
+def similarities(bounds: Sequence[float], *, exact: bool = False) -> NDArray[np.float64]:
+    """What each level of a field counts as in a weighted scheme, from 0 (disagreement) to 1 (agreement).
+
+    Examples
+    --------
+    >>> similarities((0.2, 0.6, 0.999, 1.0)).tolist()
+    [0.0, 0.4, 0.7995, 1.0]
+    """
+    upper = np.asarray(bounds, dtype=np.float64)
+    middle = (np.concatenate(([0.0], upper[:-1])) + upper) / 2
+    middle[0] = 0.0
+    middle[-1] = 1.0
+    if exact:
+        middle[:-1] = 0.0
+    return middle
+
+
+def shaded(scheme: Scheme, a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weight in bits of similarity `s`, from the log2 ratios of agreement and of disagreement.
+
+    Parameters
+    ----------
+    scheme : {"exact", "lr_weighted", "log_lr_weighted"}
+        `exact` counts everything below 1 as disagreement.
+    a, d : float
+        log2 of m / u and of (1 - m) / (1 - u).
+    s : ndarray of float64
+        Similarities, 0 to 1.
+    """
+    if scheme == "lr_weighted":
+        # In logarithms, so that a ratio beyond the range of floats does no harm.
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp2(np.log2(s) + a, np.log2(1 - s) + d), dtype=np.float64)
+    if scheme == "log_lr_weighted":
+        # Nothing of an infinite ratio is nothing.
+        return np.where(s > 0, np.maximum(s, 1e-300) * a, 0.0) + np.where(s < 1, np.maximum(1 - s, 1e-300) * d, 0.0)
+    return np.where(s == 1, a, d)
+
+
+def agreements(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+    """Comparison vectors with levels below the top as 0 and the top level as 1; a field of one level has 0."""
+    top = np.asarray(n_levels, dtype=np.int8) - 1
+    agree = ((gamma == top) & (top > 0)).astype(np.int8)
+    return np.where(gamma == MISSING, np.int8(MISSING), agree)
+
+
+def agreement_counts(patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
+    """The same pairs counted by agreement and disagreement only: at most 3 ** n_fields patterns per mask.
+
+    Notes
+    -----
+    O(n_patterns * n_fields), and a sort.
+    """
+    gamma = agreements(patterns.gamma, n_levels)
+    if gamma.shape[1] > 40:
+        # More trits than a 64-bit number holds: EM takes repeated rows as well.
+        return PatternCounts(gamma, patterns.mask, patterns.count)
+    code = np.zeros(len(gamma), dtype=np.int64)
+    for q in range(gamma.shape[1]):
+        code = code * 3 + (gamma[:, q] + 1)
+    order = np.lexsort((patterns.mask, code))
+    code, mask = code[order], patterns.mask[order]
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (code[1:] != code[:-1]) | (mask[1:] != mask[:-1])
+    starts = np.flatnonzero(first)
+    count = np.add.reduceat(patterns.count[order], starts) if len(starts) else patterns.count
+    return PatternCounts(gamma[order][starts], mask[starts], count)
+
+
+def folded_counts(counts: NDArray[np.float64], n_levels: Sequence[int]) -> NDArray[np.float64]:
+    """Pairs by agreement and disagreement, from pairs by level: shape (n_fields, 2), or 1 if no field has more."""
+    folded = np.zeros((len(counts), min(2, max(n_levels))))
+    for q, n in enumerate(n_levels):
+        if n == 1:
+            folded[q, 0] = counts[q, 0]
+        else:
+            folded[q] = counts[q, : n - 1].sum(), counts[q, n - 1]
+    return folded

@@ -1,0 +1,51 @@
+"""The scheme of the model in a specification: chosen, written out again, explained, and refused when unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from carole.service.linking import plan_of
+from common.errors import TrystErrors
+from common.specification import (
+    dump_specification,
+    encoding_digest,
+    load_specification,
+    notes,
+    specification_digest,
+)
+
+EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
+
+
+def with_scheme(scheme: str):
+    spec = load_specification(EXAMPLE)
+    model = spec.model.model_copy(update={"scheme": scheme})
+    return load_specification(dump_specification(spec.model_copy(update={"model": model})))
+
+
+def test_multinomial_is_the_default_and_has_no_note():
+    spec = load_specification(EXAMPLE)
+    assert spec.model.scheme == "multinomial"
+    assert not any("Scheme" in note for note in notes(spec))
+    assert plan_of(spec).scheme == "multinomial"
+    assert [field.bounds for field in plan_of(spec).fields] == [field.bounds for field in spec.fields]
+
+
+@pytest.mark.parametrize("scheme", ["exact", "lr_weighted", "log_lr_weighted"])
+def test_a_scheme_is_kept_explained_and_needs_no_new_signatures(scheme):
+    spec, default = with_scheme(scheme), load_specification(EXAMPLE)
+    assert spec.model.scheme == scheme
+    assert any(note.startswith(f"Scheme {scheme}") for note in notes(spec))
+    assert specification_digest(spec) != specification_digest(default)
+    assert encoding_digest(spec) == encoding_digest(default)
+    plan = plan_of(spec)
+    assert plan.scheme == scheme
+    if scheme == "exact":
+        assert {len(field.bounds) for field in plan.fields} == {2}
+
+
+def test_an_unknown_scheme_is_refused_with_the_choices():
+    with pytest.raises(TrystErrors, match="multinomial, exact, lr_weighted or log_lr_weighted"):
+        with_scheme("binary")
