@@ -36,7 +36,7 @@ def build(argv: list[str]) -> typer.Typer:
     root = typer.Typer(
         name="tryst",
         help="Link the records of two data custodians without showing anyone the names.",
-        epilog=EPILOG,
+        epilog=EPILOG if _installed(SUBCOMMANDS["demo"]) else None,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -69,6 +69,11 @@ def main() -> NoReturn:
         build(sys.argv[1:])()
     except TrystError as error:
         typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+        sys.exit(1)
+    except OSError as error:
+        # Of files that the command was told to write: those it reads have errors of their own.
+        where = f"{error.filename}: " if error.filename else ""
+        typer.secho(f"Error: {where}{(error.strerror or type(error).__name__).lower()}", fg=typer.colors.RED, err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

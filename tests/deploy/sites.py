@@ -27,7 +27,7 @@ _NAMED = Path("/run/netns")
 _FILES = Path("/etc/netns")
 
 
-class Unavailable(Exception):  # noqa: N818 - no error: a reason to skip
+class Unavailable(Exception):
     """This machine does not permit such a site."""
 
 

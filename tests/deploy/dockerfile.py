@@ -1,0 +1,105 @@
+"""deploy/Dockerfile, read: its stages, what each copies, and what of the repository ends up in a target."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from tests.deploy.sites import DEPLOY, REPOSITORY
+
+OWN = ("protos", "common", "alice", "bob", "carole")
+NOT_SHIPPED_TOOLS = ("protos/compile.py",)
+"""Run by developers only; what it imports need not be there."""
+
+
+@dataclass
+class Stage:
+    """One stage: what it is built on, and its instructions in order."""
+
+    name: str
+    base: str
+    instructions: list[tuple[str, str]] = field(default_factory=list)
+
+    def of(self, instruction: str) -> list[str]:
+        """Arguments of every such instruction."""
+        return [arguments for name, arguments in self.instructions if name == instruction]
+
+
+def stages(path: Path = DEPLOY / "Dockerfile") -> dict[str, Stage]:
+    """The stages by name."""
+    text = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
+    found: dict[str, Stage] = {}
+    current: Stage | None = None
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        if not line.strip():
+            continue
+        instruction, _, arguments = line.strip().partition(" ")
+        arguments = " ".join(arguments.split())
+        if instruction == "FROM":
+            base, name = re.fullmatch(r"(\S+) AS (\S+)", arguments).groups()  # type: ignore[union-attr]
+            current = found[name] = Stage(name, base)
+        elif current is not None:
+            current.instructions.append((instruction, arguments))
+    return found
+
+
+def lineage(found: dict[str, Stage], name: str) -> list[Stage]:
+    """A stage and those it is built on, the last first."""
+    stage = found.get(name)
+    return [] if stage is None else [stage, *lineage(found, stage.base)]
+
+
+def copied(found: dict[str, Stage], target: str) -> dict[str, str]:
+    """What a target takes from the repository: path there, to path in the build folder; through its build stage too."""
+    paths: dict[str, str] = {}
+    for stage in lineage(found, target):
+        for arguments in stage.of("COPY"):
+            *options, last = shlex.split(arguments)
+            if options[0].startswith("--from="):
+                paths |= copied(found, options[0].removeprefix("--from="))
+                continue
+            for source in options:
+                into = last.removeprefix("./")
+                name = Path(source).name
+                paths[source.rstrip("/")] = into.rstrip("/") if source.endswith("/") or name == last else into + name
+    return paths
+
+
+def python_files(paths: Iterable[str]) -> Iterator[Path]:
+    """The repository's Python files under some of its paths, relative to it."""
+    for path in paths:
+        whole = REPOSITORY / path
+        for file in sorted(whole.rglob("*.py")) if whole.is_dir() else [whole]:
+            relative = file.relative_to(REPOSITORY)
+            if file.suffix == ".py" and str(relative) not in NOT_SHIPPED_TOOLS:
+                yield relative
+
+
+def imports(file: Path) -> set[str]:
+    """Every module that a file of the repository imports, anywhere in it; of `from a import b` also ``a.b``."""
+    found = set()
+    for node in ast.walk(ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def distributions(files: Iterable[Path]) -> set[str]:
+    """Third-party distributions that files import, in lower case."""
+    tops = {module.partition(".")[0] for file in files for module in imports(file)}
+    known = packages_distributions()
+    return {known[top][0].lower() for top in tops - set(sys.stdlib_module_names) - set(OWN)}
+
+
+def requirements(path: Path) -> set[str]:
+    """Names in a requirements file, in lower case."""
+    lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
+    return {line.lower() for line in lines if line}

@@ -1,0 +1,107 @@
+"""The certificate procedure of deploy/README.md, with what comes after it: own authorities, renewal, rotation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from common.keys.wrapping import WrappingKeys
+from common.parties import Role
+from common.pki.admission import Admission
+from common.pki.certificates import load_certificate
+from common.pki.folders import PartyFolder
+from common.pki.members import Members
+from common.rpc.tls import TlsFiles
+from tests.deploy.documents import lines, sections
+from tests.deploy.procedure import OWN_AUTHORITY, Procedure, carry_out
+from tests.deploy.sites import DEPLOY, PARTIES
+
+ROLES = {
+    "alice": Role.CUSTODIAN_A,
+    "bob": Role.CUSTODIAN_B,
+    "carole": Role.LINKER,
+    "coordinator": Role.COORDINATOR,
+}
+
+
+@pytest.fixture
+def procedure(tmp_path: Path) -> Procedure:
+    return carry_out(tmp_path / "machines", tmp_path / "desk")
+
+
+def admitted(procedure: Procedure, party: str) -> bool:
+    """Whether Carole admits the party, as its certificate says who it is."""
+    carole = PartyFolder(procedure.keys("carole"))
+    admission = Admission.from_pem(Members.load(carole.members), carole.callers.read_bytes())
+    member = admission(PartyFolder(procedure.keys(party)).certificate.read_bytes())
+    return (member.name, member.role) == (party, ROLES[party])
+
+
+def commands(heading: str) -> list[list[str]]:
+    """The ``tryst`` commands of a section of deploy/README.md."""
+    return [words[1:] for words in lines(sections(DEPLOY / "README.md")[heading]) if words[0] == "tryst"]
+
+
+def test_everyone_is_a_member_and_all_hold_the_same_list(procedure: Procedure) -> None:
+    for party, role in ROLES.items():
+        TlsFiles.load(procedure.keys(party), role)
+        assert admitted(procedure, party)
+        # What is read out on the phone is the same, whoever reads it.
+        assert {procedure.shown[other].count(procedure.fingerprint(party)) for other in PARTIES} == {1}
+    assert len({procedure.digest(party) for party in PARTIES}) == 1
+
+
+def test_another_list_has_another_digest(procedure: Procedure) -> None:
+    """Bob's entry changed on the way to Alice: she accepts it, since her own is right, and the phone tells."""
+    before = procedure.digest("alice")
+    text = (procedure.desk / "members.yaml").read_text()
+    forged = Members.parse(text).named("bob").certificate
+    (procedure.desk / "members.yaml").write_text(text.replace(forged, "0" * 64))
+    procedure.accept()
+    assert procedure.digest("alice") != before
+
+
+def test_an_organisation_may_bring_its_own_authority(tmp_path: Path) -> None:
+    procedure = Procedure(tmp_path / "machines", tmp_path / "desk")
+    procedure.enrol()
+    procedure.certify()
+    made, certified = commands(OWN_AUTHORITY)
+    assert made[:2] == ["party", "authority"]
+    procedure.tryst(made)
+    procedure.tryst(certified)
+    # What Alice sends to the coordinator, who adds it to step 3.
+    (procedure.desk / "alice.pem").rename(procedure.desk / "certificates/alice.pem")
+    (procedure.desk / "alices-authority/authority.pem").rename(procedure.desk / "alices-authority.pem")
+    procedure.assemble("--authority", "alices-authority.pem")
+    procedure.accept()
+    assert all(admitted(procedure, party) for party in PARTIES)
+    members = Members.load(PartyFolder(procedure.keys("carole")).members)
+    assert members.named("alice").authority != members.named("bob").authority
+
+
+def test_a_renewed_certificate_needs_no_new_list(procedure: Procedure) -> None:
+    folder = PartyFolder(procedure.keys("alice"))
+    before, members = load_certificate(folder.certificate), folder.members.read_bytes()
+    certify, accept = commands("Renewal")
+    procedure.tryst(certify)
+    procedure.send()
+    procedure.tryst(accept)
+    after = load_certificate(folder.certificate)
+    assert after.serial_number != before.serial_number
+    assert folder.members.read_bytes() == members
+    assert admitted(procedure, "alice")
+
+
+def test_wrapping_keys_rotate(procedure: Procedure) -> None:
+    path = PartyFolder(procedure.keys("carole")).wrapping
+    old = WrappingKeys.load(path)
+    rotate, retire = commands("Rotation")
+    procedure.tryst(rotate)
+    both = WrappingKeys.load(path)
+    assert both.find(old.current_id) == old.current
+    assert both.current != old.current
+    assert both.current_id.hex() in procedure.tryst(retire)
+    kept = WrappingKeys.load(path)
+    assert kept.current == both.current
+    assert kept.find(old.current_id) is None

@@ -1,0 +1,94 @@
+"""Every configuration in deploy/ loads by its own loader, is what the templates make, and keeps to one layout."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from alice import PARTY as ALICE
+from bob import PARTY as BOB
+from carole.configuration import load_carole
+from carole.coordinator.configuration import CoordinatorConfiguration
+from common.configuration import load_configuration
+from common.custodian.configuration import load_custodian
+from common.custodian.keyring import Keyring
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.pki.provision import provision
+from tests.deploy.sites import DEPLOY, PARTIES
+
+CONFIGURATIONS: dict[str, str] = runpy.run_path(str(DEPLOY / "configurations.py"))["configurations"]()
+
+
+@pytest.mark.parametrize("name", sorted(CONFIGURATIONS))
+def test_is_what_its_maker_writes(name: str) -> None:
+    found = (DEPLOY / name).read_text(encoding="utf-8")
+    assert found == CONFIGURATIONS[name], "run python deploy/configurations.py"
+
+
+def test_there_is_one_per_party() -> None:
+    assert sorted(CONFIGURATIONS) == sorted(f"{party}/{party}.yaml" for party in PARTIES)
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_custodians(side: Side) -> None:
+    found = load_custodian(DEPLOY / side / f"{side}.yaml")
+    assert found.carole.address == "carole:7443"
+    assert found.keys == Path(f"/etc/tryst/{side}/keys")
+    assert {found.state.parent, found.results.parent} == {Path(f"/var/lib/tryst/{side}")}
+    assert found.source.csv is not None
+    assert found.source.csv.path == Path(f"/srv/tryst/{side}/{side}.csv")
+    assert found.operator.address == "127.0.0.1:0"
+    assert found.policy.approve == ()
+
+
+def test_carole(tmp_path: Path) -> None:
+    # Her loader makes the folder of the database, so the path's root is changed.
+    text = (DEPLOY / "carole/carole.yaml").read_text().replace("/var/lib/tryst", f"{tmp_path}/var/lib/tryst")
+    (tmp_path / "carole.yaml").write_text(text)
+    found = load_carole(tmp_path / "carole.yaml")
+    assert found.listen == "0.0.0.0:7443"
+    assert found.keys == Path("/etc/tryst/carole/keys")
+    assert found.store.database == f"sqlite:///{tmp_path}/var/lib/tryst/carole/carole.db"
+    assert found.store.blobs == tmp_path / "var/lib/tryst/carole/blobs"
+
+
+def test_coordinator() -> None:
+    found = load_configuration(DEPLOY / "coordinator/coordinator.yaml", CoordinatorConfiguration)
+    assert found.carole.address == "carole:7443"
+    assert found.keys == Path("/etc/tryst/coordinator/keys")
+
+
+@pytest.mark.parametrize("party", [ALICE, BOB], ids=lambda party: party.name)
+def test_no_custodian_starts_before_its_operator_has_made_the_call(party, tmp_path: Path) -> None:
+    made = provision(tmp_path / "parties", linker_names=["carole"])
+    text = (DEPLOY / party.name / f"{party.name}.yaml").read_text()
+    text = text.replace(f"/etc/tryst/{party.name}/keys", str(made.parties[party.name].path))
+    (tmp_path / "configuration.yaml").write_text(text)
+    with pytest.raises(TrystError, match="telephone the other custodian") as caught:
+        Keyring.load(load_custodian(tmp_path / "configuration.yaml"), party)
+    assert caught.value.code is ErrorCode.CONFIGURATION
+
+
+@pytest.mark.parametrize(
+    ("party", "load"), [("alice", load_custodian), ("bob", load_custodian), ("carole", load_carole)]
+)
+def test_every_commented_line_is_a_setting_too(party: str, load: Callable[[Path], object], tmp_path: Path) -> None:
+    """What stands there as a comment, to be uncommented, is no key that the loader refuses."""
+    text = (DEPLOY / party / f"{party}.yaml").read_text().replace("/var/lib/tryst", f"{tmp_path}/var/lib/tryst")
+    csv = text[text.index("  csv:") : text.index("  # parquet:")] if "  csv:" in text else ""
+    for old, new in (
+        (csv, ""),
+        ("  # database:\n", "  database:\n"),
+        ("  #   url_file", "    url_file"),
+        ("  #   query", "    query"),
+        ("# seed_file", "seed_file"),
+        ("# server_name: ...", "server_name: x"),
+    ):
+        assert party == "carole" or old in text
+        text = text.replace(old, new) if old else text
+    (tmp_path / "configuration.yaml").write_text(text)
+    load(tmp_path / "configuration.yaml")

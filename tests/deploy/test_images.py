@@ -1,0 +1,265 @@
+"""Each image holds its own party and nothing of the others, and what it holds is enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from common.pki.provision import provision
+from tests.deploy.dockerfile import OWN, copied, distributions, imports, lineage, python_files, requirements, stages
+from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
+
+STAGES = stages()
+SERVICES = ("alice", "bob", "carole")
+PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "constraints.txt"}
+LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
+
+
+def test_there_is_a_target_per_party() -> None:
+    assert set(PARTIES) <= set(STAGES)
+
+
+@pytest.mark.parametrize("party", ["alice", "bob"])
+def test_a_custodians_image_holds_nobody_elses_code(party: str) -> None:
+    expected = {"protos", "common", party, "deploy/requirements/custodian.txt"}
+    assert set(copied(STAGES, party)) == PACKAGING | expected
+
+
+def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
+    paths = set(copied(STAGES, "carole"))
+    tops = {path.partition("/")[0] for path in paths - PACKAGING}
+    assert tops == {"protos", "common", "carole", "deploy"}
+    assert not any(path == "carole" or path.startswith("carole/coordinator") for path in paths)
+    files = list(python_files(paths - PACKAGING))
+    there = {".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files}
+    needed = {
+        module
+        for file in files
+        for module in imports(file)
+        if module.startswith("carole.")
+        and (REPOSITORY / module.replace(".", "/")).with_suffix(".py").exists()
+        | (REPOSITORY / module.replace(".", "/")).is_dir()
+    }
+    assert needed <= there
+    # Every package of hers that is there is imported by something outside of itself.
+    packages = {path for path in paths if re.fullmatch(r"carole/[a-z_]+", path)}
+    for package in packages:
+        name = package.replace("/", ".")
+        users = (file for file in files if not str(file).startswith(f"{package}/"))
+        assert any(module == name or module.startswith(f"{name}.") for file in users for module in imports(file)), name
+
+
+def test_everything_that_is_copied_exists_and_is_let_through() -> None:
+    ignore = (DEPLOY / "Dockerfile.dockerignore").read_text().split("\n")
+    let_through = {line[1:] for line in ignore if line.startswith("!")}
+    assert "*" in ignore
+    for party in PARTIES:
+        for path in copied(STAGES, party):
+            assert (REPOSITORY / path).exists()
+            assert path in let_through or any(path.startswith(f"{entry}/") for entry in let_through)
+
+
+def test_no_address_is_named() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert "://" not in text
+    assert not re.search(r"--(index-url|extra-index-url|find-links|trusted-host)|^ADD ", text, re.MULTILINE)
+    bases = {stage.base for stage in STAGES.values()} - set(STAGES)
+    assert bases == {"${PYTHON}"}
+    assert re.findall(r"^ARG PYTHON=(\S+)$", text, re.MULTILINE) == ["python:3.11-slim"]
+
+
+def test_every_installation_is_pinned() -> None:
+    runs = [run for stage in STAGES.values() for run in stage.of("RUN") if "pip install" in run]
+    assert len(runs) == 6
+    for run in runs:
+        assert "--constraint constraints.txt" in run or "--no-deps ." in run
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_runs_as_a_user_without_privileges(party: str) -> None:
+    final = STAGES[party]
+    assert final.of("USER") == ["10001:10001"]
+    whole = lineage(STAGES, party)
+    assert any("--uid 10001" in run for stage in whole for run in stage.of("RUN"))
+    assert any("NUMBA_CACHE_DIR=/var/cache/tryst" in line for stage in whole for line in stage.of("ENV"))
+    # What is copied from the build belongs to root: the service cannot change its own code.
+    assert all("--chown" not in line for stage in whole for line in stage.of("COPY"))
+
+
+@pytest.mark.parametrize("party", SERVICES)
+def test_starts_its_party_with_its_configuration(party: str) -> None:
+    path = f"/etc/tryst/{party}/{party}.yaml"
+    (command,) = STAGES[party].of("CMD")
+    assert json.loads(command) == ["python", "-m", party, "--config", path]
+    (check,) = STAGES[party].of("HEALTHCHECK")
+    words = json.loads(check[check.index("CMD ") + 4 :])
+    if party == "carole":
+        assert words == ["tryst", "carole", "health", "--config", path]
+    else:
+        assert words == ["tryst", party, "status", "--json"]
+        assert STAGES[party].of("ENV") == [f"TRYST_{party.upper()}={path}"]
+
+
+@pytest.mark.parametrize("party", SERVICES)
+def test_the_list_of_packages_is_what_the_code_imports(party: str) -> None:
+    files = [file for file in python_files(set(copied(STAGES, party)) - PACKAGING) if file.parts[0] in OWN]
+    listed = requirements(DEPLOY / f"requirements/{LISTS[party]}.txt")
+    # psycopg, which is asked for by DRIVERS, is imported by nobody by name.
+    assert listed == distributions(files)
+
+
+class Image:
+    """What an image's build would put together, without a container: code and packages, and nothing else to import."""
+
+    def __init__(self, party: str, root: Path) -> None:
+        self.party = party
+        self.code = root / "code"
+        self.packages = root / "packages"
+        self.work = root / "work"
+        for folder in (self.code, self.packages, self.work):
+            folder.mkdir()
+        for source, into in copied(STAGES, party).items():
+            if source.partition("/")[0] in OWN:
+                self._copy(REPOSITORY / source, self.code / into)
+        self._install(requirements(DEPLOY / f"requirements/{LISTS[party]}.txt"))
+        (self.packages / "tryst-0.dist-info").mkdir()
+        (self.packages / "tryst-0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: tryst\nVersion: 0\n")
+        self.files = sorted(path for path in self.code.rglob("*") if path.is_file())
+
+    @staticmethod
+    def _copy(source: Path, into: Path) -> None:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, into, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        else:
+            shutil.copy(source, into)
+
+    def _install(self, names: set[str]) -> None:
+        """Link the installed packages of these names and of all they require."""
+        pending, done = set(names), set()
+        while pending:
+            name = pending.pop()
+            done.add(name)
+            found = distribution(name)
+            for file in found.files or ():
+                top = file.parts[0]
+                if top not in ("..", "__pycache__") and not (self.packages / top).exists():
+                    (self.packages / top).symlink_to(found.locate_file(top))
+            for line in found.requires or ():
+                wanted = Requirement(line)
+                if (wanted.marker is None or wanted.marker.evaluate({"extra": ""})) and wanted.name.lower() not in done:
+                    pending.add(wanted.name.lower())
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
+        """Start Python with these arguments, and without the packages of the environment that runs the tests."""
+        return subprocess.Popen(
+            [sys.executable, "-S", *arguments],
+            cwd=self.work,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": "/nonexistent",
+                "PYTHONPATH": f"{self.code}:{self.packages}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "NUMBA_CACHE_DIR": str(self.work / "cache"),
+                "COLUMNS": "120",
+            },
+            text=True,
+            **options,  # type: ignore[call-overload]
+        )
+
+    def run(self, *arguments: str) -> str:
+        """Standard output of a run that must succeed."""
+        process = self.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        shown, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        return shown
+
+
+EVERYTHING = """
+import importlib, importlib.util, json, pathlib, sys
+code = pathlib.Path(sys.argv[1])
+for file in sorted(code.rglob("*.py")):
+    parts = file.relative_to(code).with_suffix("").parts
+    name = ".".join(parts).removesuffix(".__init__")
+    if parts[-1] != "__main__" and name != "protos.compile":
+        assert importlib.import_module(name).__file__ == str(file), name
+from common.command import SUBCOMMANDS, build
+from typer.main import get_command
+print(json.dumps({
+    "packages": [name for name in sys.argv[2:] if importlib.util.find_spec(name)],
+    "commands": sorted(get_command(build([])).commands),
+}))
+"""
+
+OTHERS = (
+    "alice",
+    "bob",
+    "carole",
+    "carole.coordinator",
+    "scipy",
+    "altair",
+    "vl_convert",
+    "jinja2",
+    "grpc_tools",
+    "pytest",
+)
+
+
+@pytest.mark.parametrize(
+    ("party", "packages", "commands"),
+    [
+        ("alice", ["alice"], ["alice", "party"]),
+        ("bob", ["bob"], ["bob", "party"]),
+        ("carole", ["carole", "scipy"], ["carole", "party"]),
+    ],
+)
+def test_what_is_there_is_enough_and_nothing_else_is_there(
+    party: str, packages: list[str], commands: list[str], tmp_path: Path
+) -> None:
+    """Every module in the image can be imported; no other party, no package or command of theirs can be found."""
+    image = Image(party, tmp_path)
+    names = [name for name in OTHERS if "." not in name or name.partition(".")[0] == party]
+    found = json.loads(image.run("-c", EVERYTHING, str(image.code), *names))
+    assert found == {"packages": packages, "commands": commands}
+
+
+def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
+    image = Image("alice", tmp_path)
+    keys = provision(tmp_path / "parties", linker_names=["carole"])
+    peer = keys.members.named("bob").identity.fingerprint
+    text = (DEPLOY / "alice/alice.yaml").read_text().replace(" ".join(["0000"] * 16), peer)
+    text = text.replace("/etc/tryst/alice/keys", str(keys.parties["alice"].path))
+    text = text.replace("/var/lib/tryst", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
+    (image.work / "alice.yaml").write_text(text)
+    arguments = ["-m", "alice", "--config", "alice.yaml", "--ready-file", "ready"]
+    with (image.work / "log").open("w") as log:
+        service = image.start(*arguments, stderr=log)
+        try:
+            deadline = time.monotonic() + 60
+            while not (image.work / "ready").exists():
+                assert service.poll() is None, (image.work / "log").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            # The health check of the image.
+            status = json.loads(
+                image.run("-m", "common.command", "alice", "status", "--json", "--config", "alice.yaml")
+            )
+            assert status["party"] == "alice"
+            assert status["carole"] == {"address": "127.0.0.1:9", "connected": False}
+            service.send_signal(signal.SIGTERM)
+            assert service.wait(20) == 0
+        finally:
+            service.kill()
+            service.wait()
+    assert sorted(path for path in image.code.rglob("*") if path.is_file()) == image.files

@@ -1,0 +1,89 @@
+"""deploy/systemd: units that systemd understands, that start what exists, and that are confined."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.sites import DEPLOY
+
+SERVICES = ("alice", "bob", "carole")
+FOLDER = DEPLOY / "systemd"
+
+
+def unit(party: str) -> dict[str, dict[str, list[str]]]:
+    """Sections to keys to values, in order."""
+    found: dict[str, dict[str, list[str]]] = {}
+    section: dict[str, list[str]] = {}
+    for line in (FOLDER / f"tryst-{party}.service").read_text().splitlines():
+        if line.startswith("["):
+            section = found.setdefault(line.strip("[]"), {})
+        elif line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            section.setdefault(key, []).append(value)
+    return found
+
+
+def test_one_unit_per_service() -> None:
+    assert sorted(path.name for path in FOLDER.glob("*.service")) == sorted(
+        f"tryst-{party}.service" for party in SERVICES
+    )
+
+
+@pytest.mark.parametrize("party", SERVICES)
+def test_starts_its_party_as_its_own_user(party: str) -> None:
+    service = unit(party)["Service"]
+    assert service["ExecStart"] == [f"/opt/tryst/bin/python -m {party} --config /etc/tryst/{party}/{party}.yaml"]
+    assert importlib.util.find_spec(f"{party}.__main__") is not None
+    assert (DEPLOY / party / f"{party}.yaml").is_file()
+    assert service["User"] == service["Group"] == [f"tryst-{party}"]
+    users = [line.split()[:2] for line in (FOLDER / "tryst.conf").read_text().splitlines() if not line.startswith("#")]
+    assert ["u", f"tryst-{party}"] in users
+    # The layout of the configurations: what it keeps, and where compiled kernels go.
+    assert service["StateDirectory"] == service["CacheDirectory"] == [f"tryst/{party}"]
+    assert service["StateDirectoryMode"] == service["CacheDirectoryMode"] == ["0700"]
+    assert f"NUMBA_CACHE_DIR=/var/cache/tryst/{party}" in service["Environment"][0].split()
+
+
+@pytest.mark.parametrize("party", SERVICES)
+def test_is_confined(party: str) -> None:
+    service = unit(party)["Service"]
+    for key, value in {
+        "NoNewPrivileges": "yes",
+        "ProtectSystem": "strict",
+        "ProtectHome": "yes",
+        "PrivateTmp": "yes",
+        "PrivateDevices": "yes",
+        "CapabilityBoundingSet": "",
+        "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX",
+        "RestrictNamespaces": "yes",
+        "SystemCallArchitectures": "native",
+        "UMask": "0077",
+        "LimitCORE": "0",
+    }.items():
+        assert service[key] == [value], key
+    # Nothing of /etc, /srv or /opt is made writable again; numba compiles at run time.
+    assert not {"ReadWritePaths", "BindPaths", "MemoryDenyWriteExecute"} & service.keys()
+
+
+ANALYZE = shutil.which("systemd-analyze")
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not on this machine")
+def test_systemd_understands_them(tmp_path: Path) -> None:
+    copies = []
+    for party in SERVICES:
+        text = (FOLDER / f"tryst-{party}.service").read_text().replace("/opt/tryst/bin/python", sys.executable)
+        copies.append(tmp_path / f"tryst-{party}.service")
+        copies[-1].write_text(text)
+    ran = subprocess.run(
+        [str(ANALYZE), "verify", *map(str, copies)], capture_output=True, text=True, check=False, timeout=60
+    )
+    if "Failed to" in ran.stderr and "tryst-" not in ran.stderr:
+        pytest.skip(f"systemd-analyze does not work here: {ran.stderr.splitlines()[0]}")
+    assert (ran.returncode, ran.stderr) == (0, "")
