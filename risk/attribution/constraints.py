@@ -48,9 +48,7 @@ class System:
 
     def at_least(self, floor: NDArray[np.int64]) -> System:
         """The same system for an intruder who knows of so many units in each cell."""
-        return System(
-            self.matrix, self.lower, self.upper, self.tables, np.maximum(self.floor, floor), self.ceiling
-        )
+        return System(self.matrix, self.lower, self.upper, self.tables, np.maximum(self.floor, floor), self.ceiling)
 
 
 def system(release: Release, tables: list[int] | None = None) -> System:

@@ -50,7 +50,11 @@ def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None)
     # No relative gap: with counts in the thousands the default one would stop short of the integer optimum.
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": max(seconds, 0.01)})
     result = milp(
-        objective, constraints=constraints, bounds=Box(rules.floor, ceiling), integrality=np.ones(rules.cells), options=options
+        objective,
+        constraints=constraints,
+        bounds=Box(rules.floor, ceiling),
+        integrality=np.ones(rules.cells),
+        options=options,
     )
     table = None if result.x is None else np.rint(result.x).astype(np.int64)
     if result.status == 0:

@@ -101,7 +101,9 @@ class Published:
         if self.intervals is not None:
             low, high = self.intervals
             if np.shape(low) != shape or np.shape(high) != shape or (np.asarray(low) > np.asarray(high)).any():
-                raise TrystError(ErrorCode.PARAMETER, "intervals need a lower bound no larger than the upper", where=where)
+                raise TrystError(
+                    ErrorCode.PARAMETER, "intervals need a lower bound no larger than the upper", where=where
+                )
         try:
             self.law.bounds(self.counts)
         except TrystError as error:
@@ -180,7 +182,9 @@ class Release:
                 )
             )
         if self.truth is not None and self.truth.variables != self.variables:
-            mistakes.append(TrystError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
+            mistakes.append(
+                TrystError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order")
+            )
         if len(mistakes) == 1:
             raise mistakes[0]
         if mistakes:

@@ -28,7 +28,9 @@ class Variable:
     def __post_init__(self) -> None:
         if not self.levels or len(set(self.levels)) != len(self.levels):
             raise TrystError(
-                ErrorCode.PARAMETER, "a variable needs one or more levels, all different", where=f"variable {self.name!r}"
+                ErrorCode.PARAMETER,
+                "a variable needs one or more levels, all different",
+                where=f"variable {self.name!r}",
             )
 
     @property
@@ -82,8 +84,7 @@ class Table:
         """The margin over some of the variables, in the order asked for."""
         axes = [axis_of(self.variables, name) for name in names]
         kept = self.counts.sum(axis=tuple(a for a in range(len(self.variables)) if a not in axes))
-        order = np.argsort(np.argsort(axes)) if axes else []
-        return Table(tuple(self.variables[a] for a in axes), np.transpose(kept, np.asarray(order, dtype=int).tolist()))
+        return Table(tuple(self.variables[a] for a in axes), np.transpose(kept, [sorted(axes).index(a) for a in axes]))
 
     def records(self) -> NDArray[np.int64]:
         """The units written out: a row of level numbers for each, shape (total, number of variables)."""

@@ -1,0 +1,318 @@
+"""The extended shuttle algorithm: tight bounds, all feasible tables, and random ones, by trial and retraction.
+
+A trial fixes a cell at a value and propagates through the dependencies that touch what moved; a contradiction retracts
+it. Fixing base cells one by one until all are fixed reaches a feasible table, and going through all values all of them.
+The search is compiled; its random numbers come from the caller's generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.attribution.laws import INFINITE
+from risk.attribution.shuttle import Contradiction, Shuttled
+
+LARGEST = 200_000
+"""Recoded cells beyond which a search, which copies their bounds at each depth, is refused."""
+
+_ALL_FOUND, _STOPPED = 0, 1
+
+
+@njit(cache=True)
+def _propagate(low, high, deps, starts, touching, queue, queued, head, tail):  # type: ignore[no-untyped-def]
+    """Work the queue of dependencies off; False at a contradiction (the queue is emptied then, too)."""
+    size = len(queue)
+    sound = True
+    while head != tail:
+        d = queue[head]
+        head = head + 1 if head + 1 < size else 0
+        queued[d] = False
+        if not sound:
+            continue
+        c, a, b = deps[d, 0], deps[d, 1], deps[d, 2]
+        for turn in range(6):
+            if turn == 0:
+                node, bound, raises = c, low[a] + low[b], True
+            elif turn == 1:
+                node, bound, raises = c, high[a] + high[b], False
+            elif turn == 2:
+                node, bound, raises = a, low[c] - high[b], True
+            elif turn == 3:
+                node, bound, raises = a, high[c] - low[b], False
+            elif turn == 4:
+                node, bound, raises = b, low[c] - high[a], True
+            else:
+                node, bound, raises = b, high[c] - low[a], False
+            if raises and bound > low[node]:
+                low[node] = bound
+            elif not raises and bound < high[node]:
+                high[node] = bound
+            else:
+                continue
+            if low[node] > high[node]:
+                sound = False
+                break
+            for k in range(starts[node], starts[node + 1]):
+                other = touching[k]
+                if not queued[other]:
+                    queued[other] = True
+                    queue[tail] = other
+                    tail = tail + 1 if tail + 1 < size else 0
+    return sound
+
+
+@njit(cache=True)
+def _fix(low, high, node, least, most, deps, starts, touching, queue, queued):  # type: ignore[no-untyped-def]
+    """Narrow one recoded cell to least..most and propagate."""
+    if least > low[node]:
+        low[node] = least
+    if most < high[node]:
+        high[node] = most
+    if low[node] > high[node]:
+        return False
+    tail = 0
+    for k in range(starts[node], starts[node + 1]):
+        queued[touching[k]] = True
+        queue[tail] = touching[k]
+        tail += 1
+    return _propagate(low, high, deps, starts, touching, queue, queued, 0, tail)
+
+
+@njit(cache=True)
+def _explore(low, high, base, deps, starts, touching, found, steps):  # type: ignore[no-untyped-def]
+    """Depth-first search from propagated bounds; fills `found` with feasible base tables.
+
+    Returns (tables found, steps taken, whether the search was cut short).
+    """
+    cells, nodes = len(base), len(low)
+    lows, highs = np.empty((cells + 1, nodes), np.int64), np.empty((cells + 1, nodes), np.int64)
+    queue, queued = np.empty(len(deps) + 1, np.int32), np.zeros(len(deps), np.bool_)
+    branch, value = np.empty(cells + 1, np.int64), np.empty(cells + 1, np.int64)
+    lows[0], highs[0] = low, high
+    depth, count, taken, entering = 0, 0, 0, True
+    while depth >= 0:
+        if entering:
+            # The undecided cell with the fewest values: contradictions show early.
+            best, narrow = -1, np.int64(0)
+            for i in range(cells):
+                width = highs[depth, base[i]] - lows[depth, base[i]]
+                if width > 0 and (best < 0 or width < narrow):
+                    best, narrow = i, width
+            if best < 0:
+                if count == len(found):
+                    return count, taken, 1
+                for i in range(cells):
+                    found[count, i] = lows[depth, base[i]]
+                count += 1
+                depth -= 1
+                entering = False
+                continue
+            branch[depth] = base[best]
+            value[depth] = lows[depth, base[best]]
+        else:
+            value[depth] += 1
+        node = branch[depth]
+        entering = False
+        if value[depth] > highs[depth, node]:
+            depth -= 1
+            continue
+        taken += 1
+        if taken > steps:
+            return count, taken, 1
+        lows[depth + 1] = lows[depth]
+        highs[depth + 1] = highs[depth]
+        if _fix(
+            lows[depth + 1], highs[depth + 1], node, value[depth], value[depth], deps, starts, touching, queue, queued
+        ):
+            depth += 1
+            entering = True
+    return count, taken, 0
+
+
+@njit(cache=True)
+def _descend(low, high, base, order, uniform, deps, starts, touching):  # type: ignore[no-untyped-def]
+    """One random descent: each cell uniform over its propagated range; log of 1/probability, -1 at a dead end."""
+    queue, queued = np.empty(len(deps) + 1, np.int32), np.zeros(len(deps), np.bool_)
+    weight = 0.0
+    for i in order:
+        node = base[i]
+        width = high[node] - low[node] + 1
+        if width > 1:
+            value = low[node] + min(int(uniform[i] * width), width - 1)
+            weight += np.log(width)
+            if not _fix(low, high, node, value, value, deps, starts, touching, queue, queued):
+                return -1.0
+    return weight
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated:
+    """Feasible base tables.
+
+    Parameters
+    ----------
+    tables : ndarray of int64, shape (n_tables, n_cells)
+        All different.
+    complete
+        Whether they are all there are.
+    """
+
+    tables: NDArray[np.int64]
+    complete: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Feasible tables drawn at random, with importance weights.
+
+    Parameters
+    ----------
+    tables : ndarray of int64, shape (n_drawn, n_cells)
+    weights : ndarray of float64, shape (n_drawn,)
+        Proportional to 1 / P(drawn); weighted means are means over all feasible tables. They sum to 1.
+    dead_ends
+        Descents that met a contradiction and gave no table.
+    log_count
+        Log of the estimated number of feasible tables.
+    effective
+        Effective number of draws, (sum w)^2 / sum w^2.
+    """
+
+    tables: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    dead_ends: int
+    log_count: float
+    effective: float
+
+
+class Search:
+    """The state that searches share: settled bounds, and which dependencies touch which recoded cell."""
+
+    def __init__(self, settled: Shuttled) -> None:
+        lattice = settled.lattice
+        if lattice.size > LARGEST:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a search over {lattice.size} recoded cells would not end",
+                remedy=f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')",
+            )
+        self.lattice = lattice
+        self.low, self.high = settled.lower.ravel().copy(), settled.upper.ravel().copy()
+        self.base = lattice.base
+        self.deps = lattice.dependencies
+        nodes = self.deps.ravel()
+        order = np.argsort(nodes, kind="stable")
+        self._touching = (order // 3).astype(np.int32)
+        self._starts = np.searchsorted(nodes[order], np.arange(lattice.size + 1)).astype(np.int64)
+        if (self.high[self.base] >= INFINITE).any():
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "some cell has no upper bound, so there is no end of feasible tables",
+                remedy="publish a total, or state the population's size",
+            )
+
+    def enumerate(self, limit: int = 100_000, steps: int = 50_000_000) -> Enumerated:
+        """All feasible base tables, or as many as the limits allow.
+
+        Parameters
+        ----------
+        limit
+            Largest number of tables.
+        steps
+            Largest number of trials.
+        """
+        size = min(limit, 256)
+        while True:
+            found = np.empty((size, len(self.base)), dtype=np.int64)
+            count, _, cut = _explore(
+                self.low, self.high, self.base, self.deps, self._starts, self._touching, found, steps
+            )
+            if cut == _STOPPED and count == size and size < limit:
+                size = min(limit, size * 16)
+                continue
+            return Enumerated(found[:count].copy(), cut == _ALL_FOUND)
+
+    def _trial(self, node: int, value: int, steps: int) -> tuple[NDArray[np.int64] | None, bool]:
+        """A feasible table with a recoded cell at a value, and whether the answer is certain."""
+        low, high = self.low.copy(), self.high.copy()
+        queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
+        if not _fix(low, high, node, value, value, self.deps, self._starts, self._touching, queue, queued):
+            return None, True
+        found = np.empty((1, len(self.base)), dtype=np.int64)
+        count, _, cut = _explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
+        return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
+
+    def tighten(self, node: int, seen: NDArray[np.int64] | None = None, steps: int = 1_000_000) -> tuple[bool, bool]:
+        """Make the bounds of a recoded cell tight; whether lower and upper are proven so.
+
+        `seen`, shape (2, n_cells), holds the least and largest value of each base cell in tables found so far, and is
+        kept up to date. What is learnt about one cell is propagated to all others.
+
+        Raises
+        ------
+        Contradiction
+            If there is no feasible table at all.
+        """
+        proven = [False, False]
+        place = np.flatnonzero(self.base == node)
+        for side in (0, 1):
+            while True:
+                value = int(self.low[node] if side == 0 else self.high[node])
+                if seen is not None and len(place) and seen[side, place[0]] == value:
+                    proven[side] = True
+                    break
+                table, certain = self._trial(node, value, steps)
+                if table is not None:
+                    if seen is not None:
+                        np.minimum(seen[0], table, out=seen[0])
+                        np.maximum(seen[1], table, out=seen[1])
+                    proven[side] = True
+                    break
+                if not certain:
+                    break
+                self._narrow(node, value + 1 if side == 0 else -1, INFINITE if side == 0 else value - 1)
+        return proven[0], proven[1]
+
+    def _narrow(self, node: int, least: int, most: int) -> None:
+        queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
+        if not _fix(self.low, self.high, node, least, most, self.deps, self._starts, self._touching, queue, queued):
+            raise Contradiction("release")
+
+    def draw(self, count: int, generator: np.random.Generator) -> Drawn:
+        """Draw feasible tables at random by sequential importance sampling.
+
+        Each cell in turn, in a random order, is uniform over the range that propagation leaves it. Descents that end
+        in a contradiction have weight 0, so the estimates stay unbiased.
+        """
+        cells = len(self.base)
+        tables, logs, dead = [], [], 0
+        for _ in range(count):
+            low, high = self.low.copy(), self.high.copy()
+            log = _descend(
+                low,
+                high,
+                self.base,
+                generator.permutation(cells),
+                generator.random(cells),
+                self.deps,
+                self._starts,
+                self._touching,
+            )
+            if log < 0:
+                dead += 1
+                continue
+            tables.append(low[self.base])
+            logs.append(log)
+        if not tables:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"none of {count} random descents met a feasible table", remedy="enumerate instead"
+            )
+        weights = np.exp(np.asarray(logs) - max(logs))
+        log_count = float(max(logs) + np.log(weights.sum()) - np.log(count))
+        weights /= weights.sum()
+        return Drawn(np.stack(tables), weights, dead, log_count, float(1.0 / (weights**2).sum()))

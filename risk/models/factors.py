@@ -1,0 +1,177 @@
+"""Sparse functions of a few variables: the rows where they are not zero, with products, sums and look-ups.
+
+Junction trees pass these as messages. A product is a join on the shared variables, so it costs what it yields and never
+the number of possible cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.counts import distinct_rows, total_by_row
+
+ROW_LIMIT = 2**25
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A function that is zero outside its rows.
+
+    Parameters
+    ----------
+    variables
+        Columns of a model, ascending.
+    levels
+        Levels of each.
+    cells : ndarray of int32, shape (n_rows, n_variables)
+        Different rows.
+    values : ndarray of float64, shape (n_rows,)
+    """
+
+    variables: tuple[int, ...]
+    levels: tuple[int, ...]
+    cells: NDArray[np.int32] = field(repr=False)
+    values: NDArray[np.float64] = field(repr=False)
+
+    @classmethod
+    def constant(cls, value: float = 1.0) -> Factor:
+        """A function of no variable."""
+        return cls((), (), np.zeros((1, 0), dtype=np.int32), np.array([value]))
+
+    @classmethod
+    def from_table(cls, variables: Sequence[int], table: NDArray[np.float64]) -> Factor:
+        """The cells of a table that are not zero, one axis for each variable, whatever their order."""
+        order = np.argsort(variables)
+        table = np.transpose(table, order)
+        cells = np.argwhere(table != 0).astype(np.int32)
+        return cls(tuple(int(variables[i]) for i in order), table.shape, cells, table[tuple(cells.T)])
+
+    @property
+    def total(self) -> float:
+        """The sum of all values."""
+        return float(self.values.sum())
+
+    def table(self, limit: int = 2**24) -> NDArray[np.float64]:
+        """The full table, axes in the order of `variables`; refused above `limit` cells."""
+        size = int(np.prod([int(n) for n in self.levels], dtype=object))
+        if size > limit:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                "the full table is too large to be made",
+                got=f"{size} cells",
+                remedy="ask for fewer variables, or use the rows",
+            )
+        table = np.zeros(self.levels)
+        if self.variables:
+            table[tuple(self.cells.T)] = self.values
+        else:
+            table[()] = self.total
+        return table
+
+    def normalised(self) -> Factor:
+        """The same function with sum 1."""
+        total = self.total
+        if not total > 0:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the evidence is impossible under the model",
+                got="probability 0",
+                remedy="use posterior means, which give every cell a probability",
+            )
+        return Factor(self.variables, self.levels, self.cells, self.values / total)
+
+    def marginal(self, variables: Sequence[int]) -> Factor:
+        """Sum out all variables that are not listed (those it does not have are ignored)."""
+        kept = [i for i, v in enumerate(self.variables) if v in set(variables)]
+        if len(kept) == len(self.variables):
+            return self
+        levels = tuple(self.levels[i] for i in kept)
+        cells, values = total_by_row(self.cells[:, kept], self.values, levels)
+        if not kept:
+            cells, values = np.zeros((1, 0), dtype=np.int32), np.array([self.values.sum()])
+        return Factor(tuple(self.variables[i] for i in kept), levels, cells, values)
+
+    def given(self, evidence: Mapping[int, int]) -> Factor:
+        """The rows that agree with the evidence; the variables stay."""
+        agree = np.ones(len(self.values), dtype=bool)
+        for i, v in enumerate(self.variables):
+            if v in evidence:
+                agree &= self.cells[:, i] == evidence[v]
+        return self if agree.all() else Factor(self.variables, self.levels, self.cells[agree], self.values[agree])
+
+    def look_up(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+        """Values at the given rows (columns in the order of `variables`); 0 where there is no row."""
+        if not self.variables:
+            return np.full(len(cells), self.total)
+        if not len(self.values):
+            return np.zeros(len(cells))
+        place = match_rows(cells, self.cells, self.levels)
+        return np.where(place >= 0, self.values[place], 0.0)
+
+    def columns(self, variables: Sequence[int]) -> list[int]:
+        """Where variables are among this factor's."""
+        return [self.variables.index(v) for v in variables]
+
+    def __mul__(self, other: Factor) -> Factor:
+        shared = [v for v in self.variables if v in set(other.variables)]
+        if len(shared) == len(other.variables):
+            return self._times(other.look_up(self.cells[:, self.columns(other.variables)]))
+        if len(shared) == len(self.variables):
+            return other * self
+        return self._join(other, shared)
+
+    def divided(self, other: Factor) -> Factor:
+        """This function over one of some of its variables, 0/0 being 0."""
+        below = other.look_up(self.cells[:, self.columns(other.variables)])
+        return self._times(np.divide(1.0, below, out=np.zeros_like(below), where=below != 0))
+
+    def _times(self, values: NDArray[np.float64]) -> Factor:
+        product = self.values * values
+        kept = product != 0
+        if kept.all():
+            return Factor(self.variables, self.levels, self.cells, product)
+        return Factor(self.variables, self.levels, self.cells[kept], product[kept])
+
+    def _join(self, other: Factor, shared: list[int]) -> Factor:
+        levels = [self.levels[i] for i in self.columns(shared)]
+        n = len(self.values)
+        both = np.concatenate([self.cells[:, self.columns(shared)], other.cells[:, other.columns(shared)]])
+        _, number = distinct_rows(both, levels)
+        order = np.argsort(number[n:], kind="stable")
+        low = np.searchsorted(number[n:][order], number[:n], side="left")
+        high = np.searchsorted(number[n:][order], number[:n], side="right")
+        size = int((high - low).sum())
+        if size > ROW_LIMIT:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                "an intermediate table is too large",
+                got=f"{size} rows",
+                remedy="ask for fewer variables at once",
+            )
+        left = np.repeat(np.arange(n), high - low)
+        right = order[np.arange(size) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[left]]
+        added = [i for i, v in enumerate(other.variables) if v not in set(shared)]
+        variables = self.variables + tuple(other.variables[i] for i in added)
+        cells = np.concatenate([self.cells[left], other.cells[right][:, added]], axis=1)
+        arranged = np.argsort(variables)
+        every = self.levels + tuple(other.levels[i] for i in added)
+        return Factor(
+            tuple(variables[i] for i in arranged),
+            tuple(every[i] for i in arranged),
+            np.ascontiguousarray(cells[:, arranged]),
+            self.values[left] * other.values[right],
+        )
+
+
+def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -> NDArray[np.int64]:
+    """For each row its place among other, different rows, or -1. O((n + m) log(n + m))."""
+    _, number = distinct_rows(np.concatenate([among, rows]), levels)
+    place = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
+    place[number[: len(among)]] = np.arange(len(among))
+    return place[number[len(among) :]]

@@ -1,0 +1,294 @@
+"""A decomposable model with its parameters: probabilities of cells, marginals, conditionals, without the full table.
+
+The parameters are the marginal probabilities of the cliques, sparse where they are maximum-likelihood estimates. The joint
+probability of a cell is the product over cliques over the product over separators (T11 equation 15).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.bits import mask_of, members
+from risk.models.counts import SparseCounts
+from risk.models.factors import Factor
+from risk.models.graphs import Graph
+from risk.models.junction_trees import JunctionTree
+
+Estimate = Literal["maximum likelihood", "posterior mean"]
+CLIQUE_LIMIT = 2**22
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A decomposable graph and the probabilities of its cliques.
+
+    Parameters
+    ----------
+    graph
+        The model's graph; its names are the variables.
+    levels
+        Levels of each variable.
+    tree
+        A junction tree of the graph.
+    cliques
+        For each clique of the tree its marginal probabilities: they sum to 1 and agree on separators.
+    estimate
+        How the probabilities were come by.
+    """
+
+    graph: Graph
+    levels: tuple[int, ...]
+    tree: JunctionTree
+    cliques: tuple[Factor, ...] = field(repr=False)
+    estimate: str = "given"
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The variables."""
+        return self.graph.names
+
+    @cached_property
+    def separators(self) -> tuple[Factor, ...]:
+        """The marginal probabilities on each edge of the tree."""
+        return tuple(
+            self.cliques[a].marginal(list(members(separator)))
+            for (a, _), separator in zip(self.tree.edges, self.tree.separators, strict=True)
+        )
+
+    @property
+    def parameters(self) -> int:
+        """Free parameters: declared cells of cliques less those of separators, less one for the total."""
+        return self._cells(self.tree.cliques) - self._cells(self.tree.separators)
+
+    def _cells(self, sets: Sequence[int]) -> int:
+        return sum(math.prod(self.levels[v] for v in members(variables)) - 1 for variables in sets)
+
+    def positions(self, variables: Sequence[Hashable]) -> list[int]:
+        """The columns of variables given by name."""
+        self.graph.nodes_of(variables)
+        return [self.names.index(name) for name in variables]
+
+    def log_probability(self, cells: ArrayLike) -> NDArray[np.float64]:
+        """Log joint probability of each given cell.
+
+        Parameters
+        ----------
+        cells : array of int, shape (n_cells, n_variables)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_cells,)
+            Minus infinity for a cell the model excludes.
+
+        Notes
+        -----
+        O(cliques * n log n) for the n cells and the rows of the cliques.
+        """
+        codes = self.checked(cells)
+        result = np.zeros(len(codes))
+        with np.errstate(divide="ignore"):
+            for factor in self.cliques:
+                result += np.log(factor.look_up(codes[:, factor.variables]))
+            possible = np.isfinite(result)
+            for factor in self.separators:
+                result[possible] -= np.log(factor.look_up(codes[possible][:, factor.variables]))
+        return result
+
+    def checked(self, cells: ArrayLike, *, missing: bool = False) -> NDArray[np.int32]:
+        """Cells as an array of codes in range; with `missing`, -1 stands for a missing value."""
+        codes = np.asarray(cells)
+        if codes.ndim != 2 or codes.shape[1] != len(self.levels) or not np.issubdtype(codes.dtype, np.integer):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "cells must be a table of integer codes with one column for each variable",
+                where="cells",
+                got=f"{codes.dtype}, shape {codes.shape} for {len(self.levels)} variables",
+            )
+        low = -1 if missing else 0
+        wrong = ((codes < low) | (codes >= np.array(self.levels))).any(axis=0)
+        if wrong.any():
+            v = int(np.argmax(wrong))
+            raise TrystError(
+                ErrorCode.PARAMETER, f"codes must be {low} to {self.levels[v] - 1}", where=f"variable {self.names[v]}"
+            )
+        return codes.astype(np.int32)
+
+    def marginal(
+        self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None
+    ) -> NDArray[np.float64]:
+        """The probabilities of some variables, given values of others.
+
+        Parameters
+        ----------
+        variables
+            Names; the table's axes are in this order.
+        evidence
+            Values of other variables.
+
+        Returns
+        -------
+        ndarray of float64
+            It sums to 1.
+        """
+        from risk.models.inference import query
+
+        axes = self.positions(variables)
+        if len(set(axes)) != len(axes):
+            raise TrystError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
+        known = self.evidence_by_column(evidence or {})
+        if set(axes) & set(known):
+            raise TrystError(ErrorCode.PARAMETER, "a variable is both asked for and given", where="evidence")
+        factor = query(self, axes, known).normalised()
+        order = np.argsort(np.argsort(axes))
+        return np.transpose(factor.table(), order)
+
+    def evidence_by_column(self, evidence: Mapping[Hashable, int]) -> dict[int, int]:
+        """Evidence keyed by column, its values checked."""
+        columns = dict(zip(self.positions(list(evidence)), evidence.values(), strict=True))
+        for v, code in columns.items():
+            if not 0 <= code < self.levels[v]:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    f"a value must be 0 to {self.levels[v] - 1}",
+                    where=f"evidence on {self.names[v]}",
+                )
+        return columns
+
+    def probability(self, evidence: Mapping[Hashable, int]) -> float:
+        """The probability that some variables have the given values."""
+        from risk.models.inference import query
+
+        return query(self, [], self.evidence_by_column(evidence)).total
+
+    def rows(self, variables: Sequence[Hashable]) -> Factor:
+        """The marginal of some variables as sparse rows (columns in ascending order), for many at once."""
+        from risk.models.inference import query
+
+        return query(self, self.positions(variables), {})
+
+    def log_marginal(self, records: ArrayLike) -> NDArray[np.float64]:
+        """Log probability of what is known of each record, -1 standing for a missing value.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_records,)
+
+        Notes
+        -----
+        Records with the same pattern of missing values pass through the junction tree together.
+        """
+        from risk.models.inference import log_marginal
+
+        return log_marginal(self, self.checked(records, missing=True))
+
+
+def fit(
+    counts: SparseCounts, graph: Graph, estimate: Estimate = "maximum likelihood", precision: float = 1.0
+) -> FittedModel:
+    """Estimate a decomposable model's parameters from a sparse table.
+
+    Parameters
+    ----------
+    counts
+        The data.
+    graph
+        A decomposable graph over the data's variables, in their order.
+    estimate
+        "maximum likelihood": relative frequencies, sparse. "posterior mean": under the hyper-Dirichlet prior; every cell of
+        a clique then has a probability, so a clique may declare at most 2**22 cells.
+    precision
+        Total prior precision; used by the posterior mean only.
+
+    Raises
+    ------
+    TrystError
+        The graph is not decomposable or has other variables; a clique is too large for the posterior mean.
+    """
+    if graph.names != counts.names:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the graph must have the data's variables in their order",
+            where="graph",
+            got=f"{len(graph)} nodes for {len(counts.names)} variables",
+            remedy="give the graph the names of the counts",
+        )
+    if estimate not in ("maximum likelihood", "posterior mean"):
+        raise TrystError(
+            ErrorCode.PARAMETER, "must be 'maximum likelihood' or 'posterior mean'", where="estimate", got=estimate
+        )
+    tree = JunctionTree.of(graph)
+    factors = []
+    for clique in tree.cliques:
+        columns = tuple(members(clique))
+        table = counts.marginal([counts.names[v] for v in columns])
+        factors.append(
+            clique_factor(columns, table.levels, table.cells, table.counts, precision if estimate == "posterior mean" else 0.0)
+        )
+    return FittedModel(graph, counts.levels, tree, tuple(factors), estimate)
+
+
+def clique_factor(
+    columns: tuple[int, ...],
+    levels: tuple[int, ...],
+    cells: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    precision: float,
+) -> Factor:
+    """Probabilities of a clique from its counts: relative frequencies, or posterior means where the precision is positive."""
+    if precision <= 0:
+        return Factor(columns, levels, cells, counts / counts.sum())
+    size = math.prod(levels)
+    if size > CLIQUE_LIMIT:
+        raise TrystError(
+            ErrorCode.MEMORY,
+            "a clique is too large for posterior means, which give every cell a probability",
+            got=f"{size} cells",
+            remedy="use maximum likelihood",
+        )
+    dense = np.full(levels, precision / size)
+    dense[tuple(cells.T)] += counts
+    return Factor.from_table(columns, dense / dense.sum())
+
+
+def calibrated(graph: Graph, levels: Sequence[int], potentials: Sequence[Factor], estimate: str = "given") -> FittedModel:
+    """The model proportional to a product of functions, each over variables that some clique of the graph holds.
+
+    Messages are passed along the junction tree both ways, after which every clique has its marginal.
+    """
+    from risk.models.inference import beliefs
+
+    tree = JunctionTree.of(graph)
+    held: list[Factor] = []
+    waiting = list(potentials)
+    for clique in tree.cliques:
+        own = [p for p in waiting if mask_of(p.variables) & ~clique == 0]
+        waiting = [p for p in waiting if mask_of(p.variables) & ~clique]
+        factor = Factor.constant()
+        for potential in sorted(own, key=lambda p: -len(p.variables)):
+            factor = factor * potential
+        for v in members(clique):
+            if v not in factor.variables:
+                factor = factor * Factor.from_table((v,), np.ones(levels[v]))
+        held.append(factor)
+    if waiting:
+        raise TrystError(
+            ErrorCode.PARAMETER, "a function's variables must be in one clique", where="potentials", got=f"{len(waiting)} that are not"
+        )
+    found, _ = beliefs(tree, held)
+    return FittedModel(graph, tuple(int(n) for n in levels), tree, tuple(f.normalised() for f in found), estimate)
+
+
+def same_variables(models: Sequence[Any]) -> None:
+    """Raise an error unless all models have the same variables with the same levels."""
+    if any(m.names != models[0].names or m.levels != models[0].levels for m in models):
+        raise TrystError(
+            ErrorCode.PARAMETER, "the models must have the same variables with the same levels", where="models"
+        )

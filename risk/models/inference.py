@@ -1,0 +1,193 @@
+"""Message passing on junction trees: marginals, conditionals, and many partly known records at once.
+
+Messages run from the leaves to a root, and for all cliques' marginals back again. A batch of records that lack the
+same variables passes through together: the record's number is one more variable of every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risk.models.bits import mask_of, members
+from risk.models.counts import distinct_rows
+from risk.models.factors import Factor
+from risk.models.junction_trees import JunctionTree
+
+if TYPE_CHECKING:
+    from risk.models.fitted import FittedModel
+
+BATCH_ROWS = 2**22
+
+
+def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, int]) -> Factor:
+    """Joint probability of the variables and the evidence, as a function of the variables.
+
+    Notes
+    -----
+    The root is the clique that holds most of what is asked. A part of the tree beyond which nothing is asked or known
+    sends the message 1, so it costs nothing. A variable asked for that lies in another clique travels with the messages.
+    """
+    concerned = mask_of(variables) | mask_of(evidence)
+    tree = model.tree
+    root = max(range(len(tree.cliques)), key=lambda c: ((tree.cliques[c] & concerned).bit_count(), -len(model.cliques[c].values)))
+    order = list(tree.walk(root))
+    below = _below(tree, order, concerned)
+    held = [Factor.constant()] * len(tree.cliques)
+    for c, parent in reversed(order):
+        if parent >= 0 and not below[c]:
+            continue
+        separator = tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0
+        factor = model.cliques[c]
+        if separator:
+            factor = factor.divided(factor.marginal(list(members(separator))))
+        factor = factor.given(evidence) * held[c]
+        message = factor.marginal([*members(separator), *variables])
+        if parent < 0:
+            return message.marginal(variables)
+        held[parent] = held[parent] * message
+    raise AssertionError("a tree has a root")
+
+
+def _below(tree: JunctionTree, order: Sequence[tuple[int, int]], concerned: int) -> list[bool]:
+    """For each clique whether it, or one below it, holds a variable concerned that its parent does not hold."""
+    found = [False] * len(tree.cliques)
+    for c, parent in reversed(order):
+        above = tree.cliques[parent] if parent >= 0 else 0
+        found[c] = found[c] or bool(tree.cliques[c] & ~above & concerned)
+        if parent >= 0 and found[c]:
+            found[parent] = True
+    return found
+
+
+def beliefs(tree: JunctionTree, potentials: Sequence[Factor], carried: Sequence[int] = ()) -> tuple[list[Factor], Factor]:
+    """Every clique's marginal of the product of all potentials, not normalised, and the sum of that product.
+
+    Parameters
+    ----------
+    tree
+        The junction tree.
+    potentials
+        One function for each clique, over its variables (and those carried).
+    carried
+        Variables that all messages keep: the sum is a function of them.
+    """
+    order = list(tree.walk(0))
+    parent_of = dict(order)
+    upward: dict[int, Factor] = {}
+    collected = list(potentials)
+    for c, parent in reversed(order):
+        if parent >= 0:
+            kept = [*members(tree.cliques[c] & tree.cliques[parent]), *carried]
+            upward[c] = collected[c].marginal(kept)
+            collected[parent] = collected[parent] * upward[c]
+    for c, parent in order:
+        if parent >= 0:
+            kept = [*members(tree.cliques[c] & tree.cliques[parent]), *carried]
+            downward = collected[parent].marginal(kept).divided(upward[c])
+            collected[c] = collected[c] * downward
+    root = next(c for c, parent in parent_of.items() if parent < 0)
+    return collected, collected[root].marginal(list(carried))
+
+
+def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed: int) -> Factor:
+    """A clique's rows beside the number of each record they agree with; the conditional given the parent is taken later."""
+    factor = model.cliques[c]
+    columns = list(members(model.tree.cliques[c] & observed))
+    if not columns:
+        return factor  # the same for all records: their number comes with the messages, where it is needed
+    number = len(model.levels)
+    rows = np.concatenate([records[:, columns], np.arange(len(records), dtype=np.int32)[:, None]], axis=1)
+    evidence = Factor(
+        (*columns, number), (*(model.levels[v] for v in columns), len(records)), rows, np.ones(len(records))
+    )
+    return factor * evidence
+
+
+def expectations(model: FittedModel, records: NDArray[np.int32], observed: int) -> tuple[list[Factor], NDArray[np.float64]]:
+    """For records that have just the observed variables (one at least): each clique's distribution given each record, and the records' probabilities.
+
+    Returns
+    -------
+    list of Factor
+        One for each clique, over its variables and the record's number (the variable after the last).
+    ndarray of float64, shape (n_records,)
+    """
+    tree, number = model.tree, len(model.levels)
+    potentials = []
+    separator_above = {c: tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0 for c, parent in tree.walk(0)}
+    for c in range(len(tree.cliques)):
+        factor = _restricted(model, c, records, observed)
+        if separator_above[c]:
+            factor = factor.divided(model.cliques[c].marginal(list(members(separator_above[c]))))
+        potentials.append(factor)
+    found, total = beliefs(tree, potentials, [number])
+    probability = total.look_up(np.arange(len(records), dtype=np.int32)[:, None])
+    normaliser = Factor(total.variables, total.levels, total.cells, total.values)
+    return [factor.divided(normaliser) for factor in found], probability
+
+
+def log_marginal(model: FittedModel, records: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Log probability of what is known of each record (-1: missing), records with one pattern together."""
+    result = np.zeros(len(records))
+    for rows, observed in patterns(records):
+        if observed == (1 << len(model.levels)) - 1:
+            result[rows] = model.log_probability(records[rows])
+            continue
+        columns = list(members(observed))
+        if not columns:
+            continue
+        first, inverse = distinct_rows(records[rows][:, columns], [model.levels[v] for v in columns])
+        distinct = records[rows][first]
+        found = np.concatenate(
+            [_collect(model, distinct[part], observed) for part in batches(model, len(distinct), observed)]
+        )
+        with np.errstate(divide="ignore"):
+            result[rows] = np.log(found)[inverse]
+    return result
+
+
+def _collect(model: FittedModel, records: NDArray[np.int32], observed: int) -> NDArray[np.float64]:
+    """Probability of the observed part of each record, by messages to the root only."""
+    tree, number = model.tree, len(model.levels)
+    root = max(range(len(tree.cliques)), key=lambda c: (tree.cliques[c] & observed).bit_count())
+    order = list(tree.walk(root))
+    below = _below(tree, order, observed)
+    held: list[Factor | None] = [None] * len(tree.cliques)
+    for c, parent in reversed(order):
+        if parent >= 0 and not below[c]:
+            continue
+        separator = tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0
+        factor = _restricted(model, c, records, observed)
+        if separator:
+            factor = factor.divided(model.cliques[c].marginal(list(members(separator))))
+        waiting = held[c]
+        if waiting is not None:
+            factor = factor * waiting
+        message = factor.marginal([*members(separator), number])
+        if parent < 0:
+            return message.look_up(np.arange(len(records), dtype=np.int32)[:, None])
+        other = held[parent]
+        held[parent] = message if other is None else other * message
+    raise AssertionError("a tree has a root")
+
+
+def patterns(records: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """The rows that share each pattern of missing values, and the set of the variables they have."""
+    known = records >= 0
+    shapes, inverse = np.unique(known, axis=0, return_inverse=True)
+    for i, shape in enumerate(shapes):
+        yield np.flatnonzero(inverse.ravel() == i), mask_of(int(v) for v in np.flatnonzero(shape))
+
+
+def batches(model: FittedModel, n: int, observed: int) -> list[slice]:
+    """Parts of n records small enough that no clique's rows beside their records outgrow `BATCH_ROWS`."""
+    rows = max(
+        min(len(factor.values), int(np.prod([model.levels[v] for v in members(clique & ~observed)], dtype=np.float64)))
+        for clique, factor in zip(model.tree.cliques, model.cliques, strict=True)
+    )
+    size = max(1, BATCH_ROWS // max(1, rows))
+    return [slice(i, i + size) for i in range(0, n, size)]
