@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ErrorCode, TrystError
-from risk.attribution.components import Component, combine, components, covered_box, restricted
+from risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from risk.attribution.constraints import system
 from risk.attribution.lattice import Kind, lattice
 from risk.attribution.laws import INFINITE
-from risk.attribution.programming import conflict, contradiction, programme_bounds, require_feasible
-from risk.attribution.release import Published, Release, block_cells
+from risk.attribution.programming import conflict, contradiction, feasible_table, programme_bounds, require_feasible
+from risk.attribution.release import Axis, Published, Release, block_cells
 from risk.attribution.search import LARGEST, Search
 from risk.attribution.shuttle import Contradiction, shuttle
 from risk.attribution.tables import axis_of
@@ -186,58 +186,44 @@ def _auto(
 ) -> Bounds:
     """By components where that loses nothing, else as one; each by closed form, or shuttle and programming."""
     parts = components(release)
-    boxes: list[tuple[Component, tuple[NDArray[np.int64], NDArray[np.int64]]]] = []
-    proven, how = True, []
-    separable = len(parts) > 1 and all(t.simple for t in release.tables) and _consistent(release)
-    if separable:
-        trivial = [(c, covered_box(release, c)) for c in parts if c.table is not None]
-        for c in parts[1:]:
-            separable = separable and _known(release, c.separator, trivial)
-    if not separable:
+    if len(parts) == 1 or not all(t.simple for t in release.tables) or not _consistent(release):
         return _whole(release, seconds, kind, progress, begun)
-    require_small(release, parts)
+    covered = [(c, covered_box(release, c)) for c in parts if c.table is not None]
+    between: dict[tuple[str, ...], NDArray[np.int64]] = {}
+    for c in parts[1:]:
+        counts, known = separator_upper(release, c.separator, covered)
+        if not known:
+            return _whole(release, seconds, kind, progress, begun)
+        between[c.separator] = counts
+    boxes: list[tuple[Component, tuple[NDArray[np.int64], NDArray[np.int64]]]] = []
+    tight, how = True, []
     for c in parts:
-        within = restricted(release, c.variables)
         if c.table is not None and release.table(c.table).exact:
             boxes.append((c, covered_box(release, c)))
             how.append("closed form")
-        else:
-            part = _whole(within, seconds, kind, progress, begun)
-            proven = proven and part.tight
-            boxes.append((c, (part.lower, part.upper)))
-            how.append(f"{' x '.join(c.variables)} by {part.method}")
-    lower, upper, exact = combine(release, boxes)
+            continue
+        # What is known of its separators may come from a table on their other side.
+        margins = [_separator(release, names, counts) for names, counts in between.items() if set(names) <= {*c.variables}]
+        within = restricted(release, c.variables).with_tables(*margins)
+        if feasible_table(system(within)) is None:
+            raise contradiction(release, conflict(release))
+        part = _whole(within, seconds, kind, progress, begun)
+        tight = tight and part.tight
+        boxes.append((c, (part.lower, part.upper)))
+        how.append(f"{' x '.join(c.variables)} by {part.method}")
+    lower, upper, _ = combine(release, boxes)
     if not (lower <= upper).all():
-        raise contradiction(release, conflict(release) or [t.name for t in release.tables])
+        raise contradiction(release, conflict(release))
     if set(how) == {"closed form"}:
         words = f"closed form ({len(parts)} components)"
     else:
         words = f"{len(parts)} irreducible components: " + "; ".join(dict.fromkeys(how))
-    tight = proven and exact and _spanning(release, parts)
     return _answer(release, lower, upper, tight, tight, words, begun)
 
 
-def require_small(release: Release, parts: Sequence[Component]) -> None:
-    """Raise where a component contradicts itself, naming its tables."""
-    for c in parts:
-        within = restricted(release, c.variables)
-        if c.table is None or not release.table(c.table).exact:
-            require_feasible(within)
-
-
-def _spanning(release: Release, parts: Sequence[Component]) -> bool:
-    """Whether every published table lies within a component (so that none was left out)."""
-    return all(any(set(t.names) <= set(c.variables) for c in parts) for t in release.tables)
-
-
-def _known(
-    release: Release,
-    separator: Sequence[str],
-    sides: Sequence[tuple[Component, tuple[NDArray[np.int64], NDArray[np.int64]]]],
-) -> bool:
-    from risk.attribution.components import separator_upper
-
-    return separator_upper(release, separator, sides)[1]
+def _separator(release: Release, names: Sequence[str], counts: NDArray[np.int64]) -> Published:
+    variables = [v for v in release.variables if v.name in names]
+    return Published(f"margin over {', '.join(names) or 'nothing'}", tuple(Axis.full(v) for v in variables), counts)
 
 
 def _whole(

@@ -1,0 +1,210 @@
+"""Subtraction attribution probability against fixed bounds, for all sizes of the intruder's knowledge at once.
+
+SAP(k) is the probability that taking k randomly chosen, known individuals out of the population brings to light an
+empty cell: that for some cell the known people are as many as its upper bound, which happens exactly when that bound is
+the true count and all of the cell's people are known. This *static* attacker holds the bounds that the release gives
+before subtraction; `subtraction` has the attacker who derives them again afterwards.
+
+With R the cells whose upper bound is their count, sizes c_i, and N people,
+
+    1 - SAP(k) = [x^k] (1+x)^(N - c_R) prod over R of ((1+x)^c_i - x^c_i) / C(N, k)
+
+which needs no sum over subsets of cells. The product is built cell by cell from conditional probabilities, all terms of
+one sign, so there is neither cancellation nor overflow at any N.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from common.errors import ErrorCode, TrystError
+
+Curve = NDArray[np.float64]
+
+
+def sap_by_inclusion(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
+    """SAP(0..N) by the thesis's sum over sets of cells: the plain definition, for up to some 20 cells at their bound.
+
+    T11 chapter 3, with C(N, k) under the fraction, and sets of cells whose upper bound equals their count.
+    """
+    cells, n = _at_bound(counts, upper)
+    exact = [0] * (n + 1)
+    for chosen in range(1, 1 << len(cells)):
+        size = sum(int(c) for i, c in enumerate(cells) if chosen >> i & 1)
+        sign = -1 if chosen.bit_count() % 2 == 0 else 1
+        for k in range(size, n + 1):
+            exact[k] += sign * comb(n - size, k - size)
+    return np.asarray([value / comb(n, k) for k, value in enumerate(exact)])
+
+
+def sap(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
+    """SAP(0..N) of the static attacker.
+
+    Parameters
+    ----------
+    counts
+        The true counts, of any shape.
+    upper
+        Upper bounds that the intruder has; by default the counts themselves (an exact table).
+
+    Returns
+    -------
+    ndarray of float64, shape (N + 1,)
+        Never decreasing; SAP(N) is 1 if any cell is at its bound, 0 else. 1 throughout when a count of 0 is known.
+
+    Notes
+    -----
+    O(N * (N + number of cells)).
+
+    References
+    ----------
+    .. [1] Smith, Aspects of statistical disclosure control, 2011, chapter 3.
+    """
+    cells, n = _at_bound(counts, upper)
+    none, some = _split(cells, n)
+    del none
+    return some
+
+
+def zeros_distribution(counts: ArrayLike, upper: ArrayLike | None = None, most: int = 10) -> Curve:
+    """Distribution of the number of recovered zeros.
+
+    Returns
+    -------
+    ndarray of float64, shape (N + 1, most + 2)
+        Entry (k, j) is the probability of exactly j recovered zeros for j <= `most`; the last column is more than that.
+    """
+    cells, n = _at_bound(counts, upper)
+    kept = np.zeros((1, most + 2))
+    kept[0, 0] = 1.0
+    size = 0
+    for c in cells:
+        size += int(c)
+        fresh = np.zeros((size + 1, most + 2))
+        for s in range(int(c) + 1):
+            weight = _hypergeometric(size, int(c), s)[s : s + len(kept), None] * kept
+            if s == c:
+                fresh[s : s + len(kept), 1:] += weight[:, :-1]
+                fresh[s : s + len(kept), -1] += weight[:, -1]
+            else:
+                fresh[s : s + len(kept)] += weight
+        kept = fresh
+    return _padded(kept, n)
+
+
+def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
+    """Expected number of recovered zeros for k = 0..N: the sum over cells at their bound of C(N-c, k-c)/C(N, k)."""
+    cells, n = _at_bound(counts, upper)
+    sizes, times = np.unique(cells, return_counts=True)
+    total = np.zeros(n + 1)
+    for size, number in zip(sizes, times, strict=True):
+        total += number * exhausted(n, int(size))
+    return total
+
+
+def exhausted(n: int, size: int) -> Curve:
+    """P(all of `size` given people are among k of n), for k = 0..n: C(n-size, k-size)/C(n, k)."""
+    k = np.arange(n + 1)
+    steps = [np.maximum(k - i, 0) / (n - i) for i in range(size)]
+    return np.prod(steps, axis=0) if steps else np.ones(n + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """SAP of the table of one group of people, those with given values of the key variables.
+
+    Parameters
+    ----------
+    key
+        Level numbers of the key variables.
+    people
+        Size of the group.
+    curve
+        SAP(0..people): k people of the group are known.
+    """
+
+    key: tuple[int, ...]
+    people: int
+    curve: Curve
+
+
+def conditional_sap(counts: NDArray[np.int64], upper: NDArray[np.int64], keys: tuple[int, ...]) -> list[Conditional]:
+    """SAP within each group of people who share the key variables (axes `keys`), for groups that have anyone.
+
+    The intruder knows the target's key values, and k others of the same group.
+    """
+    rest = tuple(a for a in range(counts.ndim) if a not in keys)
+    moved, bound = (np.transpose(t, (*keys, *rest)) for t in (counts, upper))
+    found = []
+    for key in np.ndindex(tuple(counts.shape[a] for a in keys)):
+        people = int(moved[key].sum())
+        if people:
+            found.append(Conditional(key, people, sap(moved[key], bound[key])))
+    return found
+
+
+def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.int64], int]:
+    cells = np.asarray(counts, dtype=np.int64).ravel()
+    bound = cells if upper is None else np.asarray(upper, dtype=np.int64).ravel()
+    if cells.shape != bound.shape:
+        raise TrystError(ErrorCode.PARAMETER, "counts and upper bounds must have one shape")
+    if (cells < 0).any() or (bound < cells).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "an upper bound is no smaller than the true count",
+            got=f"{int((bound < cells).sum())} cells where it is",
+            remedy="the release does not come from this population, or under another protection",
+        )
+    return cells[bound == cells], int(cells.sum())
+
+
+def _split(cells: NDArray[np.int64], n: int) -> tuple[Curve, Curve]:
+    """P(no cell exhausted) and P(some cell exhausted) when k of n are known, where `cells` are among the n."""
+    none, some, size = np.ones(1), np.zeros(1), 0
+    for c in np.sort(cells):  # small ones first: the arrays stay short for longest
+        c = int(c)
+        size += c
+        fresh_none, fresh_some = np.zeros(size + 1), np.zeros(size + 1)
+        span = len(none)
+        for s in range(c + 1):
+            weight = _hypergeometric(size, c, s)[s : s + span]
+            fresh_some[s : s + span] += weight * some
+            if s == c:
+                fresh_some[s : s + span] += weight * none
+            else:
+                fresh_none[s : s + span] += weight * none
+        whole = fresh_none + fresh_some  # 1 but for rounding
+        none, some = fresh_none / whole, fresh_some / whole
+    return _padded(none, n), _padded(some, n)
+
+
+def _padded(inside: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """From k known among the cells considered to k known among all n: average over how many fall inside."""
+    size = len(inside) - 1
+    if size == n:
+        return inside
+    result = np.zeros((n + 1, *inside.shape[1:]))
+    for outside in range(n - size + 1):
+        weight = _hypergeometric(n, n - size, outside)[outside : outside + size + 1]
+        result[outside : outside + size + 1] += weight.reshape(-1, *[1] * (inside.ndim - 1)) * inside
+    return result
+
+
+def _hypergeometric(n: int, group: int, s: int) -> Curve:
+    """P(s of a group among k of n) for k = 0..n; 0 where impossible."""
+    k = np.arange(n + 1)
+    possible = (k - s >= 0) & (k - s <= n - group)
+    kk = np.where(possible, k, s)
+    log = (
+        _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)
+    )
+    return np.where(possible, np.exp(log), 0.0)
+
+
+def _log_comb(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
