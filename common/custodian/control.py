@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from common.custodian.address import running_address
 from common.custodian.configuration import load_custodian
-from common.custodian.operator import running_address
 from common.errors import ErrorCode, TrystError
 from common.parties import Party
 from common.pki import server_name

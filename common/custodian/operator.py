@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import cast
 
 import grpc
 import structlog
 
-from common.configuration import Configuration, load_configuration
+from common.custodian.address import announce
 from common.custodian.approval import decide
 from common.custodian.desk import Desk
 from common.custodian.schema import Project
 from common.errors import ErrorCode, TrystError
-from common.keys.private_files import write_private
 from common.rpc.server import RunningServer, ServerSettings, start_server
 from common.rpc.tls import admission
 from common.specification import load_specification, notes
 from protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
-
-ADDRESS_FILE = "operator.yaml"
-"""In the state folder: where the running service answers."""
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
@@ -191,13 +184,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return project
 
 
-class Address(Configuration):
-    """What a running service says of itself in its state folder."""
-
-    address: str
-    pid: int
-
-
 def start_operator(desk: Desk, service: OperatorService) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
 
@@ -220,25 +206,5 @@ def start_operator(desk: Desk, service: OperatorService) -> tuple[RunningServer,
         ServerSettings(threads=4, max_concurrent_rpcs=16),
     )
     address = f"{configured.rpartition(':')[0]}:{server.port}"
-    content = json.dumps({"address": address, "pid": os.getpid()})
-    write_private(desk.state.folder / ADDRESS_FILE, content.encode(), replace=True)
+    announce(desk.state.folder, address)
     return server, address
-
-
-def running_address(state: Path, party: str) -> Address:
-    """Where the service with this state folder answers.
-
-    Raises
-    ------
-    TrystError
-        UNAVAILABLE if none is running.
-    """
-    path = state / ADDRESS_FILE
-    if not path.exists():
-        raise TrystError(
-            ErrorCode.UNAVAILABLE,
-            f"{party.title()}'s service is not running",
-            where=str(state),
-            remedy=f"start it with `tryst {party} serve`",
-        )
-    return load_configuration(path, Address)

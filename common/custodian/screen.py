@@ -10,7 +10,6 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
-from common.cleaning import Profile, profile_table
 from common.parties import Party
 from protos.linkage.v1 import operator_pb2, project_pb2
 
@@ -86,6 +85,8 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 
 def show_profile(text: str, title: str) -> None:
     """What was read, in counts, and what in it looks like a mistake."""
+    from common.cleaning import Profile, profile_table  # it brings compiled code, which no other screen needs
+
     counts = json.loads(text)
     warnings = counts.pop("warnings", [])
     console.print(profile_table(Profile.from_dict(counts), f"What {title}'s service read and cleaned"))

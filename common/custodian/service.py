@@ -11,11 +11,12 @@ from pathlib import Path
 
 import structlog
 
+from common.custodian.address import ADDRESS_FILE
 from common.custodian.agent import Agent
 from common.custodian.configuration import CustodianConfiguration, load_custodian
 from common.custodian.desk import Desk
 from common.custodian.keyring import Keyring
-from common.custodian.operator import ADDRESS_FILE, OperatorService, start_operator
+from common.custodian.operator import OperatorService, start_operator
 from common.custodian.progress import Progress
 from common.custodian.state import State
 from common.journal import begin_log

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from alice.commands import app as alice_app
 from common.configuration import parse_configuration
+from common.custodian.address import ADDRESS_FILE, running_address
 from common.custodian.commands import build
 from common.custodian.configuration import CustodianConfiguration, load_custodian
-from common.custodian.operator import ADDRESS_FILE, running_address
 from common.custodian.service import CustodianService
 from common.custodian.templates import custodian_yaml
 from common.errors import ErrorCode, TrystError, TrystErrors
