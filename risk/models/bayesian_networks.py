@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
 from risk.models.factors import Factor
 from risk.models.fitted import FittedModel, calibrated
 from risk.models.graphs import Graph
@@ -230,18 +229,3 @@ def _words(text: str) -> list[str]:
 
 def _mistake(what: str, name: str) -> TrystError:
     return TrystError(ErrorCode.PARAMETER, what, where=f".bif text, {name}")
-
-
-def prior_of(network: BayesianNetwork, variable: Hashable) -> NDArray[np.float64]:
-    """The marginal distribution of one variable by summing the whole joint table: for small networks and for tests."""
-    if network.states > 2**22:
-        raise TrystError(
-            ErrorCode.MEMORY, "the joint table is too large", got=f"{network.states} cells", remedy="use network.model()"
-        )
-    joint = np.ones(network.levels)
-    for v, table in enumerate(network.tables):
-        axes = (*network.parents[v], v)
-        shape = [network.levels[w] if w in axes else 1 for w in range(len(network.names))]
-        joint = joint * np.transpose(table, np.argsort(axes)).reshape(shape)
-    v = network.names.index(variable)
-    return np.asarray(joint.sum(axis=tuple(w for w in members((1 << len(network.names)) - 1) if w != v)))

@@ -1,0 +1,259 @@
+"""Models of incomplete tables: Fuchs' EM for weighted records with missing values, saturated or decomposable.
+
+The expectation step spreads each record over the completions that the present model finds likely, clique by clique on
+the junction tree; the maximisation step takes the cliques' expected counts as if observed. A saturated model is the
+complete graph, a tree of one clique. Values are missing at random.
+
+Only cells that agree with some record's known part are ever held: all others have probability 0 at the maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.bits import members
+from risk.models.counts import SparseCounts, distinct_rows, total_by_row
+from risk.models.factors import Factor
+from risk.models.fitted import FittedModel, calibrated, clique_factor
+from risk.models.graphs import Graph, complete_graph
+from risk.models.inference import batches, expectations, patterns
+
+SUPPORT_LIMIT = 2**23
+
+
+@dataclass(frozen=True)
+class IncompleteCounts:
+    """Records with missing values, equal ones put together.
+
+    Parameters
+    ----------
+    names, levels
+        The variables and their declared levels.
+    records : ndarray of int32, shape (n_records, n_variables)
+        Different rows; -1 is missing.
+    weights : ndarray of float64, shape (n_records,)
+        What each counts for; positive.
+    """
+
+    names: tuple[Hashable, ...]
+    levels: tuple[int, ...]
+    records: NDArray[np.int32] = field(repr=False)
+    weights: NDArray[np.float64] = field(repr=False)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: ArrayLike,
+        levels: Sequence[int],
+        names: Sequence[Hashable] | None = None,
+        weights: ArrayLike | None = None,
+    ) -> IncompleteCounts:
+        """Count records whose codes are -1 where missing; checked as `SparseCounts.from_records` checks."""
+        codes = np.asarray(records)
+        if codes.ndim == 2 and np.issubdtype(codes.dtype, np.integer) and codes.size and codes.min() < -1:
+            raise TrystError(
+                ErrorCode.PARAMETER, "a missing value is -1, other codes are not negative", got=str(codes.min())
+            )
+        shifted = SparseCounts.from_records(codes + 1, [n + 1 for n in levels], names, weights)
+        known = [n - 1 for n in shifted.levels]
+        if min(known) < 2:
+            name = shifted.names[int(np.argmin(known))]
+            raise TrystError(ErrorCode.PARAMETER, "a variable must have at least two levels", where=f"variable {name}")
+        return cls(shifted.names, tuple(known), shifted.cells - 1, shifted.counts)
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        return float(self.weights.sum())
+
+
+@dataclass(frozen=True)
+class IncompleteFit:
+    """The outcome of an EM run.
+
+    Attributes
+    ----------
+    model
+        The fitted model.
+    log_likelihood
+        Of what is known of the records, at each iteration; it never falls for maximum likelihood.
+    converged
+        Whether the last step moved no clique's probability by more than the tolerance.
+    """
+
+    model: FittedModel
+    log_likelihood: tuple[float, ...]
+    converged: bool
+
+    @property
+    def iterations(self) -> int:
+        """Expectation steps made."""
+        return len(self.log_likelihood)
+
+
+def fit_incomplete(
+    data: IncompleteCounts,
+    graph: Graph | None = None,
+    *,
+    precision: float = 0.0,
+    tolerance: float = 1e-9,
+    max_iterations: int = 1000,
+) -> IncompleteFit:
+    """Fit a decomposable model to records with missing values.
+
+    Parameters
+    ----------
+    data
+        The records.
+    graph
+        A decomposable graph over their variables; by default the complete one (the saturated model).
+    precision
+        0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are added to the
+        expected counts (posterior means given those counts); every cell of a clique is then held.
+    tolerance
+        Greatest change of a clique cell's probability at which to stop.
+    max_iterations
+        Where to stop otherwise, which the result says.
+
+    Raises
+    ------
+    TrystError
+        A graph that is not decomposable or has other variables; too many completions to be held.
+
+    Notes
+    -----
+    An iteration costs, for each pattern of missing values, its records times the completions of a clique's missing part.
+
+    References
+    ----------
+    .. [1] Fuchs, JASA 77, 1982. doi:10.1080/01621459.1982.10477795
+    """
+    graph = complete_graph(data.names) if graph is None else graph
+    if graph.names != data.names:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the graph must have the data's variables in their order",
+            where="graph",
+            got=f"{len(graph)} nodes for {len(data.names)} variables",
+        )
+    if precision < 0 or max_iterations < 1 or tolerance <= 0:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the precision must not be negative, and tolerance and iterations must be positive",
+            where="fit_incomplete",
+            got=f"{precision}, {tolerance}, {max_iterations}",
+        )
+    graph.require_decomposable()
+    model = calibrated(graph, data.levels, [_support(data, clique, precision > 0) for clique in graph.cliques])
+    trace: list[float] = []
+    converged = False
+    while not converged and len(trace) < max_iterations:
+        counts, log_likelihood = expected_counts(model, data)
+        trace.append(log_likelihood)
+        factors = tuple(clique_factor(f.variables, f.levels, f.cells, f.values, precision) for f in counts)
+        change = max(_distance(old, new) for old, new in zip(model.cliques, factors, strict=True))
+        estimate = "posterior mean" if precision > 0 else "maximum likelihood"
+        model = FittedModel(graph, data.levels, model.tree, factors, estimate)
+        converged = change <= tolerance
+    return IncompleteFit(model, tuple(trace), converged)
+
+
+def expected_counts(model: FittedModel, data: IncompleteCounts) -> tuple[list[Factor], float]:
+    """Each clique's expected counts given what is known of the records, and the log likelihood of that."""
+    everything = (1 << len(data.levels)) - 1
+    found: list[list[Factor]] = [[] for _ in model.cliques]
+    log_likelihood = 0.0
+    for rows, observed in patterns(data.records):
+        records, weights = data.records[rows], data.weights[rows]
+        if observed == 0:
+            for c, factor in enumerate(model.cliques):
+                found[c].append(_scaled(factor, weights.sum()))
+            continue
+        if observed == everything:
+            with np.errstate(divide="ignore"):
+                log_likelihood += float(weights @ model.log_probability(records))
+            for c, factor in enumerate(model.cliques):
+                columns = list(factor.variables)
+                cells, sums = total_by_row(records[:, columns], weights, factor.levels)
+                found[c].append(Factor(factor.variables, factor.levels, cells, sums))
+            continue
+        for part in batches(model, len(records), observed):
+            given, probability = expectations(model, records[part], observed)
+            if (probability <= 0).any():
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    "the model excludes a record",
+                    where="records",
+                    got=f"{int((probability <= 0).sum())} with probability 0",
+                    remedy="use a positive prior precision",
+                )
+            log_likelihood += float(weights[part] @ np.log(probability))
+            number = len(data.levels)
+            weighing = Factor(
+                (number,),
+                (len(probability),),
+                np.arange(len(probability), dtype=np.int32)[:, None],
+                weights[part],
+            )
+            for c, factor in enumerate(given):
+                found[c].append((factor * weighing).marginal(list(members(model.tree.cliques[c]))))
+    return [_sum(factors) for factors in found], log_likelihood
+
+
+def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
+    """The cells of a clique that agree with some record's known part, each with value 1."""
+    columns = list(members(clique))
+    levels = [data.levels[v] for v in columns]
+    records = data.records[:, columns]
+    if everywhere or (records < 0).all(axis=1).any():
+        if math.prod(levels) > SUPPORT_LIMIT:
+            raise _too_many(math.prod(levels))
+        return Factor.from_table(columns, np.ones(levels))
+    first, _ = distinct_rows(records + 1, [n + 1 for n in levels])
+    records = records[first]
+    pieces = []
+    for rows, observed in patterns(records):
+        missing = [i for i in range(len(columns)) if not observed >> i & 1]
+        completions = math.prod(levels[i] for i in missing)
+        if len(rows) * completions > SUPPORT_LIMIT:
+            raise _too_many(len(rows) * completions)
+        cells = np.repeat(records[rows], completions, axis=0)
+        if missing:
+            fill = np.stack(np.unravel_index(np.arange(completions), [levels[i] for i in missing]), axis=1)
+            cells[:, missing] = np.tile(fill, (len(rows), 1))
+        pieces.append(cells)
+    cells = np.concatenate(pieces)
+    first, _ = distinct_rows(cells, levels)
+    return Factor(tuple(columns), tuple(levels), np.ascontiguousarray(cells[first]), np.ones(len(first)))
+
+
+def _too_many(cells: int) -> TrystError:
+    return TrystError(
+        ErrorCode.MEMORY,
+        "the missing values of a clique have too many completions",
+        got=f"{cells} cells",
+        remedy="fit a model with smaller cliques",
+    )
+
+
+def _scaled(factor: Factor, by: float) -> Factor:
+    return Factor(factor.variables, factor.levels, factor.cells, factor.values * by)
+
+
+def _sum(factors: Sequence[Factor]) -> Factor:
+    first = factors[0]
+    cells = np.concatenate([factor.cells for factor in factors])
+    values = np.concatenate([factor.values for factor in factors])
+    return Factor(first.variables, first.levels, *total_by_row(cells, values, first.levels))
+
+
+def _distance(old: Factor, new: Factor) -> float:
+    # A cell that has left the new rows had probability in the old ones only if it is now impossible.
+    gone = old.values[new.look_up(old.cells) == 0]
+    return float(max(abs(new.values - old.look_up(new.cells)).max(initial=0.0), gone.max(initial=0.0)))

@@ -1,0 +1,152 @@
+"""A model drawn: as a graph whose lines are as thick as their edges are certain, and as a junction tree. SVG text.
+
+The drawing is made here of plain shapes, so that it needs no display and is the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.bits import members
+from risk.models.graphs import Graph
+from risk.models.junction_trees import JunctionTree
+from risk.models.result import SearchResult
+
+WIDTH, HEIGHT, MARGIN = 720, 540, 70
+THINNEST, THICKEST = 0.5, 7.0
+_STYLE = (
+    "text{font:13px system-ui,sans-serif;text-anchor:middle;dominant-baseline:central;fill:#1b1b1b}"
+    "text.small{font-size:11px;fill:#444}.node{fill:#fff;stroke:#28536b;stroke-width:1.5}"
+    ".edge{stroke:#28536b;stroke-linecap:round}.separator{fill:#eef3f6;stroke:#9db4c0}"
+)
+
+
+def draw_graph(graph: Graph, inclusion: NDArray[np.float64] | None = None, *, least: float = 0.01, title: str = "") -> str:
+    """A model as a graph.
+
+    Parameters
+    ----------
+    graph
+        The model; its edges are drawn solid.
+    inclusion : ndarray of float64, shape (n, n), optional
+        How probable each edge is: line weight and opacity. Edges that the model lacks are drawn dashed.
+    least
+        Edges less probable than this, and not in the model, are left out.
+    title
+        A heading, also for readers who cannot see the picture.
+
+    Returns
+    -------
+    str
+        A complete SVG document.
+    """
+    n = len(graph)
+    if inclusion is None:
+        certain = np.zeros((n, n))
+        for v, w in graph.edges:
+            certain[v, w] = certain[w, v] = 1.0
+    else:
+        certain = np.asarray(inclusion, dtype=np.float64)
+        if certain.shape != (n, n) or not np.isfinite(certain).all() or certain.min() < 0 or certain.max() > 1 + 1e-9:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "edge inclusion must be probabilities, one for each pair of variables",
+                where="inclusion",
+                got=f"shape {certain.shape} for {n} variables",
+            )
+    drawn = nx.Graph()
+    drawn.add_nodes_from(range(n))
+    drawn.add_weighted_edges_from(
+        (v, w, float(certain[v, w]))
+        for v in range(n)
+        for w in range(v)
+        if graph.has_edge(v, w) or certain[v, w] >= least
+    )
+    places = _layout(drawn)
+    shapes = []
+    for v, w, weight in sorted(drawn.edges.data("weight"), key=lambda edge: edge[2]):
+        (x1, y1), (x2, y2) = places[v], places[w]
+        dash = "" if graph.has_edge(v, w) else ' stroke-dasharray="5 6"'
+        shapes.append(
+            f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            f'stroke-width="{THINNEST + (THICKEST - THINNEST) * weight:.2f}" opacity="{0.3 + 0.7 * weight:.2f}"{dash}>'
+            f"<title>{_text(graph, [v, w], ' - ')}: {weight:.3f}</title></line>"
+        )
+    for v in range(n):
+        shapes.append(_box(*places[v], _text(graph, [v]), "node", round_by=14))
+    return _document(shapes, title or "Graph of a decomposable model")
+
+
+def draw_result(result: SearchResult, *, least: float = 0.01) -> str:
+    """The best model of a search, line weights being the edges' inclusion probabilities over all its models."""
+    best = result.best
+    return draw_graph(best.graph, result.edge_inclusion, least=least, title=f"{result.method}: {len(result)} models")
+
+
+def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
+    """A model as a junction tree: cliques in boxes, separators on the lines between them. Empty separators are left out."""
+    tree = JunctionTree.of(graph)
+    drawn = nx.Graph()
+    drawn.add_nodes_from(range(len(tree.cliques)))
+    joined = [(a, b, s) for (a, b), s in zip(tree.edges, tree.separators, strict=True) if s]
+    drawn.add_edges_from((a, b) for a, b, _ in joined)
+    places = _layout(drawn)
+    shapes, labels = [], []
+    for a, b, separator in joined:
+        (x1, y1), (x2, y2) = places[a], places[b]
+        shapes.append(
+            f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="1.5"/>'
+        )
+        label = _text(graph, list(members(separator)))
+        labels.append(_box((x1 + x2) / 2, (y1 + y2) / 2, label, "separator", small=True))
+    labels += [_box(*places[c], _text(graph, list(members(clique))), "node", round_by=12) for c, clique in enumerate(tree.cliques)]
+    return _document(shapes + labels, title or "Junction tree of a decomposable model")
+
+
+def _layout(graph: nx.Graph) -> dict[int, tuple[float, float]]:
+    """Positions on the page: by springs within a component, components side by side."""
+    unweighted = nx.Graph(graph.edges)
+    unweighted.add_nodes_from(graph.nodes)
+    components = [sorted(component) for component in nx.connected_components(unweighted)]
+    wide = max(1, round(float(np.sqrt(len(components)))))
+    found: dict[int, tuple[float, float]] = {}
+    rows = -(-len(components) // wide)
+    for i, component in enumerate(sorted(components, key=lambda component: (-len(component), component))):
+        inside = unweighted.subgraph(component)
+        start = nx.circular_layout(component)
+        local = nx.kamada_kawai_layout(inside, pos=start) if len(component) > 2 else start
+        column, row = i % wide, i // wide
+        for v, (x, y) in local.items():
+            share = 0.85 if len(component) > 1 else 0.0
+            across = (column + 0.5 + share * float(x) / 2) / wide
+            down = (row + 0.5 + share * float(y) / 2) / rows
+            found[v] = MARGIN + across * (WIDTH - 2 * MARGIN), MARGIN + down * (HEIGHT - 2 * MARGIN)
+    return found
+
+
+def _text(graph: Graph, nodes: Sequence[int], between: str = ", ") -> str:
+    return escape(between.join(str(graph.names[v]) for v in nodes))
+
+
+def _box(x: float, y: float, label: str, kind: str, *, round_by: int = 3, small: bool = False) -> str:
+    width, height = (6.6 if small else 7.8) * len(label) + 16, 20 if small else 28
+    return (
+        f'<rect class="{kind}" x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height}" '
+        f'rx="{round_by}"/><text x="{x:.1f}" y="{y:.1f}"{" class=" + chr(34) + "small" + chr(34) if small else ""}>{label}</text>'
+    )
+
+
+def _document(shapes: Sequence[str], title: str) -> str:
+    heading = escape(title)
+    body = "\n".join(shapes)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{heading}">\n'
+        f"<title>{heading}</title><style>{_STYLE}</style>\n"
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>\n<text x="{WIDTH / 2}" y="24">{heading}</text>\n{body}\n</svg>\n'
+    )
