@@ -21,6 +21,7 @@ from common.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
+from common.cleaning.plain_dates import plain_dates
 from common.cleaning.profile import FieldProfile, Profile
 from common.cleaning.source_values import as_text, columns_of
 from common.parties import Side
@@ -159,7 +160,13 @@ class _Working:
     def parse(self) -> tuple[int, int]:
         """Write dates or numbers in one way; the numbers of rows changed and of rows unreadable."""
         before = self.table["value"]
-        parsed = pl.Series([None if v is None else parse_value(v, self.spec) for v in before], dtype=pl.String)
+        parsed = pl.Series([None] * len(before), dtype=pl.String)
+        if self.spec.date is not None:
+            parsed = plain_dates(before, self.spec.date.order, self.spec.date.parts)
+        left = (parsed.is_null() & before.is_not_null()).arg_true()
+        parsed = parsed.scatter(
+            left, pl.Series([parse_value(v, self.spec) for v in before.gather(left)], dtype=pl.String)
+        )
         unreadable = self.drop(parsed.is_null() & before.is_not_null())
         return self._replace(parsed), unreadable
 
