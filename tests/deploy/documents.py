@@ -34,19 +34,17 @@ def lines(text: str) -> Iterator[list[str]]:
                 yield words
 
 
-def tryst_commands(text: str) -> Iterator[list[str]]:
-    """What follows ``tryst`` wherever it is called, in code blocks and in the text."""
+def typed_commands(text: str) -> Iterator[list[str]]:
+    """What follows ``tryst`` in the code blocks, whoever runs it: ``sudo``, a container, its full path."""
     for words in lines(text):
-        yield from _after_tryst(words)
+        for at, word in enumerate(words[:-1]):
+            if Path(word).name == "tryst":
+                yield words[at + 1 :]
+                break
+
+
+def named_commands(text: str) -> Iterator[list[str]]:
+    """The commands that running text names, which may leave out what they need."""
     for code in _INLINE.findall(_BLOCK.sub("", text)):
-        words = re.sub(r"\s+", " ", code).split(" ")
-        # In running text a command is one that begins with it; `tryst` alone is its name.
-        if words[0] == "tryst" and len(words) > 1:
-            yield words[1:]
-
-
-def _after_tryst(words: list[str]) -> Iterator[list[str]]:
-    for at, word in enumerate(words):
-        if Path(word).name == "tryst" and at + 1 < len(words):
-            yield words[at + 1 :]
-            return
+        if code.split()[0] == "tryst" and len(code.split()) > 1:
+            yield shlex.split(code)[1:]

@@ -67,10 +67,12 @@ class Procedure:
         for name in ("members.yaml", "authorities.pem"):
             shutil.copy(self.desk / "list" / name, self.desk / name)
 
-    def accept(self) -> None:
-        """Step 4."""
+    def accept(self, *parties: str) -> None:
+        """Step 4, of all parties unless some are named."""
         for words in self._steps["accept"]:
-            self.shown[words[words.index("--name") + 1]] = self.tryst(words)
+            party = words[words.index("--name") + 1]
+            if party in (parties or PARTIES):
+                self.shown[party] = self.tryst(words)
 
     def all(self, step: str) -> None:
         """Every command of a step."""

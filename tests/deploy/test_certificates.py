@@ -58,8 +58,10 @@ def test_another_list_has_another_digest(procedure: Procedure) -> None:
     text = (procedure.desk / "members.yaml").read_text()
     forged = Members.parse(text).named("bob").certificate
     (procedure.desk / "members.yaml").write_text(text.replace(forged, "0" * 64))
-    procedure.accept()
+    procedure.accept("alice")
     assert procedure.digest("alice") != before
+    with pytest.raises(AssertionError, match="has another certificate key for bob"):
+        procedure.accept("bob")
 
 
 def test_an_organisation_may_bring_its_own_authority(tmp_path: Path) -> None:

@@ -15,13 +15,12 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from common.command import build
-from tests.deploy.documents import DOCUMENTS, lines, tryst_commands
+from tests.deploy.documents import DOCUMENTS, lines, named_commands, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
 TRYST = get_command(build([]))
 NAMES = [str(path.relative_to(REPOSITORY)) for path in DOCUMENTS]
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
-PLACEHOLDER = re.compile(r"\.\.\.|…|[A-Z]+")
 
 
 def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
@@ -33,67 +32,79 @@ def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
     return name, command, words
 
 
-def mistakes(words: list[str]) -> Iterator[str]:
-    """What is wrong with ``tryst WORDS``."""
+def mistakes(words: list[str], *, complete: bool) -> Iterator[str]:
+    """What is wrong with ``tryst WORDS``; a `complete` command also has all that is required."""
     name, command, left = resolve(words)
+    if words == ["--help"]:
+        return
     if not name:
         yield "there is no such command"
         return
-    options = {option: one for one in command.params for option in (*one.opts, *one.secondary_opts) if option[0] == "-"}
-    options["--help"] = None
-    arguments = [one for one in command.params if not one.opts[0].startswith("-")]
-    if (
-        hasattr(command, "commands")
-        and left
-        and not all(re.fullmatch(r"[a-z|]+|\.\.\.|-.*", word) for word in left[:1])
-    ):
-        yield f"`{' '.join(name)}` has no `{left[0]}`"
     if hasattr(command, "commands"):
-        # `tryst project create|approve|start` in running text names several.
-        yield from (f"there is no `{word}`" for word in left[:1] for word in word.split("|")
-                    if re.fullmatch(r"[a-z]+", word) and word not in command.commands)  # fmt: skip
+        # `tryst project create|approve|start` in running text names several, `tryst project ...` any.
+        for word in left[0].split("|") if left and left[0] != "..." else ():
+            if word not in command.commands:
+                yield f"`{' '.join(name)}` has no `{word}`"
         return
-    given = 0
-    at = 0
-    while at < len(left):
-        word = left[at].partition("=")[0]
-        at += 1
+    options = {option: one for one in command.params for option in (*one.opts, *one.secondary_opts) if option[0] == "-"}
+    arguments = [one for one in command.params if not one.opts[0].startswith("-")]
+    given, set_options = 0, set()
+    rest = iter(word for word in left if word not in ("...", "--help"))
+    for word in rest:
         if not word.startswith("-"):
-            given += not PLACEHOLDER.fullmatch(word) or word != "..."
+            given += 1
             continue
-        if word not in options:
-            yield f"`{' '.join(name)}` has no option {word}"
-        elif options[word] is not None and not options[word].is_flag:
-            at += 1
-    limit = sum(one.nargs if one.nargs > 0 else 99 for one in arguments)
-    if given > limit:
-        yield f"`{' '.join(name)}` takes {limit} arguments, got {given}"
+        option, _, value = word.partition("=")
+        if option not in options:
+            yield f"`{' '.join(name)}` has no option {option}"
+            continue
+        set_options.add(options[option].name)
+        if not options[option].is_flag and not value:
+            next(rest, None)
+    if given > len(arguments):
+        yield f"`{' '.join(name)}` takes {len(arguments)} arguments, got {given}"
+    if complete:
+        missing = {one.name for one in options.values() if one.required} - set_options
+        missing |= {one.name for one in arguments[given:] if one.required}
+        yield from (f"`{' '.join(name)}` needs {one}" for one in sorted(missing))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_every_command_exists_with_its_options(document: Path) -> None:
-    found = list(tryst_commands(document.read_text(encoding="utf-8")))
+    text = document.read_text(encoding="utf-8")
+    found = [(words, True) for words in typed_commands(text)] + [(words, False) for words in named_commands(text)]
     assert found, "a document that shows no command is not read right"
-    wrong = [f"tryst {' '.join(words)}: {mistake}" for words in found for mistake in mistakes(words)]
-    assert not wrong
+    assert not [
+        f"tryst {' '.join(words)}: {mistake}"
+        for words, complete in found
+        for mistake in mistakes(words, complete=complete)
+    ]
 
 
 def test_the_check_finds_what_is_wrong() -> None:
     for words in (
         ["alice", "approv"],
         ["party", "certify", "--autority", "x"],
-        ["carole", "check", "a", "b"],
+        ["carole", "check", "a"],
         ["nobody"],
+        ["project", "create|begin"],
+        ["party", "certify", "card.yaml", "--authority", "authority"],
+        ["spec", "check"],
     ):
-        assert list(mistakes(words)), words
-    for words in (["alice", "approve", "--yes"], ["project", "create|approve"], ["spec", "check", "linkage.yaml"]):
-        assert not list(mistakes(words)), words
+        assert list(mistakes(words, complete=True)), words
+    for words in (
+        ["alice", "approve", "--yes"],
+        ["project", "create|approve"],
+        ["spec", "check", "linkage.yaml"],
+        ["party", "certify", "card.yaml", "--authority=authority", "--out", "x"],
+    ):
+        assert not list(mistakes(words, complete=True)), words
+    assert not list(mistakes(["spec", "check"], complete=False))
 
 
 def test_every_command_that_is_shown_has_help() -> None:
-    shown = {
-        tuple(resolve(words)[0]) for path in DOCUMENTS for words in tryst_commands(path.read_text(encoding="utf-8"))
-    }
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    shown = {tuple(resolve(words)[0]) for text in texts for words in (*typed_commands(text), *named_commands(text))}
     assert len(shown) > 15
     for name in sorted(shown):
         result = CliRunner().invoke(build(list(name)), [*name, "--help"])
@@ -136,16 +147,15 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
 
 @cache
 def messages() -> str:
-    """Every piece of text in the code that runs; names in braces stand for what is filled in."""
+    """Every piece of text in the code that runs, docstrings left out."""
     pieces = []
     for package in ("common", "carole"):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
                     pieces.append(node.value)
-                elif isinstance(node, ast.JoinedStr):
-                    parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
-                    pieces.append("".join(map(str, parts)))
     return "\n".join(pieces)
 
 
