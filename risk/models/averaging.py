@@ -95,11 +95,16 @@ class ModelAverage:
         likelihoods = self.weights * [model.probability(given) for model in self.models]
         if not likelihoods.sum() > 0:
             raise TrystError(
-                ErrorCode.PARAMETER, "the evidence is impossible under every model", where="evidence", got="probability 0"
+                ErrorCode.PARAMETER,
+                "the evidence is impossible under every model",
+                where="evidence",
+                got="probability 0",
             )
         weights = likelihoods / likelihoods.sum()
         tables = [
-            weight * model.marginal(variables, given) for model, weight in zip(self.models, weights, strict=True) if weight > 0
+            weight * model.marginal(variables, given)
+            for model, weight in zip(self.models, weights, strict=True)
+            if weight > 0
         ]
         return np.asarray(np.sum(tables, axis=0))
 

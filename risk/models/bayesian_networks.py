@@ -52,7 +52,9 @@ class BayesianNetwork:
                 )
             if (abs(table.sum(axis=-1) - 1) > SUM_TOLERANCE).any():
                 raise TrystError(
-                    ErrorCode.PARAMETER, "probabilities must sum to 1", where=f"variable {self.names[v]}",
+                    ErrorCode.PARAMETER,
+                    "probabilities must sum to 1",
+                    where=f"variable {self.names[v]}",
                     got=f"a row with sum {float(table.sum(axis=-1).flat[np.argmax(abs(table.sum(axis=-1) - 1))]):.6g}",
                 )
         # Printed probabilities such as .3333333 sum to 1 only nearly.

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-import numpy as np
 
 from risk.models.score_kernels import is_full, move_score
 from risk.models.tree_kernels import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
@@ -214,7 +214,8 @@ def _swap(ladder, lower, log_uniform):  # type: ignore[no-untyped-def]  # compil
 
 
 @njit(cache=True, nogil=True)
-def walk(data, work, ladder, draws, record, start, stretch, thin, trace_every, recording, growth, by_rotation):  # type: ignore[no-untyped-def]  # compiled
+def walk(data, work, ladder, draws, record, start, stretch, thin, trace_every, recording, growth, by_rotation):
+    # type: ignore[no-untyped-def]  # compiled
     """Make the moves drawn, from number `start` on.
 
     Rungs take turns of `stretch` moves; after each round every pair of neighbouring rungs may swap. With `recording`
@@ -269,7 +270,8 @@ def walk(data, work, ladder, draws, record, start, stretch, thin, trace_every, r
 
 @njit(cache=True, nogil=True)
 def score_moves(data, work, tree, changes, start):  # type: ignore[no-untyped-def]  # compiled
-    """Fill in the change of score of each single-edge move, NaN where illegal: pairs v > w in order. Returns the next pair.
+    """Fill in the change of score of each single-edge move, NaN where illegal: pairs v > w in order. Returns
+    the next pair.
 
     Stops early (before the last pair) when the cache must be given room.
     """

@@ -1,7 +1,8 @@
 """One chain of graphs (or a ladder of them at several temperatures) with its record of models: what the searches drive.
 
-Random numbers are drawn here from the caller's generator, stretch by stretch, and the compiled walk stops where its cache of
-scores or its record of models must be given more room; so memory grows with what was seen and has limits.
+Random numbers are drawn here from the caller's generator, stretch by stretch, and the compiled walk stops
+where its cache of scores or its record of models must be given more room; so memory grows with what was seen
+and has limits.
 """
 
 from __future__ import annotations
@@ -59,15 +60,16 @@ class Chain:
         n = len(scores)
         if len(start) != n:
             raise TrystError(
-                ErrorCode.PARAMETER, "the start must have the data's variables", where="start", got=f"{len(start)} nodes"
+                ErrorCode.PARAMETER,
+                "the start must have the data's variables",
+                where="start",
+                got=f"{len(start)} nodes",
             )
         start.require_decomposable("start")
         if n < 2:
             raise TrystError(ErrorCode.PARAMETER, "a search needs at least two variables", where="counts", got=str(n))
         if not 0 <= double_share <= 1:
-            raise TrystError(
-                ErrorCode.PARAMETER, "a share must be 0 to 1", where="double_share", got=str(double_share)
-            )
+            raise TrystError(ErrorCode.PARAMETER, "a share must be 0 to 1", where="double_share", got=str(double_share))
         self.scores, self.rng = scores, rng
         self.double_share = double_share if n > 2 else 0.0
         self.by_rotation = by_rotation

@@ -180,11 +180,13 @@ def total_by_row(
     if cells.shape[1] == 0:
         return cells[:1], np.array([values.sum()]) if len(cells) else values[:0]
     first, inverse = distinct_rows(cells, levels)
-    return np.ascontiguousarray(cells[first]), np.bincount(inverse, weights=values, minlength=len(first))
+    sums = np.bincount(inverse, weights=values, minlength=len(first)).astype(np.float64)
+    return np.ascontiguousarray(cells[first]), sums
 
 
 def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each distinct row first occurs (in lexicographic order), and for each row the number of its distinct row."""
+    """Where each distinct row first occurs (in lexicographic order), and for each row the number of its
+    distinct row."""
     keys = np.zeros(len(cells), dtype=np.int64)
     span = 1
     for q, n in enumerate(levels):

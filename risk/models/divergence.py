@@ -2,8 +2,8 @@
 
     JSD(p, q) = [KL(p || m) + KL(q || m)] / 2,   m = (p + q) / 2,   0 for equal distributions, 1 for disjoint ones.
 
-Data occupy few cells, and outside them m is half the model: each unit of the model's probability there contributes exactly 1/2.
-So a divergence from data needs the occupied cells only.
+Data occupy few cells, and outside them m is half the model: each unit of the model's probability there
+contributes exactly 1/2. So a divergence from data needs the occupied cells only.
 """
 
 from __future__ import annotations

@@ -108,17 +108,14 @@ class DynamicJunctionTree:
                 self._fail(v, "a clique must hold its parent's label (dynamic junction tree property)")
             if parent != NONE and rest & ~self.clique[parent]:
                 self._fail(v, "a parent must hold all of a clique but its label (running intersection)")
-            if len(set(self.path_bounded(v))) > len(self):
-                self._fail(v, "parents must not form a cycle")
+            self._check_path(v)
 
-    def path_bounded(self, v: int) -> list[int]:
-        """The path above v, cut off when it is longer than any path without a cycle."""
-        found = [v]
-        while self.parent[found[-1]] != NONE:
-            found.append(self.parent[found[-1]])
-            if len(found) > len(self):
+    def _check_path(self, v: int) -> None:
+        steps, above = 0, v
+        while self.parent[above] != NONE:
+            above, steps = self.parent[above], steps + 1
+            if steps >= len(self):
                 self._fail(v, "parents must not form a cycle")
-        return found
 
     def _fail(self, v: int, what: str) -> None:
         raise TrystError(ErrorCode.PARAMETER, what, where=f"dynamic junction tree, clique {self.base.names[v]}")

@@ -1,7 +1,8 @@
 """A decomposable model with its parameters: probabilities of cells, marginals, conditionals, without the full table.
 
-The parameters are the marginal probabilities of the cliques, sparse where they are maximum-likelihood estimates. The joint
-probability of a cell is the product over cliques over the product over separators (T11 equation 15).
+The parameters are the marginal probabilities of the cliques, sparse where they are maximum-likelihood
+estimates. The joint probability of a cell is the product over cliques over the product over separators (T11
+equation 15).
 """
 
 from __future__ import annotations
@@ -202,8 +203,8 @@ def fit(
     graph
         A decomposable graph over the data's variables, in their order.
     estimate
-        "maximum likelihood": relative frequencies, sparse. "posterior mean": under the hyper-Dirichlet prior; every cell of
-        a clique then has a probability, so a clique may declare at most 2**22 cells.
+        "maximum likelihood": relative frequencies, sparse. "posterior mean": under the hyper-Dirichlet prior;
+        every cell of a clique then has a probability, so a clique may declare at most 2**22 cells.
     precision
         Total prior precision; used by the posterior mean only.
 
@@ -230,7 +231,9 @@ def fit(
         columns = tuple(members(clique))
         table = counts.marginal([counts.names[v] for v in columns])
         factors.append(
-            clique_factor(columns, table.levels, table.cells, table.counts, precision if estimate == "posterior mean" else 0.0)
+            clique_factor(
+                columns, table.levels, table.cells, table.counts, precision if estimate == "posterior mean" else 0.0
+            )
         )
     return FittedModel(graph, counts.levels, tree, tuple(factors), estimate)
 
@@ -242,7 +245,8 @@ def clique_factor(
     counts: NDArray[np.float64],
     precision: float,
 ) -> Factor:
-    """Probabilities of a clique from its counts: relative frequencies, or posterior means where the precision is positive."""
+    """Probabilities of a clique from its counts: relative frequencies, or posterior means where the precision
+    is positive."""
     if precision <= 0:
         return Factor(columns, levels, cells, counts / counts.sum())
     size = math.prod(levels)
@@ -258,7 +262,9 @@ def clique_factor(
     return Factor.from_table(columns, dense / dense.sum())
 
 
-def calibrated(graph: Graph, levels: Sequence[int], potentials: Sequence[Factor], estimate: str = "given") -> FittedModel:
+def calibrated(
+    graph: Graph, levels: Sequence[int], potentials: Sequence[Factor], estimate: str = "given"
+) -> FittedModel:
     """The model proportional to a product of functions, each over variables that some clique of the graph holds.
 
     Messages are passed along the junction tree both ways, after which every clique has its marginal.
@@ -280,7 +286,10 @@ def calibrated(graph: Graph, levels: Sequence[int], potentials: Sequence[Factor]
         held.append(factor)
     if waiting:
         raise TrystError(
-            ErrorCode.PARAMETER, "a function's variables must be in one clique", where="potentials", got=f"{len(waiting)} that are not"
+            ErrorCode.PARAMETER,
+            "a function's variables must be in one clique",
+            where="potentials",
+            got=f"{len(waiting)} that are not",
         )
     found, _ = beliefs(tree, held)
     return FittedModel(graph, tuple(int(n) for n in levels), tree, tuple(f.normalised() for f in found), estimate)

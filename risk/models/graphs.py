@@ -43,7 +43,11 @@ class Graph:
         if len(self.names) != n or len(set(self.names)) != n:
             raise TrystError(ErrorCode.PARAMETER, "a graph needs one name for each node, all different", where="names")
         for v, neighbours in enumerate(self.adjacency):
-            if neighbours >> n or neighbours >> v & 1 or any(not self.adjacency[w] >> v & 1 for w in members(neighbours)):
+            if (
+                neighbours >> n
+                or neighbours >> v & 1
+                or any(not self.adjacency[w] >> v & 1 for w in members(neighbours))
+            ):
                 raise TrystError(
                     ErrorCode.PARAMETER,
                     "adjacency must be symmetric, without loops and within the nodes",
@@ -175,7 +179,8 @@ class Graph:
 
     @cached_property
     def separators(self) -> tuple[int, ...]:
-        """The separators of a junction tree over all cliques, each as often as it occurs; an empty one joins components."""
+        """The separators of a junction tree over all cliques, each as often as it occurs; an empty one joins
+        components."""
         from risk.models.junction_trees import JunctionTree
 
         return JunctionTree.of(self).separators
@@ -183,13 +188,15 @@ class Graph:
     def can_add(self, v: int, w: int) -> bool:
         """Whether adding the absent edge (v, w) keeps a decomposable graph decomposable.
 
-        It does when the common neighbours cut every path from v to w: then the two are in adjacent cliques, or in different components.
+        It does when the common neighbours cut every path from v to w: then the two are in adjacent cliques, or
+        in different components.
         """
         common = self.adjacency[v] & self.adjacency[w]
         return v != w and not self.has_edge(v, w) and not self.component(v, common) >> w & 1
 
     def can_delete(self, v: int, w: int) -> bool:
-        """Whether deleting the edge (v, w) keeps a decomposable graph decomposable: it is in one maximal clique only."""
+        """Whether deleting the edge (v, w) keeps a decomposable graph decomposable: it is in one maximal
+        clique only."""
         return self.has_edge(v, w) and self.is_complete(self.adjacency[v] & self.adjacency[w])
 
     def can_toggle(self, v: int, w: int) -> bool:

@@ -47,7 +47,8 @@ def climb(scores: HyperDirichlet, graph: Graph, most_moves: int) -> tuple[Graph,
 
 
 def greedy(scores: HyperDirichlet, start: Graph | None = None, most_moves: int = 10_000) -> SearchResult:
-    """One model, by steepest ascent from `start` (by default the graph without edges), adding and deleting single edges.
+    """One model, by steepest ascent from `start` (by default the graph without edges), adding and deleting
+    single edges.
 
     Notes
     -----

@@ -114,8 +114,8 @@ def fit_incomplete(
     graph
         A decomposable graph over their variables; by default the complete one (the saturated model).
     precision
-        0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are added to the
-        expected counts (posterior means given those counts); every cell of a clique is then held.
+        0 for maximum likelihood. Positive: the total precision of a hyper-Dirichlet prior whose parameters are
+        added to the expected counts (posterior means given those counts); every cell of a clique is then held.
     tolerance
         Greatest change of a clique cell's probability at which to stop.
     max_iterations
@@ -128,7 +128,8 @@ def fit_incomplete(
 
     Notes
     -----
-    An iteration costs, for each pattern of missing values, its records times the completions of a clique's missing part.
+    An iteration costs, for each pattern of missing values, its records times the completions of a clique's
+    missing part.
 
     References
     ----------

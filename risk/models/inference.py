@@ -29,11 +29,15 @@ def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, i
     Notes
     -----
     The root is the clique that holds most of what is asked. A part of the tree beyond which nothing is asked or known
-    sends the message 1, so it costs nothing. A variable asked for that lies in another clique travels with the messages.
+    sends the message 1, so it costs nothing. A variable asked for that lies in another clique travels with the
+    messages.
     """
     concerned = mask_of(variables) | mask_of(evidence)
     tree = model.tree
-    root = max(range(len(tree.cliques)), key=lambda c: ((tree.cliques[c] & concerned).bit_count(), -len(model.cliques[c].values)))
+    root = max(
+        range(len(tree.cliques)),
+        key=lambda c: ((tree.cliques[c] & concerned).bit_count(), -len(model.cliques[c].values)),
+    )
     order = list(tree.walk(root))
     below = _below(tree, order, concerned)
     held = [Factor.constant()] * len(tree.cliques)
@@ -63,7 +67,9 @@ def _below(tree: JunctionTree, order: Sequence[tuple[int, int]], concerned: int)
     return found
 
 
-def beliefs(tree: JunctionTree, potentials: Sequence[Factor], carried: Sequence[int] = ()) -> tuple[list[Factor], Factor]:
+def beliefs(
+    tree: JunctionTree, potentials: Sequence[Factor], carried: Sequence[int] = ()
+) -> tuple[list[Factor], Factor]:
     """Every clique's marginal of the product of all potentials, not normalised, and the sum of that product.
 
     Parameters
@@ -94,7 +100,8 @@ def beliefs(tree: JunctionTree, potentials: Sequence[Factor], carried: Sequence[
 
 
 def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed: int) -> Factor:
-    """A clique's rows beside the number of each record they agree with; the conditional given the parent is taken later."""
+    """A clique's rows beside the number of each record they agree with; the conditional given the parent is
+    taken later."""
     factor = model.cliques[c]
     columns = list(members(model.tree.cliques[c] & observed))
     if not columns:
@@ -107,8 +114,11 @@ def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed
     return factor * evidence
 
 
-def expectations(model: FittedModel, records: NDArray[np.int32], observed: int) -> tuple[list[Factor], NDArray[np.float64]]:
-    """For records that have just the observed variables (one at least): each clique's distribution given each record, and the records' probabilities.
+def expectations(
+    model: FittedModel, records: NDArray[np.int32], observed: int
+) -> tuple[list[Factor], NDArray[np.float64]]:
+    """For records that have just the observed variables (one at least): each clique's distribution given each
+    record, and the records' probabilities.
 
     Returns
     -------

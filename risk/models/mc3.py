@@ -1,8 +1,9 @@
 """Markov chain Monte Carlo model composition (MC3), by several chains that mix.
 
-Single-edge moves alone stay for long times where replacing one edge by another needs a bad model in between. Two remedies
-are built in: moves that change two edges at one node at once, and tempering: chains at higher temperatures whose
-graphs the cold chain may take over. Both leave the target as it is: the uniform prior over graphs times the likelihood.
+Single-edge moves alone stay for long times where replacing one edge by another needs a bad model in between.
+Two remedies are built in: moves that change two edges at one node at once, and tempering: chains at higher
+temperatures whose graphs the cold chain may take over. Both leave the target as it is: the uniform prior over
+graphs times the likelihood.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def mc3(
     double_share
         Share of the moves that change two edges at one node; 0 for the thesis's single-edge moves.
     temperatures, hottest
-        Rungs of each chain's ladder, and the temperature of the hottest; 1 for no tempering. Each rung makes `moves` steps.
+        Rungs of each chain's ladder, and the temperature of the hottest; 1 for no tempering. Each rung makes
+        `moves` steps.
     start
         A decomposable graph; by default the one without edges.
     model_limit

@@ -49,9 +49,7 @@ def occam_window(
     .. [1] Madigan and Raftery, JASA 89, 1994. doi:10.1080/01621459.1994.10476894
     """
     if ratio < 1 or bridge < 1:
-        raise TrystError(
-            ErrorCode.PARAMETER, "must be at least 1", where="ratio, bridge", got=f"{ratio}, {bridge}"
-        )
+        raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="ratio, bridge", got=f"{ratio}, {bridge}")
     start = greedy(scores).graph(0) if start is None else start
     start.require_decomposable("start")
     pairs = [(v, w) for v in range(len(scores)) for w in range(v)]

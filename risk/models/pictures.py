@@ -20,6 +20,8 @@ from risk.models.result import SearchResult
 
 WIDTH, HEIGHT, MARGIN = 720, 540, 70
 THINNEST, THICKEST = 0.5, 7.0
+LINE = 17
+SMALL = ' class="small"'
 _STYLE = (
     "text{font:13px system-ui,sans-serif;text-anchor:middle;dominant-baseline:central;fill:#1b1b1b}"
     "text.small{font-size:11px;fill:#444}.node{fill:#fff;stroke:#28536b;stroke-width:1.5}"
@@ -27,7 +29,9 @@ _STYLE = (
 )
 
 
-def draw_graph(graph: Graph, inclusion: NDArray[np.float64] | None = None, *, least: float = 0.01, title: str = "") -> str:
+def draw_graph(
+    graph: Graph, inclusion: NDArray[np.float64] | None = None, *, least: float = 0.01, title: str = ""
+) -> str:
     """A model as a graph.
 
     Parameters
@@ -76,10 +80,10 @@ def draw_graph(graph: Graph, inclusion: NDArray[np.float64] | None = None, *, le
         shapes.append(
             f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
             f'stroke-width="{THINNEST + (THICKEST - THINNEST) * weight:.2f}" opacity="{0.3 + 0.7 * weight:.2f}"{dash}>'
-            f"<title>{_text(graph, [v, w], ' - ')}: {weight:.3f}</title></line>"
+            f"<title>{escape(f'{graph.names[v]} - {graph.names[w]}')}: {weight:.3f}</title></line>"
         )
     for v in range(n):
-        shapes.append(_box(*places[v], _text(graph, [v]), "node", round_by=14))
+        shapes.append(_stack(*places[v], _labels(graph, 1 << v), "node"))
     return _document(shapes, title or "Graph of a decomposable model")
 
 
@@ -90,23 +94,53 @@ def draw_result(result: SearchResult, *, least: float = 0.01) -> str:
 
 
 def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
-    """A model as a junction tree: cliques in boxes, separators on the lines between them. Empty separators are left out."""
+    """A model as a junction tree: cliques in boxes, separators on the lines between them. Empty separators are
+    left out."""
     tree = JunctionTree.of(graph)
     drawn = nx.Graph()
     drawn.add_nodes_from(range(len(tree.cliques)))
     joined = [(a, b, s) for (a, b), s in zip(tree.edges, tree.separators, strict=True) if s]
     drawn.add_edges_from((a, b) for a, b, _ in joined)
-    places = _layout(drawn)
+    grid = _rows_and_columns(drawn)
+    tallest = max(clique.bit_count() for clique in tree.cliques)
+    across = max(max(len(str(name)) for name in graph.names) * 8 + 40, 120)
+    down = LINE * (2 * tallest) + 50
+    places = {c: ((column + 0.5) * across, 50 + (row + 0.5) * down) for c, (column, row) in grid.items()}
     shapes, labels = [], []
     for a, b, separator in joined:
         (x1, y1), (x2, y2) = places[a], places[b]
         shapes.append(
             f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="1.5"/>'
         )
-        label = _text(graph, list(members(separator)))
-        labels.append(_box((x1 + x2) / 2, (y1 + y2) / 2, label, "separator", small=True))
-    labels += [_box(*places[c], _text(graph, list(members(clique))), "node", round_by=12) for c, clique in enumerate(tree.cliques)]
-    return _document(shapes + labels, title or "Junction tree of a decomposable model")
+        labels.append(_stack((x1 + x2) / 2, (y1 + y2) / 2, _labels(graph, separator), "separator"))
+    labels += [_stack(*places[c], _labels(graph, clique), "node") for c, clique in enumerate(tree.cliques)]
+    width = round(across * (1 + max(column for column, _ in grid.values())))
+    height = round(60 + down * (1 + max(row for _, row in grid.values())))
+    heading = title or "Junction tree of a decomposable model"
+    return _document(shapes + labels, heading, max(width, 9 * len(heading)), height)
+
+
+def _rows_and_columns(forest: nx.Graph) -> dict[int, tuple[float, int]]:
+    """For each node of a forest its column (leaves take one each, a parent the middle of its children's) and
+    its depth."""
+    found: dict[int, tuple[float, int]] = {}
+    taken = 0
+
+    def place(node: int, parent: int, depth: int) -> float:
+        nonlocal taken
+        children = [child for child in sorted(forest[node]) if child != parent]
+        if children:
+            columns = [place(child, node, depth + 1) for child in children]
+            column = (columns[0] + columns[-1]) / 2
+        else:
+            column = float(taken)
+            taken += 1
+        found[node] = (column, depth)
+        return column
+
+    for component in sorted(nx.connected_components(forest), key=lambda nodes: (-len(nodes), min(nodes))):
+        place(min(nx.center(forest.subgraph(component))), -1, 0)
+    return found
 
 
 def _layout(graph: nx.Graph) -> dict[int, tuple[float, float]]:
@@ -130,23 +164,31 @@ def _layout(graph: nx.Graph) -> dict[int, tuple[float, float]]:
     return found
 
 
-def _text(graph: Graph, nodes: Sequence[int], between: str = ", ") -> str:
-    return escape(between.join(str(graph.names[v]) for v in nodes))
+def _labels(graph: Graph, nodes: int) -> list[str]:
+    return [escape(str(graph.names[v])) for v in members(nodes)]
 
 
-def _box(x: float, y: float, label: str, kind: str, *, round_by: int = 3, small: bool = False) -> str:
-    width, height = (6.6 if small else 7.8) * len(label) + 16, 20 if small else 28
+def _stack(x: float, y: float, labels: Sequence[str], kind: str) -> str:
+    """A box with one label to a line."""
+    small = kind == "separator"
+    width = (6.6 if small else 7.8) * max(len(label) for label in labels) + 16
+    height = LINE * len(labels) + (4 if small else 10)
+    lines = "".join(
+        f'<text{SMALL if small else ""} x="{x:.1f}" y="{y + LINE * (i - (len(labels) - 1) / 2):.1f}">{label}</text>'
+        for i, label in enumerate(labels)
+    )
     return (
         f'<rect class="{kind}" x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height}" '
-        f'rx="{round_by}"/><text x="{x:.1f}" y="{y:.1f}"{" class=" + chr(34) + "small" + chr(34) if small else ""}>{label}</text>'
+        f'rx="{3 if small else 12}"/>{lines}'
     )
 
 
-def _document(shapes: Sequence[str], title: str) -> str:
+def _document(shapes: Sequence[str], title: str, width: int = WIDTH, height: int = HEIGHT) -> str:
     heading = escape(title)
     body = "\n".join(shapes)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{heading}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{heading}">\n'
         f"<title>{heading}</title><style>{_STYLE}</style>\n"
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>\n<text x="{WIDTH / 2}" y="24">{heading}</text>\n{body}\n</svg>\n'
+        f'<rect width="{width}" height="{height}" fill="#fff"/>\n<text x="{width / 2}" y="24">{heading}</text>\n'
+        f"{body}\n</svg>\n"
     )

@@ -107,10 +107,14 @@ class SearchResult:
         return self.accepted / self.proposed if self.proposed else float("nan")
 
     def heaviest(self, share: float = 0.99, at_most: int = 1000) -> list[WeightedModel]:
-        """The fewest models that hold a share of the weight (no more than `at_most`), their weights made to sum to 1."""
+        """The fewest models that hold a share of the weight (no more than `at_most`), their weights made to
+        sum to 1."""
         number = min(int(np.searchsorted(np.cumsum(self.weights), share)) + 1, at_most, len(self))
         total = float(self.weights[:number].sum())
-        return [WeightedModel(self.graph(i), float(self.weights[i]) / total, float(self.log_scores[i])) for i in range(number)]
+        return [
+            WeightedModel(self.graph(i), float(self.weights[i]) / total, float(self.log_scores[i]))
+            for i in range(number)
+        ]
 
     def renormalised(self) -> SearchResult:
         """The same models weighted by their posterior probabilities among themselves."""
@@ -211,7 +215,12 @@ def key_of(graph: Graph) -> NDArray[np.int64]:
 
 def edges_of_key(key: NDArray[np.int64], n: int) -> list[Edge]:
     """The edges of a key."""
-    return [(w, v) for v in range(n) for w in range(v) if int(key[pair_number(v, w) // WORD]) >> pair_number(v, w) % WORD & 1]
+    return [
+        (w, v)
+        for v in range(n)
+        for w in range(v)
+        if int(key[pair_number(v, w) // WORD]) >> pair_number(v, w) % WORD & 1
+    ]
 
 
 def graph_of_key(key: NDArray[np.int64], names: tuple[Hashable, ...]) -> Graph:
@@ -222,7 +231,9 @@ def graph_of_key(key: NDArray[np.int64], names: tuple[Hashable, ...]) -> Graph:
 
 def inclusion_counts(keys: NDArray[np.int64], weights: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """For each pair the weight of the keys that have it, shape (n_pairs,)."""
-    return np.array([weights[(keys[:, p // WORD] >> (p % WORD) & 1) == 1].sum() for p in range(n_pairs(n))], dtype=np.float64)
+    return np.array(
+        [weights[(keys[:, p // WORD] >> (p % WORD) & 1) == 1].sum() for p in range(n_pairs(n))], dtype=np.float64
+    )
 
 
 def inclusion_matrix(by_pair: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -235,7 +246,8 @@ def inclusion_matrix(by_pair: NDArray[np.float64], n: int) -> NDArray[np.float64
 
 
 def split_r_hat(trace: NDArray[np.float64]) -> float:
-    """Split R-hat of several chains' traces: each is cut in half, and the spread between halves is set against that within.
+    """Split R-hat of several chains' traces: each is cut in half, and the spread between halves is set against
+    that within.
 
     Parameters
     ----------

@@ -5,8 +5,8 @@ A table's score is the log of T11's equation 13 with every cell's parameter equa
     log G(alpha) - log G(alpha + n) + sum over occupied cells of [log G(lambda + n_i) - log G(lambda)]
 
 Records are numbered by their cell in mixed radix, renumbered through a hash table whenever the numbers would outgrow
-what was counted, and so never by a full table. Counts that are small whole numbers are tallied first: most cells of a sparse
-table hold one or two records, and the tally needs one logarithm for each different count.
+what was counted, and so never by a full table. Counts that are small whole numbers are tallied first: most
+cells of a sparse table hold one or two records, and the tally needs one logarithm for each different count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Work(NamedTuple):
     tally: NDArray[np.int64]  # MISSES, LOOKUPS, STORED
 
 
-def data_arrays(cells: NDArray[np.int32], counts: NDArray[np.float64], levels: tuple[int, ...], precision: float) -> Data:
+def data_arrays(
+    cells: NDArray[np.int32], counts: NDArray[np.float64], levels: tuple[int, ...], precision: float
+) -> Data:
     """The arrays of a table's occupied cells."""
     whole = bool((counts == np.floor(counts)).all() and counts.max() < 2**52)
     columns = np.ascontiguousarray(cells.T, dtype=np.int32)
@@ -198,7 +200,8 @@ def copy_cache(old_sets, old_scores, new_sets, new_scores):  # type: ignore[no-u
 
 
 def grown(work: Work, limit: int) -> Work:
-    """A cache twice as large with the same entries; an empty one of the same size where that would pass `limit` places."""
+    """A cache twice as large with the same entries; an empty one of the same size where that would pass
+    `limit` places."""
     places = len(work.cached_sets)
     tally = work.tally.copy()
     if 2 * places > limit:

@@ -16,7 +16,8 @@ from risk.models.junction_trees import JunctionTree
 
 
 def log_marginal_likelihood(counts: SparseCounts, variables: int, precision: float = 1.0) -> float:
-    """T11's equation 13 for the table over a set of variables, plainly: the definition that the compiled code is tested against.
+    """T11's equation 13 for the table over a set of variables, plainly: the definition that the compiled code
+    is tested against.
 
     Parameters
     ----------

@@ -199,7 +199,8 @@ def apply(tree, v, w):  # type: ignore[no-untyped-def]  # compiled
 
 @njit(cache=True, nogil=True)
 def wander(tree, first, second):  # type: ignore[no-untyped-def]  # compiled
-    """Change each edge (first[i], second[i]) in turn where that is legal; the number changed. For tests and benchmarks."""
+    """Change each edge (first[i], second[i]) in turn where that is legal; the number changed. For tests and
+    benchmarks."""
     changed = 0
     for i in range(len(first)):
         if prepare(tree, first[i], second[i]) != ILLEGAL:
@@ -225,15 +226,14 @@ def separated(adjacency, v, w):  # type: ignore[no-untyped-def]  # compiled
 
 @njit(cache=True, nogil=True)
 def wander_by_search(tree, first, second):  # type: ignore[no-untyped-def]  # compiled
-    """As `wander`, by searching the graph instead of rotating a tree (the rest of the tree goes stale): to compare speed."""
+    """As `wander`, by searching the graph instead of rotating a tree (the rest of the tree goes stale): to
+    compare speed."""
     changed = 0
     adjacency = tree[ADJACENCY]
     for i in range(len(first)):
         v, w = first[i], second[i]
-        if adjacency[v] >> w & 1:
-            legal = is_complete(tree, adjacency[v] & adjacency[w])
-        else:
-            legal = separated(adjacency, v, w)
+        joined = adjacency[v] >> w & 1
+        legal = is_complete(tree, adjacency[v] & adjacency[w]) if joined else separated(adjacency, v, w)
         if legal:
             adjacency[v] ^= 1 << w
             adjacency[w] ^= 1 << v

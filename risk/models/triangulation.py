@@ -55,7 +55,8 @@ def _join(adjacency: list[int], nodes: int, fill: list[Edge]) -> None:
 
 
 def minimum_fill_ordering(graph: Graph) -> tuple[int, ...]:
-    """Eliminate, each time, a node whose elimination adds fewest edges: a good triangulation, not always a minimal one."""
+    """Eliminate, each time, a node whose elimination adds fewest edges: a good triangulation, not always a
+    minimal one."""
     adjacency = list(graph.adjacency)
     left = (1 << len(graph)) - 1
     ordering = []
@@ -113,6 +114,4 @@ def triangulated(graph: Graph, fill: Sequence[Edge] | None = None) -> Graph:
     """The graph with its fill-in; without one, with a minimal triangulation that starts from minimum fill."""
     if fill is None:
         fill = minimal_triangulation(graph)
-    return Graph.from_edges(
-        graph.names, [(graph.names[v], graph.names[w]) for v, w in (*graph.edges, *fill)]
-    )
+    return Graph.from_edges(graph.names, [(graph.names[v], graph.names[w]) for v, w in (*graph.edges, *fill)])
