@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.deployment import Deployment
+from tests.e2e.linked import Linked, link
 
 
 @pytest.fixture
@@ -22,3 +23,9 @@ def deploy(tmp_path: Path) -> Iterator[Callable[..., Deployment]]:
     yield make
     for deployment in made:
         deployment.close()
+
+
+@pytest.fixture(scope="session")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Linked:
+    """A whole linkage with three processes; see `tests.e2e.linked`."""
+    return link(tmp_path_factory.mktemp("linked") / "deployment")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import cached_property
@@ -185,15 +185,18 @@ class Deployment:
         self._opened.callback(service.close)
         return service
 
-    def process(self, name: str) -> ServiceProcess:
-        """A service as a process, ready; ``process("carole")`` again after `kill` is a restart."""
-        config = self.carole_yaml if name == "carole" else self.configs[Side(name)]
-        service = ServiceProcess(name, config, self.logs)
-        service.start()
-        # Killed, not asked: what a test has to say about an orderly end it says itself, and the suite must be short.
-        self._opened.callback(service.kill)
-        service.wait_ready()
-        return service
+    def processes(self, *names: str) -> list[ServiceProcess]:
+        """Services as processes, started together and ready; ``processes("carole")`` after her `kill` is a restart."""
+        services = []
+        for name in names:
+            config = self.carole_yaml if name == "carole" else self.configs[Side(name)]
+            services.append(ServiceProcess(name, config, self.logs))
+            services[-1].start()
+            # Killed, not asked: what a test has to say about an orderly end it says itself, and the suite is short.
+            self._opened.callback(services[-1].kill)
+        for service in services:
+            service.wait_ready()
+        return services
 
     # Callers
 
@@ -234,9 +237,10 @@ class Deployment:
         self.eventually(lambda: self.status(project).state >= state, lambda: self._explained(project))
         return self.status(project)
 
-    def trouble(self, side: Side, project: str) -> str:
+    def trouble(self, side: Side, project: str, other_than: Collection[str] = ()) -> str:
         """Wait for a custodian's trouble with a project; its text."""
-        self.eventually(lambda: bool(self.shown(side, project).trouble), lambda: self._explained(project))
+        without = {"", *other_than}
+        self.eventually(lambda: self.shown(side, project).trouble not in without, lambda: self._explained(project))
         return self.shown(side, project).trouble
 
     def well(self, side: Side, project: str) -> None:

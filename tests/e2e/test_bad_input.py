@@ -116,7 +116,8 @@ def start_differently(made: Deployment, side: Side, program: str, monkeypatch: p
     (folder / "sitecustomize.py").write_text(program)
     with monkeypatch.context() as patched:
         patched.setenv("PYTHONPATH", str(folder))
-        return made.process(str(side))
+        (service,) = made.processes(str(side))
+    return service
 
 
 @pytest.mark.parametrize("by", ["letters", "seed file"])

@@ -1,0 +1,168 @@
+"""Processes that die in the middle: what had arrived is not sent again, what was begun is taken up and done once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from carole.service.supervisor import Supervisor
+from common.errors import TrystError
+from common.parties import Side
+from common.rpc.client import Connection
+from common.wire import chunk_count
+from protos.linkage.v1 import contribution_pb2, project_pb2
+from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
+
+Deploy = Callable[..., Deployment]
+MANY = 3000
+"""People in a file whose upload has more chunks than are on their way at a time."""
+
+
+def wide(project: str) -> str:
+    """A specification with long signatures."""
+    return specification(project, bits=8192)
+
+
+class Chunks:
+    """Listens to the chunks that a custodian in this process sends, and to Carole's answers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sent: Counter[int] = Counter()
+        self.arrived: set[int] = set()
+        self.before: Callable[[int], None] = lambda index: None
+        self._lock = threading.Lock()
+        call = Connection.call
+
+        def listening(connection: Connection, method: Any, request: Any, **settings: Any) -> Any:
+            if not isinstance(request, contribution_pb2.PutChunkRequest):
+                return call(connection, method, request, **settings)
+            self.before(request.index)
+            with self._lock:
+                self.sent[request.index] += 1
+            answer = call(connection, method, request, **settings)
+            with self._lock:
+                self.arrived.add(request.index)
+            return answer
+
+        monkeypatch.setattr(Connection, "call", listening)
+
+
+def test_carole_killed_between_chunks(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process with a database on the disk; Alice's real service sends, and goes on as soon as Carole is back."""
+    text = wide("carole-killed")
+    made = deploy(text, files=people(MANY))
+    (carole,) = made.processes("carole")
+    chunks = Chunks(monkeypatch)
+    gate = threading.Event()
+
+    def hold_back(index: int) -> None:
+        # The first chunks arrive; the next are held until Carole is dead.
+        if index >= 2:
+            gate.wait(60)
+
+    chunks.before = hold_back
+    made.start(Side.ALICE)
+    project = made.create(text, approve=False)
+    made.start(Side.BOB)  # whose chunks are held as well; his are told from hers by when they come
+    made.coordinator.approve(project, digest_of(text))
+    made.eventually(lambda: {0, 1} <= chunks.arrived and chunks.sent[0] >= 2 and chunks.sent[1] >= 2)
+    before = {given.side: given.bytes_received for given in made.status(project).contributions}
+    assert all(before.values())
+    assert not any(given.committed for given in made.status(project).contributions)
+    carole.kill()
+    sent_before = Counter(chunks.sent)
+    gate.set()
+    made.eventually(lambda: bool(chunks.sent - sent_before))  # they try, and Carole is away
+    made.processes("carole")
+    after = {given.side: given.bytes_received for given in made.status(project).contributions}
+    assert all(after[side] >= count for side, count in before.items()), "what had arrived is still there"
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    # Both custodians sent chunks 0 and 1 once each, before Carole died; neither was sent again.
+    assert chunks.sent[0] == chunks.sent[1] == 2
+    assert all(given.committed for given in made.status(project).contributions)
+
+
+def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
+    """Alice's process dies as her third chunk arrives; started again she sends the rest, of the same upload."""
+    text = wide("alice-killed")
+    made = deploy(text, files=people(MANY))
+    application = made.start_carole()
+    uploads = application.store.uploads
+    put, puts = uploads.put, []
+
+    def kill_at_third(name: str, side: Side, upload: str, index: int, *content: Any) -> None:
+        if side is Side.ALICE:
+            puts.append((upload, index))
+            if len(puts) == 3:
+                alice.kill()
+        put(name, side, upload, index, *content)
+
+    uploads.put = kill_at_third  # type: ignore[method-assign]
+    made.start(Side.BOB)
+    (alice,) = made.processes("alice")
+    project = made.create(text)
+    made.eventually(lambda: len(puts) >= 3)
+    made.eventually(lambda: made.status(project).sides[1].contributed)
+    assert made.status(project).state == STATE.PROJECT_STATE_KEYED
+    (held,) = [given for given in made.status(project).contributions if given.side == project_pb2.SIDE_ALICE]
+    assert not held.committed
+    assert held.bytes_received < held.bytes_expected
+    made.processes("alice")
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    assert len({upload for upload, _ in puts}) == 1, "the upload was taken up, not begun anew"
+    # Carole had the chunks that she had taken in; none of those was sent again.
+    assert sorted(index for _, index in puts) == list(range(chunk_count(held.bytes_expected)))
+
+
+STOPPING_WORKER = """\
+# A worker that, the first time, stands still while it fits the model.
+import os, signal, sys
+from pathlib import Path
+from carole.service import worker
+
+reached = Path(sys.argv.pop(1))
+progress = worker.Heartbeat.progress
+
+def stand_still(heart, stage, fraction):
+    progress(heart, stage, fraction)
+    if stage == "model" and not reached.exists():
+        reached.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+worker.Heartbeat.progress = stand_still
+sys.exit(worker.main())
+"""
+
+
+def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
+    text = specification("worker-killed")
+    made = deploy(text)
+    script, reached = made.root / "worker.py", made.root / "reached"
+    script.write_text(STOPPING_WORKER)
+    program = (sys.executable, str(script), str(reached))
+    application = made.start_carole(lambda store, path: Supervisor(store, path, program))
+    for side in Side:
+        made.start(side)
+    project = made.create(text)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    run = made.coordinator.start(project).run
+    made.eventually(reached.exists)
+    assert made.status(project).run.state == project_pb2.RUN_STATE_RUNNING
+    with pytest.raises(TrystError, match=f"is running already, got run {run}; watch it"):
+        made.coordinator.start(project)
+    former = application.worker_pid
+    assert former is not None
+    os.kill(former, signal.SIGKILL)
+    made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+    status = made.status(project)
+    assert (status.run.run, status.run.attempt) == (run, 2)
+    assert application.worker_pid != former
+    assert status.run.links == made.shown(Side.ALICE, project).links > 0
