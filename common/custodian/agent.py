@@ -108,7 +108,8 @@ class Agent:
             UNAVAILABLE when Carole does not answer, or whatever else is wrong with asking her.
         """
         desk, waiting = self._desk, self._waiting()
-        seconds = self._patience(waiting)
+        # The first question is not held, so that an operator sees at once whether Carole answers.
+        seconds = self._patience(waiting) if desk.progress.connected else 0.0
         request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting)
         begin = time.monotonic()
         response = desk.connection.call(desk.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
