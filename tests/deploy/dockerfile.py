@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
-OWN = ("protos", "common", "alice", "bob", "carole")
+OWN = ("protos", "common", "risk", "alice", "bob", "carole")
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
 """Run by developers only; what it imports need not be there."""
 
@@ -92,9 +92,14 @@ def imports(file: Path) -> set[str]:
     return found
 
 
+def module(file: Path) -> str:
+    """The name by which a file of the repository is imported."""
+    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+
+
 def distributions(files: Iterable[Path]) -> set[str]:
     """Third-party distributions that files import, in lower case."""
-    tops = {module.partition(".")[0] for file in files for module in imports(file)}
+    tops = {name.partition(".")[0] for file in files for name in imports(file)}
     known = packages_distributions()
     return {known[top][0].lower() for top in tops - set(sys.stdlib_module_names) - set(OWN)}
 

@@ -17,7 +17,17 @@ import pytest
 from packaging.requirements import Requirement
 
 from common.pki.provision import provision
-from tests.deploy.dockerfile import OWN, copied, distributions, imports, lineage, python_files, requirements, stages
+from tests.deploy.dockerfile import (
+    OWN,
+    copied,
+    distributions,
+    imports,
+    lineage,
+    module,
+    python_files,
+    requirements,
+    stages,
+)
 from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
 
 STAGES = stages()
@@ -41,23 +51,21 @@ def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -
     tops = {path.partition("/")[0] for path in paths - PACKAGING}
     assert tops == {"protos", "common", "carole", "deploy"}
     assert not any(path == "carole" or path.startswith("carole/coordinator") for path in paths)
-    files = list(python_files(paths - PACKAGING))
-    there = {".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files}
-    needed = {
-        module
-        for file in files
-        for module in imports(file)
-        if module.startswith("carole.")
-        and (REPOSITORY / module.replace(".", "/")).with_suffix(".py").exists()
-        | (REPOSITORY / module.replace(".", "/")).is_dir()
-    }
-    assert needed <= there
     # Every package of hers that is there is imported by something outside of itself.
-    packages = {path for path in paths if re.fullmatch(r"carole/[a-z_]+", path)}
-    for package in packages:
+    files = list(python_files(paths - PACKAGING))
+    for package in (path for path in paths if re.fullmatch(r"carole/[a-z_]+", path)):
         name = package.replace("/", ".")
         users = (file for file in files if not str(file).startswith(f"{package}/"))
-        assert any(module == name or module.startswith(f"{name}.") for file in users for module in imports(file)), name
+        assert any(used == name or used.startswith(f"{name}.") for file in users for used in imports(file)), name
+
+
+@pytest.mark.parametrize("party", PARTIES)
+def test_whatever_is_imported_is_copied(party: str) -> None:
+    files = list(python_files(set(copied(STAGES, party)) - PACKAGING))
+    there = {module(file) for file in files}
+    everywhere = {module(file) for file in python_files(OWN)}
+    missing = {(str(file), name) for file in files for name in imports(file) & everywhere - there}
+    assert not missing, "copy it in deploy/Dockerfile"
 
 
 def test_everything_that_is_copied_exists_and_is_let_through() -> None:
@@ -116,7 +124,9 @@ def test_the_list_of_packages_is_what_the_code_imports(party: str) -> None:
     files = [file for file in python_files(set(copied(STAGES, party)) - PACKAGING) if file.parts[0] in OWN]
     listed = requirements(DEPLOY / f"requirements/{LISTS[party]}.txt")
     # psycopg, which is asked for by DRIVERS, is imported by nobody by name.
-    assert listed == distributions(files)
+    path = f"deploy/requirements/{LISTS[party]}.txt"
+    assert sorted(distributions(files) - listed) == [], f"add to {path}"
+    assert sorted(listed - distributions(files)) == [], f"remove from {path}"
 
 
 class Image:
