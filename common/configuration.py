@@ -77,8 +77,9 @@ def load_configuration(path: Path, model: type[Model]) -> Model:
     except UnicodeDecodeError as error:
         raise _mistake(path, f"not UTF-8 at byte {error.start}", "save the file as UTF-8") from None
     except OSError as error:
-        remedy = "check the path and its permissions"
-        raise _mistake(path, f"cannot be read: {error.strerror}", remedy) from None
+        remedy = "name the configuration file with --config, and check its permissions"
+        what = f"the configuration cannot be read: {(error.strerror or 'input error').lower()}"
+        raise _mistake(path, what, remedy) from None
     return parse_configuration(text, model, folder=path.absolute().parent, where=str(path))
 
 

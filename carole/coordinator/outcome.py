@@ -5,13 +5,18 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import ValidationError
 
+from carole.configuration import LimitsConfiguration
 from carole.coordinator.judgement import judge, summary
 from carole.coordinator.narration import Narrator
 from carole.coordinator.rehearsal import Rehearsed, Resources, rehearse
@@ -70,36 +75,53 @@ def rehearse_into(
         As `rehearse`; FIELD_MISSING if a truth column is not there.
     """
     sources = {Side.ALICE: alice, Side.BOB: bob}
+    for side, path in sources.items():
+        _require_file(path, f"--{side}")
     persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = spec.model_copy(update={"release": ReleaseSpec(alice="pairs", bob="pairs", coordinator="statistics")})
-    out.mkdir(parents=True, exist_ok=True)
 
     def collect(rehearsed: Rehearsed) -> None:
-        links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
-        links.write_parquet(out / "links.parquet")
-        links.write_csv(out / "links.csv")
-        statistics = rehearsed.statistics
-        _write_json(out / "model.json", statistics["model"])
-        _write_json(out / "linkage.json", statistics["linkage"])
-        _write_json(out / "profiles.json", rehearsed.profiles)
-        evaluation = None
-        if persons is not None:
-            narrator.step("evaluate")
-            evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
-            _write_json(out / "evaluation.json", evaluation)
-            narrator.say(summary(evaluation))
-            narrator.end()
-        timings = _timings(rehearsed, narrator)
-        _write_json(out / "timings.json", timings)
-        write_report(out / "report.html", report_content(spec, statistics, evaluation, timings, invented=invented))
+        with _whole(out) as folder:
+            links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+            links.write_parquet(folder / "links.parquet")
+            links.write_csv(folder / "links.csv")
+            statistics = rehearsed.statistics
+            _write_json(folder / "model.json", statistics["model"])
+            _write_json(folder / "linkage.json", statistics["linkage"])
+            _write_json(folder / "profiles.json", rehearsed.profiles)
+            evaluation = None
+            if persons is not None:
+                narrator.step("evaluate")
+                evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
+                _write_json(folder / "evaluation.json", evaluation)
+                narrator.say(summary(evaluation))
+                narrator.end()
+            timings = _timings(rehearsed, narrator)
+            _write_json(folder / "timings.json", timings)
+            content = report_content(spec, statistics, evaluation, timings, invented=invented)
+            write_report(folder / "report.html", content)
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
+    with _made(out):
+        rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
     console.rule(style="dim")
-    console.print(f"Wrote {out}: links.csv, links.parquet, model.json, linkage.json, timings.json", highlight=False)
+    written = ", ".join(name for name in WRITTEN if (out / name).exists())
+    console.print(f"Wrote {out}: {written}", highlight=False)
     console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser.", highlight=False)
 
+
+WRITTEN = (
+    "links.csv",
+    "links.parquet",
+    "model.json",
+    "linkage.json",
+    "profiles.json",
+    "evaluation.json",
+    "timings.json",
+    "report.html",
+)
+"""What a rehearsal leaves behind; the evaluation only when the truth is known."""
 
 _TABLES = (("links.parquet", "link_id"), ("pairs.parquet", "pair_id"))
 
@@ -137,6 +159,59 @@ def report_content(
             "timings": timings or statistics["timings"],
         }
     )
+
+
+def check_memory(text: str) -> None:
+    """Refuse what is no size, before anything is started.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER.
+    """
+    try:
+        LimitsConfiguration(memory=text)
+    except ValidationError:
+        raise TrystError(
+            ErrorCode.PARAMETER, "expected a size", where="--memory", got=repr(text), remedy="write 512MiB or 3GiB"
+        ) from None
+
+
+def _require_file(path: Path, option: str) -> None:
+    if not path.is_file():
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "there is a folder of this name, and no file" if path.is_dir() else "there is no such file",
+            where=str(path),
+            remedy=f"check what {option} says",
+        )
+
+
+@contextmanager
+def _made(out: Path) -> Iterator[None]:
+    """The folder, made if it was not there; after an error it is gone again, unless something is in it."""
+    made = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                out.rmdir()
+        raise
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A folder whose files take the place of an earlier rehearsal's in `out`, all of them or none."""
+    with tempfile.TemporaryDirectory(dir=out, prefix=".new-") as made:
+        folder = Path(made)
+        yield folder
+        for name in WRITTEN:
+            if (folder / name).exists():
+                (folder / name).replace(out / name)
+            else:
+                (out / name).unlink(missing_ok=True)
 
 
 def _persons(path: Path, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:

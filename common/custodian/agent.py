@@ -81,6 +81,7 @@ class Agent:
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._next_sweep = 0.0
+        self._absent = False
 
     def run(self) -> None:
         """Loop until `Desk.stopping` is set. Never raises: what goes wrong is logged and shown, and tried again."""
@@ -116,6 +117,7 @@ class Agent:
         if not desk.progress.connected:
             log.info("connected", carole=desk.connection.address)
         desk.progress.connected = True
+        self._absent = False
         self._note(response.projects)
         if response.kind in STEPS:
             self._note([response.status])
@@ -172,11 +174,12 @@ class Agent:
 
     def _lost(self, error: Exception, pause: float) -> None:
         """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
-        was = self._desk.progress.connected
         self._desk.progress.connected = False
         typed = error if isinstance(error, TrystError) else _incident("", error)
-        if was or typed.code not in TRANSIENT:
+        # Her absence is told once, and not at every attempt that follows.
+        if not self._absent or typed.code not in TRANSIENT:
             log.warning("carole", code=typed.code.name, error=str(typed), retry_seconds=pause)
+        self._absent = True
 
     def _waiting(self) -> list[str]:
         """Projects to leave out of the next question."""

@@ -30,7 +30,7 @@ def command(
     columns are equal.
     """
     from carole.coordinator.narration import Narrator
-    from carole.coordinator.outcome import Truth, rehearse_into
+    from carole.coordinator.outcome import Truth, check_memory, rehearse_into
     from carole.coordinator.screen import show_mode
     from common.errors import ErrorCode, TrystError
     from common.specification import read_specification
@@ -40,6 +40,7 @@ def command(
             ErrorCode.PARAMETER, "the truth needs a column of each file", remedy="give --truth-alice and --truth-bob"
         )
     spec = read_specification(specification)
+    check_memory(memory)
     truth = Truth(truth_alice, truth_bob) if truth_alice is not None and truth_bob is not None else None
     show_mode(spec.mode)
     rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads)
