@@ -69,20 +69,27 @@ def warnings_of(
             "either nearly every record has its match, or something else than matching makes pairs agree"
         )
     for q, field in enumerate(fields):
-        found.extend(_about_field(field, m[q], u[q], level_counts[q], float(learnt_from[q]), bool(unlearnable[q])))
-    unseen = _unseen_levels(fields, level_counts)
-    if unseen:
-        found.append(f"levels that no pair takes (0 is the least similar), where the prior stands in: {unseen}")
+        found.extend(_about_field(field, m[q], u[q], level_counts[q], bool(unlearnable[q])))
+    poorly = [
+        f"{field.name} {learnt:.1f}"
+        for field, learnt, counts, never in zip(fields, learnt_from, level_counts, unlearnable, strict=True)
+        if learnt < FEW_MATCHES and np.count_nonzero(counts) > 1 and not never
+    ]
+    if poorly and wanted > fewest:
+        found.append(f"m was learnt from few expected matches: {', '.join(poorly)}")
     return tuple(found)
 
 
-def _unseen_levels(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> str:
+def notes_of(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> tuple[str, ...]:
+    """What to know when reading m and u, and nothing to worry about: levels that no pair takes."""
     parts = []
     for field, counts in zip(fields, level_counts, strict=True):
         unseen = np.flatnonzero(counts[: field.n_levels] == 0)
         if len(unseen) and np.count_nonzero(counts) > 1:
             parts.append(f"{field.name} {', '.join(str(k) for k in unseen)}")
-    return "; ".join(parts)
+    if not parts:
+        return ()
+    return (f"levels that no pair takes (0 is the least similar), where the prior stands in: {'; '.join(parts)}",)
 
 
 def _about_field(
@@ -90,7 +97,6 @@ def _about_field(
     m: NDArray[np.float64],
     u: NDArray[np.float64],
     counts: NDArray[np.float64],
-    learnt_from: float,
     unlearnable: bool,
 ) -> list[str]:
     counts = counts[: field.n_levels]
@@ -104,8 +110,6 @@ def _about_field(
             f"every blocking rule involves {field.name}, so how often matches agree on it cannot be learnt: assumed "
             f"{TOP_SHARE_BY_DEFAULT:.0%} at the top level; add a rule without it"
         )
-    elif learnt_from < FEW_MATCHES:
-        found.append(f"m of {field.name} was learnt from {learnt_from:.1f} expected matches only")
     top = field.n_levels - 1
     if m[top] < u[top]:
         found.append(f"{field.name}: agreement counts against a match (m < u at the top level); check the field")

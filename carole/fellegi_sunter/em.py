@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.cautions import warnings_of
+from carole.fellegi_sunter.cautions import notes_of, warnings_of
 from carole.fellegi_sunter.identification import not_identified, why_not_identified
 from carole.fellegi_sunter.kernels import expectation
 from carole.fellegi_sunter.kernels import level_counts as counted_levels
@@ -156,6 +156,7 @@ def fit(
             u=np.array([visited.u for visited, _ in best.path]),
             log_likelihood=np.array([value for _, value in best.path]),
         ),
+        notes=notes_of(fields, everywhere),
     )
 
 

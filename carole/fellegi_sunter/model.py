@@ -57,6 +57,8 @@ class Model:
     warnings : tuple of str
         What a user should know before believing the numbers.
     history : History
+    notes : tuple of str
+        What to know when reading m and u, and nothing to worry about.
     """
 
     fields: tuple[FieldLevels, ...]
@@ -73,6 +75,7 @@ class Model:
     learnt_from: NDArray[np.float64]
     warnings: tuple[str, ...]
     history: History
+    notes: tuple[str, ...] = ()
 
     @property
     def expected_matches(self) -> float:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are held within e to this power, beyond any evidence, so that their products stay in range."""
 

@@ -1,0 +1,163 @@
+"""m, u and p estimated again from link probabilities that obey one-to-one.
+
+The pairwise model takes for a match whatever makes fields agree together. Where few records have a match that can be
+something else altogether: in two files of 500 people, five of them in both, whose given names follow their gender, its
+match class is "same gender, alike given name", and p goes to its bound. One-to-one knows better: a class of pairs
+in which everybody is paired with everybody cannot be matches. m, u and p learnt from one-to-one link probabilities,
+and those from them, in turn, are the EM of the one-to-one model.
+
+It starts from agreement on every field and not from the pairwise fit, and a prior worth `PSEUDO_MATCHES` matches holds
+it there while there are few links to learn from. F1 of the decision on parts of brl_sim's files (two errors a record,
+500 by 500, of which 5, 15, 50 and 300 in common): .15, .45, .71 and .985 by the pairwise estimates, .91, .91, .93
+and .992 by these, from either start. Where the fit is good (FEBRL4, all of brl_sim) nothing changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.cautions import warnings_of
+from carole.fellegi_sunter.identification import why_not_identified
+from carole.fellegi_sunter.kernels import level_counts as counted_levels
+from carole.fellegi_sunter.learning import default_m, teaching_bits, unlearnable
+from carole.fellegi_sunter.model import Model
+from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from carole.fellegi_sunter.patterns import PatternCounts
+from carole.fellegi_sunter.settings import Estimation, RuleFields
+from carole.fellegi_sunter.u import corrected, shares, within_levels
+
+PSEUDO_MATCHES = 20.0
+"""Matches that the prior of m is worth: with 5 the first case above ends at F1 .45; 10 to 40 are much the same."""
+
+FEWEST_LINKS = 1e-6
+"""Where p stops falling, as a number of links."""
+
+
+def refined(
+    model: Model,
+    patterns: PatternCounts,
+    row_a: NDArray[np.integer],
+    row_b: NDArray[np.integer],
+    pattern: NDArray[np.integer],
+    settings: Estimation | None = None,
+    rules: Sequence[RuleFields] = (),
+    level_counts: NDArray[np.float64] | None = None,
+    pseudo_matches: float = PSEUDO_MATCHES,
+    max_rounds: int = 30,
+) -> tuple[Model, LinkProbabilities]:
+    """Estimate a model from one-to-one link probabilities, and those from it, until the number of links settles.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted to the same counts by `fit`.
+    patterns : PatternCounts
+    row_a, row_b : ndarray of int, shape (n_pairs,)
+        The pairs kept: all whose match probability is not negligible.
+    pattern : ndarray of int, shape (n_pairs,)
+        Row of `patterns` that each pair is counted in.
+    settings, rules, level_counts
+        As given to `fit`.
+    pseudo_matches : float
+        Weight of the prior of m, whose mean is `default_m`.
+    max_rounds : int
+        Rounds of estimation; with 0 the model stays as it is.
+
+    Returns
+    -------
+    Model
+        With m, u, p and warnings of the last round; history and likelihood are those of `fit`.
+    LinkProbabilities
+        Under that model.
+
+    Notes
+    -----
+    A round costs one run of `link_probabilities` and a pass over the patterns; two or three where matches are plain.
+    """
+    settings = settings or Estimation()
+    gamma = np.ascontiguousarray(patterns.gamma)
+    if max_rounds == 0:
+        return model, _posterior(model, gamma, row_a, row_b, pattern)
+    n_pairs = float(model.n_a) * model.n_b
+    width = model.m.shape[1]
+    valid = within_levels([field.n_levels for field in model.fields])
+    learns = teaching_bits(patterns.mask, rules, len(model.fields))
+    fixed = unlearnable(rules, len(model.fields))
+    everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
+    believed = default_m(model.fields, width)
+    current = replace(model, m=believed, u=shares(everywhere, valid, settings.prior))
+    posterior = _posterior(current, gamma, row_a, row_b, pattern)
+    learnt = np.zeros_like(model.m)
+    settled = False
+    for _ in range(max_rounds):
+        links = np.bincount(pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
+        learnt = _taught(gamma, learns, links, width)
+        p = min(max(posterior.expected_links, FEWEST_LINKS) / n_pairs, 1 - 1e-9)
+        m = np.where(fixed[:, None], believed, shares(learnt + pseudo_matches * believed, valid, 0.0))
+        u = current.u if settings.u == "all_pairs" else corrected(everywhere, m, p, valid, settings.prior)
+        current = replace(current, m=m, u=u, p=p)
+        before = posterior.expected_links
+        posterior = _posterior(current, gamma, row_a, row_b, pattern)
+        settled = abs(posterior.expected_links - before) <= 3e-3 * max(1.0, math.sqrt(before))
+        if settled:
+            break
+    warnings = warnings_of(
+        fields=model.fields,
+        m=current.m,
+        u=current.u,
+        level_counts=everywhere,
+        learnt_from=learnt.sum(axis=1),
+        unlearnable=fixed,
+        reason=None if model.identified else why_not_identified(model.fields, everywhere, settings.u),
+        wanted=posterior.expected_links,
+        most=math.inf,
+        fewest=FEWEST_LINKS,
+        iterations=None if model.converged else model.iterations,
+        distance=model.distance,
+    )
+    current = replace(
+        current,
+        learnt_from=learnt.sum(axis=1),
+        warnings=(*warnings, *_disagreement(model, posterior, settled)),
+    )
+    return current, posterior
+
+
+def _disagreement(model: Model, posterior: LinkProbabilities, settled: bool) -> list[str]:
+    """What to say of a pairwise fit that one-to-one does not bear out."""
+    found = []
+    pairwise, links = model.expected_matches, posterior.expected_links
+    if pairwise > 1.25 * links + 5:
+        found.append(
+            f"pair by pair {pairwise:.0f} matches seem to be there, but one-to-one allows about {links:.0f}: something "
+            "else than matching makes pairs agree; m, u and p are those of one-to-one"
+        )
+    if not settled:
+        found.append("estimates under one-to-one had not settled: the number of links still moves")
+    return found
+
+
+def _posterior(
+    model: Model,
+    gamma: NDArray[np.int8],
+    row_a: NDArray[np.integer],
+    row_b: NDArray[np.integer],
+    pattern: NDArray[np.integer],
+) -> LinkProbabilities:
+    return link_probabilities(row_a, row_b, model.match_weights(gamma)[pattern], model.n_a, model.n_b)
+
+
+def _taught(
+    gamma: NDArray[np.int8], learns: NDArray[np.uint64], links: NDArray[np.float64], n_levels: int
+) -> NDArray[np.float64]:
+    """Expected links by field and level, of the rows that may teach the field."""
+    learnt = np.zeros((gamma.shape[1], n_levels))
+    for q in range(gamma.shape[1]):
+        teaches = (gamma[:, q] >= 0) & ((learns >> np.uint64(q)) & np.uint64(1) == 1)
+        learnt[q] = np.bincount(gamma[teaches, q], links[teaches], minlength=n_levels)
+    return learnt

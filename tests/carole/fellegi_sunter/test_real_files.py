@@ -1,0 +1,105 @@
+"""Quality on files with known truth, from signatures to the program's own decision, nothing tuned to the truth.
+
+brl_sim: 1000 originals and 1000 duplicates with one or two errors each; every original has its duplicate.
+"""
+
+import csv
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carole.engine import FieldPlan, LinkagePlan, Resources, link
+from carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
+from carole.fellegi_sunter import PatternCounts, decide
+from carole.fellegi_sunter.refinement import refined
+from common.cleaning import clean
+from common.encoding.encode import encode
+from common.keys.derivation import Seed
+from common.parties import Side
+from common.specification import load_specification
+
+SPECIFICATION = """
+version: 1
+project: brl
+mode: open
+custodians: {alice: {identifier: rec-id}, bob: {identifier: rec-id}}
+fields:
+  - {name: gender, kind: category}
+  - {name: gname, kind: name}
+  - {name: fname, kind: name}
+  - {name: postcode, kind: code}
+  - {name: age, kind: category}
+  - {name: occup, kind: category}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+
+
+def linked(a, b):
+    """Link two lists of rows; the linkage, and the person behind each row of the two sets."""
+    specification = load_specification(SPECIFICATION, "test")
+    columns = [field.name for field in specification.fields]
+    sets, persons = [], []
+    for rows, side in ((a, Side.ALICE), (b, Side.BOB)):
+        frame = pl.DataFrame({name: [row[name] or None for row in rows] for name in ["rec-id", *columns]})
+        cleaned = clean(frame, specification, side)
+        signed, order = encode(cleaned.columns, specification, Seed(bytes(range(32))), 1, shuffle=np.arange)
+        sets.append(signed)
+        persons.append(np.array([int(row["rec-id"].split("-")[1]) for row in rows])[order])
+    plan = LinkagePlan(tuple(FieldPlan(f.name, f.bits, tuple(f.bounds)) for f in specification.fields))
+    return link(sets[0], sets[1], plan, Resources(1 << 30, 1), lambda stage, done: None), persons
+
+
+def files(shared, errors, dataset):
+    path = shared / "data" / "brl_sim" / f"percdups50_nerrors{errors}_dataset{dataset}.csv"
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    return [[row for row in rows if row["rec-id"].endswith(end)] for end in ("-org", "-dup-0")]
+
+
+@pytest.mark.parametrize(("errors", "least"), [(1, 0.999), (2, 0.99)])
+@pytest.mark.parametrize("dataset", [0, 1])
+def test_where_everybody_has_a_match(shared, errors, least, dataset):
+    linkage, (person_a, person_b) = linked(*files(shared, errors, dataset))
+    n_matches = number_of_matches(person_a, person_b)
+    match = matching_pairs(person_a, person_b, linkage.pairs.row_a, linkage.pairs.row_b)
+    assert n_matches == 1000
+    assert quality(match[linkage.links], n_matches).f1 >= least
+    # One-to-one does better than the best threshold that hindsight could set on the pairs by themselves.
+    hindsight = best_threshold(linkage.pairs.match_probability, match, n_matches)
+    assert quality(match[linkage.links], n_matches).f1 >= hindsight.quality.f1
+
+
+def test_links_are_not_forced_where_only_some_have_a_match(shared):
+    """Random parts of both files, some 420 of 600 in common: no more links than matches, nearly."""
+    rng = np.random.default_rng(7)
+    a, b = files(shared, 1, 0)
+    a, b = ([rows[i] for i in rng.choice(1000, n, replace=False)] for rows, n in ((a, 700), (b, 600)))
+    linkage, (person_a, person_b) = linked(a, b)
+    n_matches = number_of_matches(person_a, person_b)
+    match = matching_pairs(person_a, person_b, linkage.pairs.row_a, linkage.pairs.row_b)
+    found = quality(match[linkage.links], n_matches)
+    assert found.f1 > 0.99
+    assert found.links == pytest.approx(n_matches, rel=0.02)
+    assert linkage.pairs.link_probability.sum() == pytest.approx(n_matches, rel=0.02)
+
+
+@pytest.mark.parametrize("common", [0, 15, 300])
+def test_refined_estimates_link_few_matches_and_none(shared, common):
+    """500 by 500 with two errors a record, few or many in common: the pairwise fit latches on gender and given name."""
+    a, b = files(shared, 2, 1)
+    person = np.random.default_rng(1).permutation(sorted({row["rec-id"].split("-")[1] for row in a}))
+    in_a, in_b = set(person[:500]), set(person[500 - common : 1000 - common])
+    a = [row for row in a if row["rec-id"].split("-")[1] in in_a]
+    b = [row for row in b if row["rec-id"].split("-")[1] in in_b]
+    linkage, (person_a, person_b) = linked(a, b)
+    pairs, scored = linkage.pairs, linkage.patterns
+    match = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
+    assert number_of_matches(person_a, person_b) == common
+    counts = PatternCounts(scored.gamma, scored.mask, scored.count)
+    model, posterior = refined(linkage.model, counts, pairs.row_a, pairs.row_b, pairs.pattern)
+    links = decide(pairs.row_a, pairs.row_b, posterior.probability, 0.5, one_to_one=True)
+    found = quality(match[links], common)
+    assert found.links - found.true_links <= 5
+    assert found.recall >= 0.98
+    assert model.expected_matches == pytest.approx(common, abs=6)

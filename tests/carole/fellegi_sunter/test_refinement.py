@@ -1,0 +1,114 @@
+"""Re-estimation from one-to-one probabilities, on people who share households with others much like them."""
+
+import numpy as np
+import pytest
+
+from carole.fellegi_sunter.em import fit
+from carole.fellegi_sunter.one_to_one import link_probabilities
+from carole.fellegi_sunter.patterns import PatternCounts
+from carole.fellegi_sunter.refinement import refined
+from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+
+FIELDS = [FieldLevels(name, 2) for name in ("surname", "street", "born", "given")]
+ERRORS = (0.1, 0.1, 0.05, 0.1)
+
+
+def households(seed, n_households=150, size=3, share=0.6):
+    """Two files of people in households with one surname and one street; `share` of B's people are also in A."""
+    rng = np.random.default_rng(seed)
+    n = n_households * size
+    people = np.empty((n, 4), dtype=np.int64)
+    people[:, 0] = np.repeat(rng.integers(0, 60, n_households), size)
+    people[:, 1] = np.repeat(rng.integers(0, 100, n_households), size)
+    people[:, 2], people[:, 3] = rng.integers(0, 40, n), rng.integers(0, 15, n)
+    in_a, in_b = rng.random(n) < share, rng.random(n) < share
+    a, b = people[in_a], people[in_b].copy()
+    for q, error in enumerate(ERRORS):
+        wrong = rng.random(len(b)) < error
+        b[wrong, q] = rng.integers(1000, 2000, wrong.sum())
+    return a, b, np.flatnonzero(in_a)[:, None] == np.flatnonzero(in_b)[None, :]
+
+
+def compared(a, b):
+    gamma = (a[:, None, :] == b[None, :, :]).astype(np.int8).reshape(-1, a.shape[1])
+    distinct, member, count = np.unique(gamma, axis=0, return_inverse=True, return_counts=True)
+    zeros = np.zeros(len(distinct), dtype=np.uint32)
+    return PatternCounts(distinct, zeros, count.astype(np.int64)), member.ravel()
+
+
+def kept_pairs(model, patterns, member, n_b):
+    worth = model.match_probabilities(patterns.gamma)[member] > 1e-4
+    row_a, row_b = np.divmod(np.flatnonzero(worth), n_b)
+    return row_a, row_b, member[worth]
+
+
+def test_brothers_no_longer_blur_m():
+    """Over ten pairs of files m comes nearer the truth: brothers are not counted as matches of each other."""
+    before, after = [], []
+    truth = 1 - np.array(ERRORS)
+    for seed in range(10):
+        a, b, _ = households(seed)
+        patterns, member = compared(a, b)
+        model = fit(patterns, FIELDS, len(a), len(b))
+        better, posterior = refined(model, patterns, *kept_pairs(model, patterns, member, len(b)))
+        before.append(np.abs(model.m[:, 1] - truth).max())
+        after.append(np.abs(better.m[:, 1] - truth).max())
+        assert better.expected_matches == pytest.approx(posterior.expected_links, rel=0.02)
+        assert better.expected_matches <= min(len(a), len(b))
+    assert np.mean(after) < 0.7 * np.mean(before)
+
+
+def test_a_fit_that_took_something_else_for_matching_is_mended_and_told():
+    """Ten people in common of 400; given names follow gender, which is what the pairwise match class becomes."""
+    rng = np.random.default_rng(2)
+    n, common = 400, 10
+
+    def people(k):
+        gender = rng.integers(0, 2, k)
+        return np.column_stack(
+            [gender, 100 * gender + rng.integers(0, 12, k), *(rng.integers(0, most, k) for most in (120, 60, 80))]
+        )
+
+    a = people(n)
+    b = np.vstack([a[:common], people(n - common)])
+    patterns, member = compared(a, b)
+    model = fit(patterns, [*FIELDS, FieldLevels("postcode", 2)], n, n)
+    better, posterior = refined(model, patterns, *kept_pairs(model, patterns, member, n))
+    assert model.expected_matches > 100
+    assert posterior.expected_links == pytest.approx(common, abs=5)
+    assert any("something else than matching makes pairs agree" in warning for warning in better.warnings)
+
+
+def test_no_rounds_leave_the_model():
+    a, b, _ = households(0)
+    patterns, member = compared(a, b)
+    model = fit(patterns, FIELDS, len(a), len(b))
+    pairs = kept_pairs(model, patterns, member, len(b))
+    same, posterior = refined(model, patterns, *pairs, max_rounds=0)
+    assert same is model
+    weight = model.match_weights(patterns.gamma)[pairs[2]]
+    expected = link_probabilities(*pairs[:2], weight, len(a), len(b))
+    np.testing.assert_array_equal(posterior.probability, expected.probability)
+
+
+def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default():
+    a, b, _ = households(1)
+    patterns, member = compared(a, b)
+    satisfied = (patterns.gamma[:, 0] == 1).astype(np.uint32)
+    row = np.flatnonzero(satisfied)
+    blocked = PatternCounts(patterns.gamma[row], satisfied[row], patterns.count[row])
+    position = np.full(patterns.n_patterns, -1)
+    position[row] = np.arange(len(row))
+    everywhere = np.array(
+        [[patterns.count[patterns.gamma[:, q] == k].sum() for k in (0, 1)] for q in range(4)], dtype=float
+    )
+    rules = [RuleFields("surname", (0,))]
+    settings = Estimation(u="all_pairs")
+    model = fit(blocked, FIELDS, len(a), len(b), settings, rules, everywhere)
+    candidates = np.flatnonzero(position[member] >= 0)
+    row_a, row_b = np.divmod(candidates, len(b))
+    better, _ = refined(model, blocked, row_a, row_b, position[member][candidates], settings, rules, everywhere)
+    np.testing.assert_array_equal(better.u, model.u)
+    assert better.m[0].tolist() == pytest.approx([0.1, 0.9])
+    assert better.learnt_from[0] == 0
+    assert better.learnt_from[1] > 100
