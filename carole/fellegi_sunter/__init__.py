@@ -13,7 +13,8 @@ from carole.fellegi_sunter.misfit import PatternFit, pattern_fit
 from carole.fellegi_sunter.model import Model, match_probabilities, match_weights
 from carole.fellegi_sunter.one_to_one import LinkProbabilities, decide, link_probabilities
 from carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
+from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_agreement
+from carole.fellegi_sunter.refinement import refined
 from carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme
 from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 
@@ -32,6 +33,7 @@ __all__ = [
     "Scheme",
     "blocking_recall",
     "decide",
+    "exact_agreement",
     "fit",
     "fit_scheme",
     "link_probabilities",
@@ -39,4 +41,5 @@ __all__ = [
     "match_weights",
     "optimal_assignment",
     "pattern_fit",
+    "refined",
 ]
