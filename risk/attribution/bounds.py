@@ -203,7 +203,9 @@ def _auto(
             how.append("closed form")
             continue
         # What is known of its separators may come from a table on their other side.
-        margins = [_separator(release, names, counts) for names, counts in between.items() if set(names) <= {*c.variables}]
+        margins = [
+            _separator(release, names, counts) for names, counts in between.items() if set(names) <= {*c.variables}
+        ]
         within = restricted(release, c.variables).with_tables(*margins)
         if feasible_table(system(within)) is None:
             raise contradiction(release, conflict(release))

@@ -43,6 +43,13 @@ class Law(ABC):
     def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
         """P(published | true) for each pair of counts, broadcast; 1 where nothing was published."""
 
+    def distribution(self, counts: Integers, index: tuple[int, ...]) -> Floats:
+        """Distribution of one cell's published count given all true counts, over 0 .. their sum + 1000.
+
+        For most laws it depends on the cell's own count alone.
+        """
+        return self.probability(np.arange(int(counts.sum()) + 1001), counts[index])
+
     @property
     def exact(self) -> bool:
         """Whether a published count is the true one."""
@@ -149,7 +156,7 @@ class Adjacent(_Based):
         return Random(self.base).bounds(published)
 
     def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        raise _depends("controlled rounding")
+        raise depends_on_table("controlled rounding")
 
 
 @dataclass(frozen=True)
@@ -241,7 +248,7 @@ class Within(Law):
         return _box(counts - self.floor, counts + self.ceiling, hidden)
 
     def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
-        raise _depends("this scheme")
+        raise depends_on_table("this scheme")
 
 
 @dataclass(frozen=True)
@@ -273,9 +280,14 @@ class Composed(Law):
     def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
         counts, truth = np.broadcast_arrays(np.asarray(published, dtype=np.int64), np.asarray(true, dtype=np.int64))
         result = np.ones(counts.shape)
-        low, high = self.second.bounds(counts)
+        impossible = np.zeros(counts.shape, dtype=bool)
+        if isinstance(self.second, _Based):
+            impossible = (counts != UNPUBLISHED) & (counts % self.second.base != 0)
+        low, high = self.second.bounds(np.where(impossible, UNPUBLISHED, counts))
         for index in np.ndindex(counts.shape):
-            if high[index] < INFINITE:
+            if impossible[index]:
+                result[index] = 0.0
+            elif high[index] < INFINITE:
                 between = self._between(int(low[index]), int(high[index]))
                 step = self.first.probability(between, truth[index]) * self.second.probability(counts[index], between)
                 result[index] = step.sum()
@@ -295,7 +307,8 @@ def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
     return np.where(possible, gammaln(n_ + 1.0) - gammaln(k_ + 1.0) - gammaln(n_ - k_ + 1.0), -np.inf)
 
 
-def _depends(scheme: str) -> TrystError:
+def depends_on_table(scheme: str) -> TrystError:
+    """The error of a law that is asked for the probability of a single cell and has none."""
     return TrystError(
         ErrorCode.PARAMETER,
         f"{scheme} has no law of a single cell: what it publishes depends on the whole table",

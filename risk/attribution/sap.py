@@ -200,9 +200,7 @@ def _hypergeometric(n: int, group: int, s: int) -> Curve:
     k = np.arange(n + 1)
     possible = (k - s >= 0) & (k - s <= n - group)
     kk = np.where(possible, k, s)
-    log = (
-        _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)
-    )
+    log = _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)
     return np.where(possible, np.exp(log), 0.0)
 
 

@@ -247,6 +247,19 @@ class Search:
         count, _, cut = _explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
 
+    def above(self, floor: NDArray[np.int64], steps: int) -> tuple[NDArray[np.int64] | None, bool]:
+        """A feasible table with at least so many in each base cell, and whether the answer is certain."""
+        low, high = self.low.copy(), self.high.copy()
+        queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
+        for i in np.flatnonzero(floor > low[self.base]):
+            if not _fix(
+                low, high, self.base[i], floor[i], INFINITE, self.deps, self._starts, self._touching, queue, queued
+            ):
+                return None, True
+        found = np.empty((1, len(self.base)), dtype=np.int64)
+        count, _, cut = _explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
+        return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
+
     def tighten(self, node: int, seen: NDArray[np.int64] | None = None, steps: int = 1_000_000) -> tuple[bool, bool]:
         """Make the bounds of a recoded cell tight; whether lower and upper are proven so.
 

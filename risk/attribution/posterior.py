@@ -1,0 +1,288 @@
+"""Posterior distribution of a queried count by naive Bayes, and exactly by enumeration on small releases.
+
+The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior and
+takes the published counts as independent given F:
+
+    P(F | release) ~ product over tables of P(f | F),   F within its bounds,
+
+over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to it
+(a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a table
+can be asked for: a table with more variables, several of whose counts add up to the queried one, by convolution; and a
+table with fewer, in one of whose counts the queried one is a term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from common.errors import ErrorCode, TrystError
+from risk.attribution.bounds import recoded_bounds
+from risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
+from risk.attribution.release import Published, Release
+from risk.attribution.search import Search
+from risk.attribution.shuttle import shuttle
+from risk.attribution.tables import axis_of
+
+Range = Literal["sample", "naive", "tight"]
+Query = Mapping[str, int]
+"""Variable to level number; the variables not named are summed out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Distribution of a queried count.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n,)
+        Possible counts, ascending.
+    probabilities : ndarray of float64, shape (n,)
+    used
+        Names of the tables whose counts entered the product; the others entered by the bounds only.
+    """
+
+    counts: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    used: tuple[str, ...]
+
+    @property
+    def correct_match(self) -> float:
+        """P(a unique match is correct) = E[1/F]: each of the F people is as likely to be the one."""
+        positive = self.counts > 0
+        return float((self.probabilities[positive] / self.counts[positive]).sum())
+
+    @property
+    def mean(self) -> float:
+        """Expected count."""
+        return float(self.probabilities @ self.counts)
+
+    @property
+    def empty(self) -> float:
+        """Probability that nobody is there: a negative attribution."""
+        return float(self.probabilities[self.counts == 0].sum())
+
+
+def naive_range(release: Release, query: Query, *, samples_only: bool = False) -> tuple[int, int]:
+    """Bounds of a queried count from each table by itself (SE05's naive bounds), without solving anything.
+
+    Every table bounds the count from above by those of its cells that overlap the queried one; a table in which the
+    queried count is a sum of whole cells bounds it from below by theirs. With `samples_only`, samples alone are used.
+    """
+    lower, upper = 0, INFINITE
+    for table in release.tables:
+        if samples_only and not table.sample:
+            continue
+        cells, whole = _overlap(release, table, query)
+        low, high = table.box
+        if isinstance(table.law, Sampled):
+            found = int(sum(table.counts[c] for c in cells))
+            upper = min(upper, table.law.population - table.law.size + found)
+            lower = max(lower, found if whole else 0)
+        else:
+            upper = min(upper, int(sum(high[c] for c in cells)))
+            lower = max(lower, int(sum(low[c] for c in cells)) if whole else 0)
+    if upper >= INFINITE:
+        people = release.population
+        if people is None:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the queried count has no upper bound",
+                where=release.name,
+                remedy="publish a total, or state the population's size",
+            )
+        upper = people
+    return lower, upper
+
+
+def posterior(
+    release: Release,
+    query: Query,
+    *,
+    within: Range | tuple[int, int] = "naive",
+    sums: bool = False,
+    terms: bool = False,
+) -> Posterior:
+    """Naive Bayes posterior of a queried count.
+
+    Parameters
+    ----------
+    release
+        Any mix of samples and exact or protected tables.
+    query
+        The cell: level number of each of its variables.
+    within
+        The range of the count: from the samples alone, naive, tight (integer programming), or given.
+    sums
+        Use also tables whose protected counts *add up* to the queried one, by convolution of what each count says.
+    terms
+        Use also tables in one of whose protected counts the queried one is *a term*, the other terms being unknown.
+
+    Raises
+    ------
+    TrystError
+        If no count in the range has a positive probability, or the range is empty.
+    """
+    if within == "tight":
+        lower, upper, _ = recoded_bounds(release, {n: [k] for n, k in query.items()})
+    elif isinstance(within, str):
+        lower, upper = naive_range(release, query, samples_only=within == "sample")
+    else:
+        lower, upper = within
+    if lower > upper or upper >= INFINITE:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the queried count's range is empty or has no end",
+            got=f"{lower}..{upper}",
+            where=release.name,
+        )
+    counts = np.arange(lower, upper + 1, dtype=np.int64)
+    log, used = np.zeros(len(counts)), []
+    with np.errstate(divide="ignore"):
+        for table in release.tables:
+            likelihood = _likelihood(release, table, query, counts, sums=sums, terms=terms)
+            if likelihood is not None:
+                log += np.log(likelihood)
+                used.append(table.name)
+    if not np.isfinite(log).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "no count in the range is possible under the published tables",
+            where=", ".join(f"table {n!r}" for n in used),
+            remedy="check their counts and protections",
+        )
+    weights = np.exp(log - log.max())
+    return Posterior(counts, weights / weights.sum(), tuple(used))
+
+
+def _likelihood(
+    release: Release, table: Published, query: Query, counts: NDArray[np.int64], *, sums: bool, terms: bool
+) -> NDArray[np.float64] | None:
+    """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
+    cells, whole = _overlap(release, table, query)
+    shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
+    if not table.law.known or len(shown) < len(cells) or table.intervals is not None:
+        return None
+    if isinstance(table.law, Sampled):
+        if whole:
+            return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts)
+        return None
+    if whole and len(cells) == 1:
+        return table.law.probability(table.counts[cells[0]], counts)
+    if whole and sums:
+        return sum_likelihood(table, cells, counts)
+    if not whole and terms and len(cells) == 1:
+        size = len(release.block(table, cells[0])) // max(1, _block_size(release, query))
+        return term_likelihood(table, cells[0], counts, size - 1)
+    return None
+
+
+def sum_likelihood(
+    table: Published, cells: Sequence[tuple[int, ...]], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """What several protected counts say of their sum: the convolution of each one's posterior under a flat prior.
+
+    Relative to its largest value; SE05, "the former case".
+    """
+    total = np.ones(1)
+    offset = 0
+    low, high = table.box
+    for cell in cells:
+        values = np.arange(low[cell], high[cell] + 1, dtype=np.int64)
+        total = np.convolve(total, table.law.probability(table.counts[cell], values))
+        offset += int(low[cell])
+    inside = (counts >= offset) & (counts < offset + len(total))
+    return np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max()
+
+
+def term_likelihood(
+    table: Published, cell: tuple[int, ...], counts: NDArray[np.int64], others: int
+) -> NDArray[np.float64]:
+    """What one protected count says of a term of it, with `others` more terms of flat prior.
+
+    A sum t leaves the other terms C(t - F + others - 1, others - 1) ways; SE05, "the latter case".
+    """
+    low, high = table.box
+    sums = np.arange(low[cell], high[cell] + 1, dtype=np.int64)
+    law = table.law.probability(table.counts[cell], sums)
+    rest = sums[None, :] - counts[:, None]
+    ways = np.where(rest >= 0, 1.0, 0.0) if others == 1 else np.where(rest == 0, 1.0, 0.0)
+    if others > 1:
+        r = np.maximum(rest, 0)
+        log = gammaln(r + others) - gammaln(r + 1.0) - gammaln(others)
+        ways = np.where(rest >= 0, np.exp(log - log.max()), 0.0)
+    likelihood = ways @ law
+    return np.asarray(likelihood / likelihood.max()) if likelihood.max() > 0 else likelihood
+
+
+def exact_posterior(release: Release, query: Query, limit: int = 200_000) -> Posterior:
+    """Posterior by going through all feasible base tables, each with the same prior probability.
+
+    A table's weight is the probability of everything published given it: the product of the cells' laws, and for a
+    sample the multivariate hypergeometric probability of all its counts together.
+
+    Raises
+    ------
+    TrystError
+        If there are more than `limit` feasible tables, or a table's law is of the whole table.
+    """
+    found = Search(shuttle(release)).enumerate(limit)
+    if not found.complete:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there are more than {limit} feasible tables",
+            where=release.name,
+            remedy="use the naive posterior, or publish fewer variables",
+        )
+    log = np.zeros(len(found.tables))
+    with np.errstate(divide="ignore"):
+        for table in release.tables:
+            if table.exact or table.intervals is not None:
+                continue  # every feasible table has these counts
+            for index in np.ndindex(table.counts.shape):
+                true = found.tables[:, release.block(table, index)].sum(axis=1)
+                if isinstance(table.law, Sampled):
+                    drawn = int(table.counts[index])
+                    log += gammaln(true + 1.0) - gammaln(true - drawn + 1.0) - gammaln(drawn + 1.0)
+                else:
+                    log += np.log(table.law.probability(table.counts[index], true))
+    members = [[query[v.name]] if v.name in query else list(range(v.size)) for v in release.variables]
+    from risk.attribution.release import block_cells
+
+    values = found.tables[:, block_cells(release.shape, members)].sum(axis=1)
+    weights = np.exp(log - log.max())
+    counts = np.unique(values)
+    mass = np.asarray([weights[values == c].sum() for c in counts])
+    return Posterior(counts, mass / mass.sum(), tuple(t.name for t in release.tables))
+
+
+def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tuple[int, ...]], bool]:
+    """The table's cells that overlap the queried one, and whether the queried count is exactly their sum."""
+    for name, level in query.items():
+        if not 0 <= level < release.variables[axis_of(release.variables, name)].size:
+            raise TrystError(ErrorCode.PARAMETER, "no such level", where=f"variable {name!r}", got=str(level))
+    choices: list[list[int]] = []
+    whole = set(query) <= set(table.names)
+    for axis in table.axes:
+        if axis.variable in query:
+            level = query[axis.variable]
+            places = [i for i, m in enumerate(axis.members) if level in m]
+            whole = whole and all(len(axis.members[i]) == 1 for i in places) and bool(places)
+            choices.append(places)
+        else:
+            covered = sum(len(m) for m in axis.members)
+            whole = whole and covered == release.variables[axis_of(release.variables, axis.variable)].size
+            choices.append(list(range(len(axis.labels))))
+    cells: list[tuple[int, ...]] = [()]
+    for places in choices:
+        cells = [(*c, p) for c in cells for p in places]
+    return cells, whole
+
+
+def _block_size(release: Release, query: Query) -> int:
+    return int(np.prod([v.size for v in release.variables if v.name not in query], dtype=np.int64))

@@ -1,0 +1,265 @@
+"""Protections of records, worked on the table that counts them: swapping, PRAM, sampling, recoding, dropping variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, hypergeom
+
+from common.errors import ErrorCode, TrystError
+from risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
+from risk.attribution.protections.protection import Outcome, Protection, require_exact
+from risk.attribution.release import Axis, Published
+
+
+@dataclass(frozen=True)
+class Sampling(Protection):
+    """A simple random sample without replacement, of a number or a fraction of the records."""
+
+    size: int | None = None
+    fraction: float | None = None
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "sampling")
+        total = int(given.counts.sum())
+        size = self.size if self.size is not None else round(total * (self.fraction or 0.0))
+        law = Sampled(total, size)
+        drawn = generator.multivariate_hypergeometric(given.counts.ravel(), size, method="marginals")
+        return Outcome(replace(given, counts=drawn.reshape(given.counts.shape).astype(np.int64), law=law))
+
+
+@dataclass(frozen=True)
+class Recoding(Protection):
+    """Collapse levels of a variable into groups."""
+
+    variable: str
+    groups: Mapping[str, Sequence[str]]
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        _additive(given, "recoding")
+        number = _axis(given, self.variable)
+        axis = given.axes[number]
+        place = {label: i for i, label in enumerate(axis.labels)}
+        listed = [label for group in self.groups.values() for label in group]
+        if sorted(listed) != sorted(axis.labels):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a recoding must put every level in one group",
+                where=f"variable {self.variable!r}",
+                remedy=f"the levels are: {', '.join(axis.labels)}",
+            )
+        parts = [[place[label] for label in group] for group in self.groups.values()]
+        counts = np.stack([np.take(given.counts, part, axis=number).sum(axis=number) for part in parts], axis=number)
+        members = tuple(tuple(sorted(k for i in part for k in axis.members[i])) for part in parts)
+        axes = list(given.axes)
+        axes[number] = Axis(self.variable, tuple(self.groups), members)
+        return Outcome(replace(given, axes=tuple(axes), counts=counts))
+
+
+@dataclass(frozen=True)
+class AttributeSuppression(Protection):
+    """Leave variables out: publish the margin over the others."""
+
+    variables: tuple[str, ...]
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        _additive(given, "attribute suppression")
+        gone = tuple(_axis(given, name) for name in self.variables)
+        axes = tuple(a for i, a in enumerate(given.axes) if i not in gone)
+        return Outcome(replace(given, axes=axes, counts=np.asarray(given.counts.sum(axis=gone))))
+
+
+@dataclass(frozen=True)
+class Swapped(Within):
+    """Law of swapping: a cell moves by at most half the records that take part."""
+
+    variable: int = 0
+    stratum: tuple[int, ...] = ()
+    taking_part: tuple[int, ...] = ()
+    name = "swapped"
+
+    def distribution(self, counts: Integers, index: tuple[int, ...]) -> Floats:
+        """Distribution of a cell's published count, given all true counts.
+
+        Of the cell's stratum, s records take part; their counts in (level, rest), (level, other rest) and (other level,
+        rest) are multivariate hypergeometric, and a random order of the levels puts a hypergeometric number back.
+        """
+        # The cell's own stratum, as a two-by-two table: its level or not, its rest or not.
+        inside = tuple(index[a] if a in self.stratum else slice(None) for a in range(counts.ndim))
+        part = counts[inside]
+        axes = [a for a in range(counts.ndim) if a not in self.stratum]
+        place = axes.index(self.variable)
+        level = int(np.take(part, index[self.variable], axis=place).sum())
+        rest_index = tuple(slice(None) if a == self.variable else index[a] for a in axes)
+        rest, both, people = int(part[rest_index].sum()), int(counts[index]), int(part.sum())
+        shape = [counts.shape[a] for a in self.stratum]
+        number = int(np.ravel_multi_index([index[a] for a in self.stratum], shape)) if shape else 0
+        s = self.taking_part[number]
+        result = np.zeros(int(counts.sum()) + 1)
+        for in_both in range(max(0, both + s - people), min(both, s) + 1):
+            chance = hypergeom.pmf(in_both, people, both, s)
+            for in_level in range(min(level - both, s - in_both) + 1):
+                left = s - in_both - in_level
+                step = hypergeom.pmf(in_level, people - both, level - both, s - in_both)
+                for in_rest in range(min(rest - both, left) + 1):
+                    weight = chance * step * hypergeom.pmf(in_rest, people - level, rest - both, left)
+                    if weight > 0:
+                        back = np.arange(min(in_both + in_level, in_both + in_rest) + 1)
+                        put = hypergeom.pmf(back, s, in_both + in_level, in_both + in_rest)
+                        result[both - in_both + back] += weight * put
+        return result
+
+
+@dataclass(frozen=True)
+class Swapping(Protection):
+    """Shuffle a variable's values among a random part of the records, within strata if asked for.
+
+    Of each stratum (records that agree on `within`), a share of the records is drawn, and their values of `variable`
+    are put in a random order. The margins over the variable with the strata, and over all other variables, stay.
+    """
+
+    variable: str
+    fraction: float
+    within: tuple[str, ...] = ()
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "swapping")
+        axis = _axis(given, self.variable)
+        strata = tuple(_axis(given, name) for name in self.within)
+        records = _records(given.counts)
+        order = (
+            np.ravel_multi_index([records[:, a] for a in strata], [given.counts.shape[a] for a in strata])
+            if strata
+            else np.zeros(len(records), dtype=np.int64)
+        )
+        numbers = int(np.prod([given.counts.shape[a] for a in strata], dtype=np.int64))
+        taking_part = []
+        for number in range(numbers):
+            members = np.flatnonzero(order == number)
+            chosen = generator.permutation(members)[: round(len(members) * self.fraction)]
+            taking_part.append(len(chosen))
+            records[chosen, axis] = records[generator.permutation(chosen), axis]
+        reach = max(taking_part, default=0) // 2
+        law = Swapped(reach, reach, axis, strata, tuple(taking_part))
+        table = replace(given, counts=_counted(records, given.counts.shape), law=law)
+        others = tuple(i for i in range(len(given.axes)) if i != axis)
+        return Outcome(table, (_margin(given, (axis, *strata)), _margin(given, others)))
+
+
+@dataclass(frozen=True)
+class Randomised(Law):
+    """Law of PRAM: each record's level of a variable is redrawn from a row of a known matrix.
+
+    Parameters
+    ----------
+    axis
+        Of the variable.
+    matrix
+        ``matrix[k][j]`` is P(published level j | true level k).
+    """
+
+    axis: int
+    matrix: tuple[tuple[float, ...], ...]
+    name = "pram"
+    known = False
+
+    def bounds(self, published: NDArray[np.int64] | Sequence[int]) -> tuple[Integers, Integers]:  # type: ignore[override]
+        """From which true levels may a published one come: all records published at level k only if that is certain."""
+        counts = np.moveaxis(np.asarray(published, dtype=np.int64), self.axis, 0)
+        theta = np.asarray(self.matrix)
+        lower, upper = np.zeros_like(counts), np.zeros_like(counts)
+        for k in range(len(theta)):
+            reachable = theta[k] > 0
+            upper[k] = counts[reachable].sum(axis=0)
+            # A published level that only true level k can become.
+            own = [j for j in range(len(theta)) if theta[k, j] > 0 and not (np.delete(theta[:, j], k) > 0).any()]
+            lower[k] = counts[own].sum(axis=0) if own else 0
+        return np.moveaxis(lower, 0, self.axis), np.minimum(np.moveaxis(upper, 0, self.axis), INFINITE)
+
+    def probability(self, published: object, true: object) -> Floats:
+        raise depends_on_table("PRAM")
+
+    def distribution(self, counts: Integers, index: tuple[int, ...]) -> Floats:
+        """Distribution of a cell's published count: a sum of binomials, one for each true level it may come from."""
+        theta = np.asarray(self.matrix)
+        level = index[self.axis]
+        result = np.ones(1)
+        for k in range(theta.shape[0]):
+            source = tuple(k if a == self.axis else i for a, i in enumerate(index))
+            n = int(counts[source])
+            result = np.convolve(result, binom.pmf(np.arange(n + 1), n, theta[k, level]))
+        return np.pad(result, (0, int(counts.sum()) + 1 - len(result)))
+
+
+@dataclass(frozen=True)
+class Pram(Protection):
+    """Post-randomisation: redraw each record's level of a variable from the matrix's row of its true level."""
+
+    variable: str
+    matrix: tuple[tuple[float, ...], ...]
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "PRAM")
+        axis = _axis(given, self.variable)
+        theta = np.asarray(self.matrix, dtype=float)
+        levels = given.counts.shape[axis]
+        if theta.shape != (levels, levels) or (theta < 0).any() or not np.allclose(theta.sum(axis=1), 1.0):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1",
+                where=f"variable {self.variable!r}",
+                got=f"shape {theta.shape}",
+            )
+        moved = np.moveaxis(given.counts, axis, 0)
+        result = np.zeros_like(moved)
+        for k in range(levels):
+            drawn = generator.multinomial(moved[k], theta[k])
+            result += np.moveaxis(drawn, -1, 0)
+        law = Randomised(axis, tuple(tuple(float(p) for p in row) for row in theta))
+        table = replace(given, counts=np.moveaxis(result, 0, axis).astype(np.int64), law=law)
+        others = tuple(i for i in range(len(given.axes)) if i != axis)
+        return Outcome(table, (_margin(given, others),))
+
+
+def _axis(given: Published, name: str) -> int:
+    if name not in given.names:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there is no variable {name!r}",
+            where=f"table {given.name!r}",
+            remedy=f"use one of: {', '.join(given.names)}",
+        )
+    return given.names.index(name)
+
+
+def _additive(given: Published, what: str) -> None:
+    if not (given.exact or given.sample) or (given.counts < 0).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"{what} adds counts up, and sums of protected counts have no law of their own",
+            where=f"table {given.name!r}",
+            remedy=f"put {what} before the other protections",
+        )
+
+
+def _records(counts: Integers) -> Integers:
+    cells = np.repeat(np.arange(counts.size), counts.ravel())
+    return np.stack(np.unravel_index(cells, counts.shape), axis=1).astype(np.int64)
+
+
+def _counted(records: Integers, shape: tuple[int, ...]) -> Integers:
+    cells = np.ravel_multi_index(tuple(records.T), shape)
+    return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
+
+
+def _margin(given: Published, axes: tuple[int, ...]) -> Published:
+    """An exact margin that the scheme keeps."""
+    axes = tuple(sorted(set(axes)))
+    gone = tuple(i for i in range(len(given.axes)) if i not in axes)
+    names = ", ".join(given.axes[i].variable for i in axes) or "nothing"
+    return Published(
+        f"{given.name}: kept margin over {names}", tuple(given.axes[i] for i in axes), given.counts.sum(axis=gone)
+    )

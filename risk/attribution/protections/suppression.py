@@ -1,0 +1,215 @@
+"""Cell suppression with complementary cells, and interval publication: withhold as little as protects the risky cells.
+
+Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
+there by at least what is asked: one as large, one as small as wanted. The tables are whole, so an attacker who knows
+that counts are whole gains nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_array, csr_array, eye_array
+
+from common.errors import ErrorCode, TrystError
+from risk.attribution.laws import UNPUBLISHED, Exact
+from risk.attribution.protections.programmes import Layout, Solved, layout, solve
+from risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from risk.attribution.release import Axis, Published
+
+
+@dataclass(frozen=True)
+class CellSuppression(Protection):
+    """Withhold risky cells, and the fewest others, so that no risky count can be worked out.
+
+    Parameters
+    ----------
+    threshold
+        Counts from 1 to under this are risky, unless `cells` names them.
+    cells
+        Risky cells, as indices of the table.
+    width
+        Least width of the range that an attacker is left with for each risky cell.
+    lower, upper
+        How far that range must reach below and above the true count.
+    margins
+        Sets of variables whose margins are published; by default all, with the total.
+    suppress_margins
+        Whether margins' cells may be withheld, too.
+    weight
+        ``cells``: fewest cells. ``counts``: least sum of counts withheld.
+    seconds
+        Time allowed; the gap is reported.
+
+    Notes
+    -----
+    NP-hard; two whole tables for each risky cell. Practical to some ten risky cells in a hundred.
+
+    References
+    ----------
+    .. [1] Fischetti and Salazar, Models and algorithms for the 2-dimensional cell suppression problem, 1999.
+    """
+
+    threshold: int = 3
+    cells: tuple[tuple[int, ...], ...] | None = None
+    width: int = 1
+    lower: int = 0
+    upper: int = 0
+    margins: tuple[tuple[str, ...], ...] | None = None
+    suppress_margins: bool = False
+    weight: Literal["cells", "counts"] = "cells"
+    seconds: float | None = None
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "cell suppression")
+        margins = all_margins(given.names) if self.margins is None else self.margins
+        plan = layout(given, margins)
+        risky = risky_cells(given, self.threshold, self.cells)
+        truth = plan.counts
+        price = np.ones(len(truth)) if self.weight == "cells" else truth + 1.0
+        price = price + generator.random(len(truth)) * 1e-3
+        free = np.ones(len(truth))
+        if not self.suppress_margins:
+            free[plan.cells :] = 0.0
+        found = _programme(
+            plan, risky, (self.lower, self.upper, self.width), price, free, binary=True, seconds=self.seconds
+        )
+        hidden = np.rint(found.values[: len(truth)]) > 0
+        hidden[risky] = True
+        values = np.where(hidden, UNPUBLISHED, truth)
+        also = tuple(
+            Published(f"{given.name}: {_label(axes)}", axes, counts, Exact())
+            for axes, counts in plan.margin_tables(values)
+        )
+        table = replace(given, counts=values[: plan.cells].reshape(given.counts.shape))
+        return Outcome(table, also, found.gap)
+
+
+@dataclass(frozen=True)
+class IntervalPublication(Protection):
+    """Publish ranges in place of risky counts, and the narrowest that protect them in place of others.
+
+    Parameters as in `CellSuppression`; `lower`, `upper` and `width` are what an attacker's range must have. The sum of
+    the ranges' widths is least.
+
+    References
+    ----------
+    .. [1] Fischetti and Salazar, Partial cell suppression, Statistics and Computing 13, 2003.
+    """
+
+    threshold: int = 3
+    cells: tuple[tuple[int, ...], ...] | None = None
+    width: int = 1
+    lower: int = 0
+    upper: int = 0
+    margins: tuple[tuple[str, ...], ...] | None = None
+    seconds: float | None = None
+
+    def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
+        require_exact(given, "interval publication")
+        margins = all_margins(given.names) if self.margins is None else self.margins
+        plan = layout(given, margins)
+        risky = risky_cells(given, self.threshold, self.cells)
+        truth = plan.counts
+        free = np.ones(len(truth))
+        free[plan.cells :] = 0.0
+        price = 1.0 + generator.random(2 * len(truth)) * 1e-3
+        need = (self.lower, self.upper, self.width)
+        found = _programme(plan, risky, need, price, free, binary=False, seconds=self.seconds)
+        n = len(truth)
+        below, above = (np.rint(found.values[i * n : (i + 1) * n]).astype(np.int64) for i in (0, 1))
+        shape = given.counts.shape
+        low, high = (truth - below)[: plan.cells], (truth + above)[: plan.cells]
+        counts = np.where(low == high, low, UNPUBLISHED).reshape(shape)
+        table = replace(given, counts=counts, intervals=(low.reshape(shape), high.reshape(shape)))
+        also = tuple(
+            Published(f"{given.name}: {_label(axes)}", axes, values, Exact())
+            for axes, values in plan.margin_tables(truth)
+        )
+        return Outcome(table, also, found.gap)
+
+
+def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> NDArray[np.int64]:
+    """Flat numbers of the risky cells: those named, or those with counts from 1 to under the threshold."""
+    if cells is not None:
+        return np.asarray([int(np.ravel_multi_index(c, given.counts.shape)) for c in cells], dtype=np.int64)
+    counts = given.counts.ravel()
+    return np.flatnonzero((counts > 0) & (counts < threshold)).astype(np.int64)
+
+
+def _programme(
+    plan: Layout,
+    risky: NDArray[np.int64],
+    need: tuple[int, int, int],
+    price: NDArray[np.float64],
+    free: NDArray[np.float64],
+    *,
+    binary: bool,
+    seconds: float | None,
+) -> Solved:
+    """Unknowns: how each published cell may move (a switch, or reaches down and up), then two tables a risky cell."""
+    truth, a = plan.counts.astype(float), plan.matrix
+    published, own = a.shape
+    limit = float(plan.table.counts.sum() + max(need) + 1)  # no attacker's table needs more people in a cell
+    tables = 2 * len(risky)
+    if not tables:
+        return Solved(np.zeros(len(price)), 0.0)
+    low_room, high_room = csr_array(-np.diag(truth)), csr_array(-limit * np.eye(published))
+    identity = eye_array(published, format="csr")
+    rows, lower, upper = [], [], []
+    for t in range(tables):
+        tail = [a if t == s else csr_array((published, own)) for s in range(tables)]
+        # value - truth <= room above, truth - value <= room below
+        for sign, room in ((1.0, high_room if binary else -identity), (-1.0, low_room if binary else -identity)):
+            moving = (
+                [room]
+                if binary
+                else (
+                    [csr_array((published, published)), room] if sign > 0 else [room, csr_array((published, published))]
+                )
+            )
+            rows.append(block_array([[*moving, *[sign * block for block in tail]]], format="csr"))
+            lower.append(np.full(published, -np.inf))
+            upper.append(sign * truth)
+    switches = published if binary else 2 * published
+    for r, cell in enumerate(risky):
+        small, large = switches + 2 * r * own + cell, switches + (2 * r + 1) * own + cell
+        width = switches + tables * own
+        for columns, signs, bound in (
+            ([large], [1.0], truth[cell] + need[1]),
+            ([small], [-1.0], -(truth[cell] - need[0])),
+            ([large, small], [1.0, -1.0], float(need[2])),
+        ):
+            rows.append(csr_array((signs, ([0] * len(columns), columns)), shape=(1, width)))
+            lower.append(np.asarray([bound]))
+            upper.append(np.asarray([np.inf]))
+    room = np.concatenate([free if binary else np.tile(free * limit, 2), np.full(tables * own, limit + truth.max())])
+    floor = np.zeros(len(room))
+    if binary:
+        floor[risky] = 1.0
+    else:
+        room[:published] = np.minimum(room[:published], truth)  # a range does not reach below 0
+    try:
+        return solve(
+            np.concatenate([price, np.zeros(tables * own)]),
+            rows,
+            np.concatenate(lower),
+            np.concatenate(upper),
+            floor,
+            room,
+            np.ones(len(room)),
+            "cell suppression" if binary else "interval publication",
+            seconds,
+        )
+    except TrystError as error:
+        raise TrystError(
+            ErrorCode.PARAMETER, error.what, where=f"table {plan.table.name!r}", remedy=error.remedy
+        ) from error
+
+
+def _label(axes: tuple[Axis, ...]) -> str:
+    return ", ".join(a.variable for a in axes) or "total"

@@ -1,0 +1,286 @@
+"""Subtraction attribution probability against an attacker who derives the bounds again after each subtraction.
+
+Knowing s_i people in cell i says that the cell holds at least s_i. With these floors added to the release's
+constraints, a cell is laid bare when its largest feasible count is s_i. This attacker does at least as well as the
+static one of `sap`.
+
+Whether a sample of known people lays some cell bare is monotone: knowing more people raises floors and lowers ceilings,
+and a bare cell has no people left to be learnt of. So it suffices to walk the border between samples that do and
+samples that do not (exact recursion), or to find in a random order of people the first moment at which a cell is bare
+(Monte Carlo, one bisection for all k at once).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+
+from common.errors import ErrorCode, TrystError
+from risk.attribution.constraints import System, system
+from risk.attribution.lattice import lattice
+from risk.attribution.programming import feasible_table, require_feasible
+from risk.attribution.release import Release
+from risk.attribution.sap import Curve, exhausted, sap
+from risk.attribution.search import Search
+from risk.attribution.shuttle import shuttle
+
+_ROOM = 20_000
+_STEPS = 200_000
+_POOL = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Subtraction:
+    """SAP(0..N), and how sure it is.
+
+    Parameters
+    ----------
+    curve : ndarray of float64, shape (N + 1,)
+    lower, upper : ndarray of float64, shape (N + 1,)
+        Pointwise confidence limits; equal to the curve where it is exact.
+    method
+        ``closed form``, ``exact recursion`` or ``Monte Carlo``, with its size.
+    exact
+        Whether there is no sampling error.
+    """
+
+    curve: Curve
+    lower: Curve
+    upper: Curve
+    method: str
+    exact: bool
+
+
+def total_sap(counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, total_upper: int) -> Curve:
+    """SAP(0..N) for one table with a protected total, against the attacker who tightens again; closed form.
+
+    Parameters
+    ----------
+    counts
+        True counts.
+    lower, upper
+        Trivial bounds of each count from what is published of it.
+    total_upper
+        Trivial upper bound of the total.
+
+    Notes
+    -----
+    After subtraction of s, cell j is bare when s_j = c_j and either c_j is its upper bound (as in `sap`), or the total
+    leaves no room: total_upper = N and every other cell is exhausted or sits at its lower bound. The latter needs all
+    cells above their lower bound exhausted; when there are none, any one cell. This is the thesis's algorithm (T11
+    chapter 3), its exception for S = T put right, and cells published exactly allowed for. O(N * (N + cells)).
+    """
+    cells = np.asarray(counts, dtype=np.int64).ravel()
+    low, high = (np.asarray(b, dtype=np.int64).ravel() for b in (lower, upper))
+    n = int(cells.sum())
+    if (low > cells).any() or (high < cells).any() or total_upper < n:
+        raise TrystError(ErrorCode.PARAMETER, "the bounds must hold for the true counts")
+    first = sap(cells, high)
+    if total_upper > n:
+        return first
+    above = cells > low
+    if not above.any():
+        return sap(cells)
+    size = int(cells[above].sum())
+    everyone = exhausted(n, size)
+    if (above & (cells == high)).any():
+        return first  # to exhaust all cells above their lower bound is to exhaust one at its upper bound
+    # Cells at their upper bound are published exactly: none of them exhausted, and all of `above` exhausted.
+    k = np.arange(n + 1) - size
+    rest_bare = sap(cells[~above], np.where(cells == high, cells, cells + 1)[~above])
+    neither = np.where(k >= 0, 1.0 - rest_bare[np.clip(k, 0, n - size)], 0.0)
+    return np.asarray(first + everyone * neither)
+
+
+class Attacker:
+    """An intruder who holds a release and subtracts the people he knows.
+
+    Parameters
+    ----------
+    release
+        What is public, with the truth.
+    """
+
+    def __init__(self, release: Release) -> None:
+        if release.truth is None:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the subtraction attribution probability is the data holder's measure: it needs the true table",
+                where=release.name,
+                remedy="add the true counts of the base table to the release",
+            )
+        self.truth = release.truth.counts.ravel()
+        self._rules: System = system(release)
+        if not self._rules.satisfied(self.truth[None, :])[0]:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the true table does not satisfy the release",
+                where=release.name,
+                remedy="check the protections that the tables are said to have",
+            )
+        self._search: Search | None = None
+        try:
+            self._search = Search(shuttle(release, lattice(release, None, _ROOM)))
+        except TrystError:  # too many recoded cells, or no upper bound: integer programming alone
+            self._search = None
+        self._pool = [require_feasible(release), self.truth.copy()]
+        self._memory: dict[bytes, bool] = {}
+        self.questions = 0
+
+    def bare(self, known: NDArray[np.int64]) -> bool:
+        """Whether the known people lay some cell bare."""
+        key = known.tobytes()
+        if key not in self._memory:
+            self._memory[key] = any(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
+        return self._memory[key]
+
+    def zeros(self, known: NDArray[np.int64]) -> int:
+        """How many cells the known people lay bare."""
+        return sum(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
+
+    def _closed(self, known: NDArray[np.int64], cell: int) -> bool:
+        """Whether no feasible table that holds the known people has anyone else in a cell."""
+        for number, table in enumerate(self._pool):
+            if table[cell] > known[cell] and (table >= known).all():
+                if number > 16:  # what helped once is likely to help again soon
+                    self._pool.insert(0, self._pool.pop(number))
+                return False
+        self.questions += 1
+        floor = known.copy()
+        floor[cell] += 1
+        other, certain = (None, False) if self._search is None else self._search.above(floor, _STEPS)
+        if not certain:
+            other = feasible_table(self._rules.at_least(floor))
+        if other is None:
+            return True
+        self._pool.insert(0, other)
+        del self._pool[_POOL:]
+        return False
+
+
+def retightened_sap(
+    release: Release,
+    generator: np.random.Generator | None = None,
+    *,
+    effort: int = 20_000,
+    draws: int = 2_000,
+    confidence: float = 0.95,
+) -> Subtraction:
+    """SAP(0..N) for any release, against the attacker who tightens again.
+
+    Parameters
+    ----------
+    release
+        With its truth.
+    generator
+        For Monte Carlo; without one, only an exact answer is given.
+    effort
+        Samples of known people to be judged before the exact recursion is given up.
+    draws
+        Random orders of people for Monte Carlo.
+    confidence
+        Of the pointwise (Clopper-Pearson) limits.
+
+    Raises
+    ------
+    TrystError
+        If the exact recursion is given up and there is no generator.
+    """
+    attacker = Attacker(release)
+    counts = _recursion(attacker, effort)
+    if counts is not None:
+        n = len(counts) - 1
+        curve = np.asarray([c / comb(n, k) for k, c in enumerate(counts)])
+        return Subtraction(curve, curve, curve, f"exact recursion ({len(attacker._memory)} samples judged)", True)
+    if generator is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"the exact recursion was given up after {effort} samples",
+            where=release.name,
+            remedy="give a random generator for Monte Carlo, or allow more effort",
+        )
+    return monte_carlo_sap(attacker, generator, draws, confidence)
+
+
+def _recursion(attacker: Attacker, effort: int) -> list[int] | None:
+    """Numbers of k-subsets of people that lay a cell bare, by descent through the cells; None when given up."""
+    truth = attacker.truth
+    order = np.argsort(-truth, kind="stable")
+    people = int(truth.sum())
+    found = [0] * (people + 1)
+    left = np.concatenate([np.cumsum(truth[order][::-1])[::-1], [0]])
+
+    def visit(depth: int, known: NDArray[np.int64], ways: int, taken: int) -> bool:
+        if len(attacker._memory) > effort:
+            return False
+        if attacker.bare(known):
+            rest = int(left[depth])
+            for more in range(rest + 1):
+                found[taken + more] += ways * comb(rest, more)
+            return True
+        if depth == len(order):
+            return True
+        whole = known.copy()
+        whole[order[depth:]] = truth[order[depth:]]
+        if not attacker.bare(whole):
+            return True
+        cell = order[depth]
+        if truth[cell] == 0:
+            return visit(depth + 1, known, ways, taken)
+        for s in range(int(truth[cell]) + 1):
+            deeper = known.copy()
+            deeper[cell] = s
+            if not visit(depth + 1, deeper, ways * comb(int(truth[cell]), s), taken + s):
+                return False
+        return True
+
+    return found if visit(0, np.zeros_like(truth), 1, 0) else None
+
+
+def monte_carlo_sap(
+    attacker: Attacker, generator: np.random.Generator, draws: int = 2_000, confidence: float = 0.95
+) -> Subtraction:
+    """SAP(0..N) by random orders of people: in each, bisection finds the first k at which a cell is bare."""
+    truth = attacker.truth
+    people = np.repeat(np.arange(len(truth)), truth)
+    n = len(people)
+    reached = np.zeros(n + 1, dtype=np.int64)
+    for _ in range(draws):
+        order = generator.permutation(people)
+        low, high = 0, n + 1  # the first bare k is in low..high, n + 1 for never
+        while low < high:
+            middle = (low + high) // 2
+            if attacker.bare(np.bincount(order[:middle], minlength=len(truth)).astype(np.int64)):
+                high = middle
+            elif middle == n:
+                low = n + 1
+            else:
+                low = middle + 1
+        if low <= n:
+            reached[low] += 1
+    hits = np.cumsum(reached)
+    tail = (1.0 - confidence) / 2.0
+    with np.errstate(invalid="ignore"):
+        lower = np.where(hits == 0, 0.0, beta.ppf(tail, hits, draws - hits + 1))
+        upper = np.where(hits == draws, 1.0, beta.ppf(1.0 - tail, hits + 1, draws - hits))
+    return Subtraction(hits / draws, lower, upper, f"Monte Carlo ({draws} random orders)", False)
+
+
+def expected_bare(
+    attacker: Attacker, known: int, generator: np.random.Generator, draws: int = 500
+) -> tuple[float, float]:
+    """Expected number of cells laid bare by `known` random people, and its standard error."""
+    people = np.repeat(np.arange(len(attacker.truth)), attacker.truth)
+    found = np.asarray(
+        [
+            attacker.zeros(
+                np.bincount(generator.permutation(people)[:known], minlength=len(attacker.truth)).astype(np.int64)
+            )
+            for _ in range(draws)
+        ]
+    )
+    return float(found.mean()), float(found.std(ddof=1) / np.sqrt(draws))

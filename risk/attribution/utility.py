@@ -1,0 +1,95 @@
+"""What protection costs: distances between the true table and the protected one, and between distributions at large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from common.errors import ErrorCode, TrystError
+
+
+@dataclass(frozen=True)
+class Utility:
+    """Distances of a protected table from the true one.
+
+    Parameters
+    ----------
+    hellinger
+        Hellinger distance of the two distributions over cells, 0 to 1.
+    total_variation
+        Half the sum of absolute differences of shares, 0 to 1.
+    chi_square
+        Sum of (published - true)^2 / true over cells with a true count above 0.
+    invented
+        Sum of what is published in cells that are truly empty (chi-square leaves these out).
+    absolute
+        Mean absolute change of a count.
+    withheld
+        Cells for which nothing is published; they are left out of all distances.
+    """
+
+    hellinger: float
+    total_variation: float
+    chi_square: float
+    invented: float
+    absolute: float
+    withheld: int
+
+
+def utility(truth: ArrayLike, published: ArrayLike) -> Utility:
+    """Compare a protected table with the true one, cell by cell; negative published counts are withheld ones."""
+    true, given = np.asarray(truth, dtype=float).ravel(), np.asarray(published, dtype=float).ravel()
+    if true.shape != given.shape:
+        raise TrystError(ErrorCode.PARAMETER, "the tables must have one shape", got=f"{true.shape} and {given.shape}")
+    shown = given >= 0
+    t, g = true[shown], given[shown]
+    positive = t > 0
+    return Utility(
+        hellinger(t, g),
+        total_variation(t, g),
+        float(((g - t)[positive] ** 2 / t[positive]).sum()),
+        float(g[~positive].sum()),
+        float(np.abs(g - t).mean()) if len(t) else 0.0,
+        int((~shown).sum()),
+    )
+
+
+def hellinger(p: ArrayLike, q: ArrayLike) -> float:
+    """Hellinger distance of two tables as distributions; 1 when one is empty and the other is not."""
+    a, b = _shares(p), _shares(q)
+    if a is None or b is None:
+        return 0.0 if a is None and b is None else 1.0
+    return float(np.sqrt(max(0.0, 1.0 - float(np.sqrt(a * b).sum()))))
+
+
+def total_variation(p: ArrayLike, q: ArrayLike) -> float:
+    """Total variation distance of two tables as distributions; 1 when one is empty and the other is not."""
+    a, b = _shares(p), _shares(q)
+    if a is None or b is None:
+        return 0.0 if a is None and b is None else 1.0
+    return float(np.abs(a - b).sum() / 2.0)
+
+
+def jensen_shannon(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
+    """Jensen-Shannon divergence in bits, along the last axis, of distributions or tables of counts.
+
+    Half the Kullback-Leibler divergences from the mean of the two; 0 to 1.
+    """
+    a, b = (np.asarray(x, dtype=float) for x in (p, q))
+    a, b = a / a.sum(axis=-1, keepdims=True), b / b.sum(axis=-1, keepdims=True)
+    mean = (a + b) / 2.0
+    return np.asarray(np.maximum((_relative(a, mean) + _relative(b, mean)) / 2.0, 0.0))
+
+
+def _relative(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    positive = p > 0
+    ratio = np.where(positive, p, 1.0) / np.where(positive, q, 1.0)
+    return np.asarray((p * np.log2(ratio)).sum(axis=-1))
+
+
+def _shares(table: ArrayLike) -> NDArray[np.float64] | None:
+    counts = np.asarray(table, dtype=float).ravel()
+    total = counts.sum()
+    return counts / total if total > 0 else None
