@@ -4,7 +4,7 @@
 teach what, `identification` and `cautions` what not to believe), `schemes` says how similarity enters the model,
 `model` scores comparison vectors, `misfit` sets expected beside observed counts, and `recall` estimates what blocking
 lost. `one_to_one` turns match weights into link probabilities where a record has one match at
-most (`prior`, `propagation`) and takes the decision (`assignment`). Numbers only: nothing here reads or writes.
+most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement` estimates under it. Numbers only.
 """
 
 from carole.fellegi_sunter.assignment import optimal_assignment
