@@ -15,12 +15,12 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from common.command import build
-from tests.deploy.documents import DOCUMENTS, lines, named_commands, typed_commands
+from tests.deploy.documents import DOCUMENTS, lines, named_commands, sections, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
 TRYST = get_command(build([]))
 NAMES = [str(path.relative_to(REPOSITORY)) for path in DOCUMENTS]
-LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#]*)#?([^)]*)\)")
 
 
 def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
@@ -115,9 +115,12 @@ def test_every_command_that_is_shown_has_help() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
 def test_every_file_that_is_named_is_there(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    for target in LINK.findall(text):
+    for target, heading in LINK.findall(text):
         if not target.startswith(("http:", "https:")):
-            assert (document.parent / target).exists(), target
+            path = document.parent / target if target else document
+            assert path.exists(), target
+            # A heading's anchor, as it is made of headings that are one plain word.
+            assert not heading or heading in {name.lower() for name in sections(path)}, heading
     for path in re.findall(r"(?<![\w/])deploy/[\w./-]*\w", text):
         if not path.startswith(("deploy/parties", "deploy/records")):
             assert (REPOSITORY / path).exists(), path
