@@ -107,8 +107,8 @@ def rehearse_into(
         rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
     console.rule(style="dim")
     written = ", ".join(name for name in WRITTEN if (out / name).exists())
-    console.print(f"Wrote {out}: {written}", highlight=False)
-    console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser.", highlight=False)
+    console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)
+    console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)
 
 
 WRITTEN = (
