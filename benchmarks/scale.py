@@ -1,7 +1,7 @@
 """100,000 by 100,000 invented people through the three services: ``python -m benchmarks scale``.
 
-Half of the people are in both files, and a fifth of each file's records has errors. The specification is the draft as it
-comes, blocked. Times are told apart (encoding, upload, linking), with the memory each service held at most.
+Half of the people are in both files, and a fifth of each file's records has errors. The specification is the draft as
+it comes, blocked. Times are told apart (encoding, upload, linking), with the memory each service held at most.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def main(arguments: list[str]) -> int:
 
 def _show(timings: dict[str, Any], linkage: dict[str, Any], evaluation: dict[str, Any]) -> None:
     for side, own in timings["custodians"].items():
-        stages = ", ".join(f"{stage} {own[f'{stage}_seconds']:.1f} s" for stage in ("read", "clean", "encode", "upload"))
+        stages = ", ".join(
+            f"{stage} {own[f'{stage}_seconds']:.1f} s" for stage in ("read", "clean", "encode", "upload")
+        )
         print(f"{side:<8} {own['rows']:,} rows: {stages}; {own['upload_bytes'] / 2**20:.0f} MiB")
     carole = timings["carole"]["stages"]
     print(f"carole   {_seconds(carole)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ def test_slices_cover_the_body_once(total: int) -> None:
     assert len(slices) == chunk_count(total)
     assert [part.stop - part.start for part in slices] == [chunk_size(index, total) for index in range(len(slices))]
     assert sum(part.stop - part.start for part in slices) == total
-    assert all(left.stop == right.start for left, right in zip(slices, slices[1:], strict=False))
+    assert all(left.stop == right.start for left, right in pairwise(slices))
 
 
 @given(st.integers(0, 60), st.data())
