@@ -8,10 +8,11 @@ worth: with the ratios :math:`a = m/u` of agreement and :math:`d = (1-m)/(1-u)` 
 
 All four score a comparison vector by a table of one weight per field and level, so that a run counts, fits, scores and
 keeps pairs in the same way under each of them, and its cost depends on distinct values and vectors, never on pairs.
-Similarity therefore enters the weighted schemes by level: s is 0 at the lowest, 1 at the highest (which is
-agreement), and the middle of the level between. The lowest is put at 0, not at its middle, because a ratio of some
-hundreds makes even s = .05 pass for evidence, and an estimate from signatures is rarely 0 where the truth is. What
-the levels cost beside the similarity itself is measured in the reproduction of Smith and Shlomo's experiment.
+Similarity therefore enters the weighted schemes by level: s is 1 at the highest, which is agreement, and the middle of
+the level elsewhere, at the lowest at most `LOWEST` (a field that knows only equal and unequal has 0 there). What
+levels cost beside each pair's own similarity is measured in the reproduction of Smith and Shlomo's experiment: .011 of
+the area under the curve for log-LR at the highest level of error; LR gains .017, since with s = 0 one garbled value
+rules out a match that all other fields vouch for.
 
 The weighted schemes give scores that rank pairs. They are no ratio of two distributions, so probabilities made from
 them are not calibrated; a run says so.
@@ -34,6 +35,9 @@ from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from common.errors import ErrorCode, TrystError
 
 Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
+
+LOWEST = 0.1
+"""What the least similar level counts as, at most; the lowest of EM(8) has its middle there."""
 
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
@@ -150,11 +154,11 @@ def similarities(bounds: Sequence[float], *, exact: bool = False) -> NDArray[np.
     Examples
     --------
     >>> similarities((0.2, 0.6, 0.999, 1.0)).tolist()
-    [0.0, 0.4, 0.7995, 1.0]
+    [0.1, 0.4, 0.7995, 1.0]
     """
     upper = np.asarray(bounds, dtype=np.float64)
     middle = (np.concatenate(([0.0], upper[:-1])) + upper) / 2
-    middle[0] = 0.0
+    middle[0] = min(middle[0], LOWEST) if len(upper) > 2 else 0.0
     middle[-1] = 1.0
     if exact:
         middle[:-1] = 0.0

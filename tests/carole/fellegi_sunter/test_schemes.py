@@ -59,7 +59,10 @@ def test_a_pair_is_scored_by_the_definition(scheme, population):
             m, u = found.model.m[q, 1], found.model.u[q, 1]
             a, d = m / u, (1 - m) / (1 - u)
             top = len(BOUNDS[q]) - 1
-            s = 0.0 if k == 0 else 1.0 if k == top else (BOUNDS[q][k - 1] + BOUNDS[q][k]) / 2
+            lower = BOUNDS[q][k - 1] if k else 0.0
+            s = 1.0 if k == top else (lower + BOUNDS[q][k]) / 2
+            if k == 0:
+                s = min(s, 0.1) if top > 1 else 0.0
             if scheme == "lr_weighted":
                 total += np.log2(s * a + (1 - s) * d)
             elif scheme == "log_lr_weighted":
@@ -98,10 +101,11 @@ def test_an_infinite_ratio_counts_only_where_it_is_met():
     assert shaded("exact", 3.0, -np.inf, s).tolist() == [-np.inf, -np.inf, 3.0]
 
 
-def test_levels_count_as_their_middle_and_the_ends_as_0_and_1():
+def test_levels_count_as_their_middle_and_agreement_as_1():
     assert similarities((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)).tolist() == pytest.approx(
-        [0, 0.3, 0.5, 0.7, 0.85, 0.925, 0.9745, 1]
+        [0.1, 0.3, 0.5, 0.7, 0.85, 0.925, 0.9745, 1]
     )
+    assert similarities((0.8, 0.999, 1.0)).tolist() == pytest.approx([0.1, 0.8995, 1])
     assert similarities((0.999, 1.0)).tolist() == [0, 1]
     assert similarities((1.0,)).tolist() == [1]
     assert similarities((0.2, 0.8, 1.0), exact=True).tolist() == [0, 0, 1]
