@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "alice": "alice.commands",
     "bob": "bob.commands",
     "carole": "carole.commands",
+    "risk": "risk.commands",
 }
 """Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 

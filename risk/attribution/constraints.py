@@ -1,4 +1,4 @@
-"""A release as a system of linear inequalities: lower <= A x <= upper over the base table's cells x >= 0, whole numbers."""
+"""A release as a system of inequalities: lower <= A x <= upper over the base table's cells x >= 0, whole numbers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from scipy.special import gammaln
 from common.errors import ErrorCode, TrystError
 from risk.attribution.bounds import recoded_bounds
 from risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
-from risk.attribution.release import Published, Release
+from risk.attribution.release import Published, Release, block_cells
 from risk.attribution.search import Search
 from risk.attribution.shuttle import shuttle
 from risk.attribution.tables import axis_of
@@ -197,7 +197,7 @@ def sum_likelihood(
         total = np.convolve(total, table.law.probability(table.counts[cell], values))
         offset += int(low[cell])
     inside = (counts >= offset) & (counts < offset + len(total))
-    return np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max()
+    return np.asarray(np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max())
 
 
 def term_likelihood(
@@ -252,8 +252,6 @@ def exact_posterior(release: Release, query: Query, limit: int = 200_000) -> Pos
                 else:
                     log += np.log(table.law.probability(table.counts[index], true))
     members = [[query[v.name]] if v.name in query else list(range(v.size)) for v in release.variables]
-    from risk.attribution.release import block_cells
-
     values = found.tables[:, block_cells(release.shape, members)].sum(axis=1)
     weights = np.exp(log - log.max())
     counts = np.unique(values)

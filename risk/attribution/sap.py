@@ -42,7 +42,7 @@ def sap_by_inclusion(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve
     return np.asarray([value / comb(n, k) for k, value in enumerate(exact)])
 
 
-def sap(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
+def sap(counts: ArrayLike, upper: ArrayLike | None = None, most: int | None = None) -> Curve:
     """SAP(0..N) of the static attacker.
 
     Parameters
@@ -51,24 +51,24 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
         The true counts, of any shape.
     upper
         Upper bounds that the intruder has; by default the counts themselves (an exact table).
+    most
+        Stop at this k: for large populations.
 
     Returns
     -------
-    ndarray of float64, shape (N + 1,)
+    ndarray of float64, shape (min(N, most) + 1,)
         Never decreasing; SAP(N) is 1 if any cell is at its bound, 0 else. 1 throughout when a count of 0 is known.
 
     Notes
     -----
-    O(N * (N + number of cells)).
+    O(k * (N + number of cells)) for k up to N or `most`.
 
     References
     ----------
     .. [1] Smith, Aspects of statistical disclosure control, 2011, chapter 3.
     """
     cells, n = _at_bound(counts, upper)
-    none, some = _split(cells, n)
-    del none
-    return some
+    return _some_exhausted(cells, n, n if most is None else min(most, n))
 
 
 def zeros_distribution(counts: ArrayLike, upper: ArrayLike | None = None, most: int = 10) -> Curve:
@@ -87,14 +87,14 @@ def zeros_distribution(counts: ArrayLike, upper: ArrayLike | None = None, most: 
         size += int(c)
         fresh = np.zeros((size + 1, most + 2))
         for s in range(int(c) + 1):
-            weight = _hypergeometric(size, int(c), s)[s : s + len(kept), None] * kept
+            weight = _hypergeometric(size, int(c), s, size)[s : s + len(kept), None] * kept
             if s == c:
                 fresh[s : s + len(kept), 1:] += weight[:, :-1]
                 fresh[s : s + len(kept), -1] += weight[:, -1]
             else:
                 fresh[s : s + len(kept)] += weight
         kept = fresh
-    return _padded(kept, n)
+    return _padded(kept, n, size, n)
 
 
 def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
@@ -163,41 +163,41 @@ def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.in
     return cells[bound == cells], int(cells.sum())
 
 
-def _split(cells: NDArray[np.int64], n: int) -> tuple[Curve, Curve]:
-    """P(no cell exhausted) and P(some cell exhausted) when k of n are known, where `cells` are among the n."""
+def _some_exhausted(cells: NDArray[np.int64], n: int, most: int) -> Curve:
+    """P(some cell exhausted) when k of n are known, k = 0..most, where `cells` are among the n."""
     none, some, size = np.ones(1), np.zeros(1), 0
-    for c in np.sort(cells):  # small ones first: the arrays stay short for longest
-        c = int(c)
+    for cell in np.sort(cells[cells <= most]):  # small ones first: the arrays stay short for longest
+        c = int(cell)
         size += c
-        fresh_none, fresh_some = np.zeros(size + 1), np.zeros(size + 1)
-        span = len(none)
+        fresh_none, fresh_some = np.zeros(min(size, most) + 1), np.zeros(min(size, most) + 1)
         for s in range(c + 1):
-            weight = _hypergeometric(size, c, s)[s : s + span]
-            fresh_some[s : s + span] += weight * some
+            span = min(len(none), len(fresh_none) - s)
+            weight = _hypergeometric(size, c, s, min(size, most))[s : s + span]
+            fresh_some[s : s + span] += weight * some[:span]
             if s == c:
-                fresh_some[s : s + span] += weight * none
+                fresh_some[s : s + span] += weight * none[:span]
             else:
-                fresh_none[s : s + span] += weight * none
+                fresh_none[s : s + span] += weight * none[:span]
         whole = fresh_none + fresh_some  # 1 but for rounding
         none, some = fresh_none / whole, fresh_some / whole
-    return _padded(none, n), _padded(some, n)
+    return _padded(some, n, size, most)
 
 
-def _padded(inside: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """From k known among the cells considered to k known among all n: average over how many fall inside."""
-    size = len(inside) - 1
+def _padded(inside: NDArray[np.float64], n: int, size: int, most: int) -> NDArray[np.float64]:
+    """From k known among the `size` people considered to k known among all n: average over how many fall inside."""
     if size == n:
         return inside
-    result = np.zeros((n + 1, *inside.shape[1:]))
-    for outside in range(n - size + 1):
-        weight = _hypergeometric(n, n - size, outside)[outside : outside + size + 1]
-        result[outside : outside + size + 1] += weight.reshape(-1, *[1] * (inside.ndim - 1)) * inside
+    result = np.zeros((most + 1, *inside.shape[1:]))
+    for outside in range(min(n - size, most) + 1):
+        span = min(len(inside), most + 1 - outside)
+        weight = _hypergeometric(n, n - size, outside, most)[outside : outside + span]
+        result[outside : outside + span] += weight.reshape(-1, *[1] * (inside.ndim - 1)) * inside[:span]
     return result
 
 
-def _hypergeometric(n: int, group: int, s: int) -> Curve:
-    """P(s of a group among k of n) for k = 0..n; 0 where impossible."""
-    k = np.arange(n + 1)
+def _hypergeometric(n: int, group: int, s: int, most: int) -> Curve:
+    """P(s of a group among k of n) for k = 0..most; 0 where impossible."""
+    k = np.arange(most + 1)
     possible = (k - s >= 0) & (k - s <= n - group)
     kk = np.where(possible, k, s)
     log = _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)

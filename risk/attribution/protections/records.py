@@ -1,4 +1,4 @@
-"""Protections of records, worked on the table that counts them: swapping, PRAM, sampling, recoding, dropping variables."""
+"""Protections of records, worked on the table that counts them: swapping, PRAM, sampling, recoding, fewer variables."""
 
 from __future__ import annotations
 

@@ -1,0 +1,133 @@
+"""``tryst risk tables``, ``protect`` and ``microdata``: assess what a release tells of people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="What an intruder learns of people from tables, samples and records. Nothing is sent anywhere.",
+    no_args_is_help=True,
+)
+
+ReleaseFile = Annotated[
+    Path, typer.Argument(help="The release: JSON (see docs/attribution.md), or a CSV file that is one exact table.")
+]
+
+
+@app.command()
+def tables(
+    release: ReleaseFile,
+    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    seconds: Annotated[float, typer.Option(help="Time allowed for the bounds.")] = 60.0,
+    draws: Annotated[int, typer.Option(help="Random orders of people where the SAP is not found exactly.")] = 1_000,
+    known: Annotated[int | None, typer.Option(help="Draw the SAP up to so many known people.")] = None,
+    threshold: Annotated[float, typer.Option(help="Share from which a likely value is reported.")] = 0.9,
+    seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
+) -> None:
+    """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
+    from risk.attribution.assessment import assess
+    from risk.attribution.reader import read_release
+
+    last = [""]
+
+    def show(stage: str, share: float) -> None:
+        if sys.stderr.isatty() and stage != last[0]:
+            typer.echo(f"... {stage}", err=True)
+            last[0] = stage
+
+    found = assess(
+        read_release(release), seed=seed, seconds=seconds, draws=draws, known=known, threshold=threshold, progress=show
+    )
+    if json_file is not None:
+        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if out is not None:
+        from risk.attribution.report import render
+
+        out.write_text(render(found), encoding="utf-8")
+    limits, sap = found["bounds"], found["sap"]
+    typer.echo(
+        f"{found['release']}: {limits['recovered']} of {len(limits['cells'])} cells known exactly, "
+        f"{limits['zeros']} of them empty; by {limits['method']}"
+        + ("" if limits["tight"] else " (not all proven tight)")
+    )
+    certain = found["statements"]
+    typer.echo(f"certain: {certain['positive_total']} values, {certain['negative_total']} exclusions")
+    if sap["computed"]:
+        chances = ", ".join(
+            f"{float(level):.0%} at {'no number' if k is None else k}" for level, k in sap["known_for"].items()
+        )
+        typer.echo(f"SAP, bounds as released: {chances} known people")
+        if sap["retightened"]:
+            again = sap["retightened"]
+            chances = ", ".join(
+                f"{float(level):.0%} at {'no number' if k is None else k}" for level, k in again["known_for"].items()
+            )
+            typer.echo(f"SAP, bounds derived again: {chances} known people ({again['method']})")
+    for path in (out, json_file):
+        if path is not None:
+            typer.echo(f"wrote {path}")
+
+
+@app.command()
+def protect(
+    release: Annotated[Path, typer.Argument(help="A release with its truth, whose tables name protections.")],
+    out: Annotated[Path, typer.Option(help="Where to write the protected release as JSON.")],
+    with_truth: Annotated[
+        bool, typer.Option("--with-truth", help="Keep the truth in it. Not for publication.")
+    ] = False,
+) -> None:
+    """Apply the protections that a release names, and write what would be published."""
+    from dataclasses import replace
+
+    from risk.attribution.documents import document_of
+    from risk.attribution.reader import read_release
+
+    made = read_release(release)
+    document = document_of(made if with_truth else replace(made, truth=None))
+    out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    typer.echo(f"wrote {out}: {len(made.tables)} tables" + ("" if with_truth else ", without the truth"))
+
+
+@app.command()
+def microdata(
+    records: Annotated[Path, typer.Argument(help="Records as CSV.")],
+    keys: Annotated[str, typer.Option(help="Key variables, with commas between.")],
+    sensitive: Annotated[str, typer.Option(help="The sensitive variable.")],
+    threshold: Annotated[
+        float, typer.Option(help="Share from which a likely value is an approximate attribution.")
+    ] = 0.9,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="The sensitive levels, sorted as text, have an order (for t-closeness).")
+    ] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
+) -> None:
+    """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
+    from risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
+    from risk.attribution.reader import read_columns
+
+    names = [k.strip() for k in keys.split(",")]
+    codes, levels = encode(read_columns(records, [*names, sensitive]))
+    groups = classes(codes[:, :-1], codes[:, -1], len(levels[-1]))
+    found = attributions(groups, threshold)
+    figures = {
+        "records": len(codes),
+        "classes": len(groups.sizes),
+        "k_anonymity": k_anonymity(groups),
+        "l_diversity": l_diversity(groups),
+        "l_diversity_entropy": round(l_diversity(groups, "entropy"), 4),
+        "t_closeness": round(t_closeness(groups, ordered=ordered), 4),
+        "records_with_certain_value": found.records(found.positive),
+        "records_with_excluded_value": found.records(found.negative),
+        "records_with_likely_value": found.records(found.approximate),
+        "threshold": threshold,
+    }
+    for name, value in figures.items():
+        typer.echo(f"{name.replace('_', ' '):28s} {value}")
+    if json_file is not None:
+        json_file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,329 @@
+"""Releases as documents: the JSON that `tryst risk` reads, as plain dictionaries, checked as a whole.
+
+    {"name": "...", "population": 18,
+     "variables": [{"name": "sex", "levels": ["f", "m"]}, ...],
+     "truth": [[3, 1], ...],                                    the data holder's, optional
+     "tables": [
+       {"name": "...", "variables": ["sex", {"name": "age", "groups": {"young": ["0-9", "10-19"], ...}}],
+        "protection": {"kind": "random", "base": 5},            the law the counts are under; exact by default
+        "counts": [...]},                                       null for a withheld count, [low, high] for a range
+       {"name": "...", "variables": [...], "seed": 1,           no counts: made from the truth
+        "protection": [{"kind": "recoding", ...}, {"kind": "controlled", "base": 3}]}]}
+
+Every mistake is reported in one go, each with its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError, TrystErrors
+from risk.attribution import laws
+from risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from risk.attribution.protections import (
+    AttributeSuppression,
+    Barnardisation,
+    CellSuppression,
+    Chain,
+    ControlledRounding,
+    ConventionalRounding,
+    IntervalPublication,
+    Pram,
+    Protection,
+    RandomRounding,
+    Recoding,
+    RecordSuppression,
+    Sampling,
+    Swapping,
+    TabularAdjustment,
+    UnbiasedControlledRounding,
+)
+from risk.attribution.release import Axis, Published, Release, publish
+from risk.attribution.tables import Table, Variable
+
+Document = Mapping[str, Any]
+
+
+def _tuples(value: Any) -> Any:
+    """Lists to tuples, all the way down."""
+    return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
+
+
+_PROTECTIONS: dict[str, Callable[..., Protection]] = {
+    "conventional": ConventionalRounding,
+    "random": RandomRounding,
+    "barnardisation": Barnardisation,
+    "record_suppression": RecordSuppression,
+    "controlled": ControlledRounding,
+    "unbiased_controlled": UnbiasedControlledRounding,
+    "cell_suppression": CellSuppression,
+    "interval": IntervalPublication,
+    "adjustment": TabularAdjustment,
+    "swapping": Swapping,
+    "pram": Pram,
+    "sampling": Sampling,
+    "recoding": Recoding,
+    "attribute_suppression": AttributeSuppression,
+}
+
+_LAWS: dict[str, Callable[..., Law]] = {
+    "exact": laws.Exact,
+    "conventional": laws.Conventional,
+    "random": laws.Random,
+    "controlled": laws.Adjacent,
+    "unbiased_controlled": laws.Random,
+    "barnardisation": laws.Barnardised,
+    "record_suppression": laws.BelowThreshold,
+    "adjustment": laws.Within,
+    "sample": laws.Sampled,
+}
+
+
+def protection_of(document: Any) -> Protection:
+    """A protection, or a list of them in order, from its document: ``{"kind": "random", "base": 5}``."""
+    if isinstance(document, list):
+        return Chain(tuple(protection_of(d) for d in document))
+    made: Protection = _made(document, _PROTECTIONS)
+    return made
+
+
+def law_of(document: Any, population: int | None, size: int) -> Law:
+    """The law of counts that are given; a sample's sizes come from the release and from the counts."""
+    given = dict(document or {"kind": "exact"}) if not isinstance(document, list) else {"kind": "a list"}
+    if given.get("kind") == "sample":
+        total = given.get("population", population)
+        if total is None:
+            raise TrystError(
+                ErrorCode.PARAMETER, "a sample needs the population's size", remedy="give `population` in the release"
+            )
+        return Sampled(int(total), int(given.get("size", size)))
+    if given.get("kind") == "adjustment":
+        reach = given.get("reach", 2)
+        return laws.Within(int(reach), int(reach))
+    made: Law = _made(given, _LAWS)
+    return made
+
+
+def _made(document: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+    kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
+    if kind not in known:
+        raise TrystError(
+            ErrorCode.PARAMETER, "there is no such protection", got=repr(kind), remedy=f"use one of: {', '.join(known)}"
+        )
+    settings = {k: _tuples(v) for k, v in document.items() if k not in ("kind", "groups")}
+    if "groups" in document:
+        settings["groups"] = document["groups"]
+    try:
+        return known[kind](**settings)
+    except TypeError as error:
+        raise TrystError(
+            ErrorCode.PARAMETER, f"protection {kind!r} has other settings", got=", ".join(sorted(settings)) or "none"
+        ) from error
+
+
+def release_of(document: Document) -> Release:
+    """A release from its document.
+
+    Raises
+    ------
+    TrystError
+        With every mistake found.
+    """
+    mistakes: list[TrystError] = []
+    for key in document:
+        if key not in ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples"):
+            mistakes.append(TrystError(ErrorCode.PARAMETER, "is not known here", where=key))
+    variables: list[Variable] = []
+    for i, entry in enumerate(document.get("variables", [])):
+        try:
+            variables.append(Variable(str(entry["name"]), tuple(str(x) for x in entry["levels"])))
+        except (TrystError, KeyError, TypeError) as error:
+            mistakes.append(_at(f"variables[{i}]", error, "needs a `name` and a list `levels`"))
+    if mistakes:
+        raise _together(document, mistakes)
+    truth: Table | None = None
+    if document.get("truth") is not None:
+        try:
+            truth = Table(tuple(variables), _array(document["truth"]))
+        except (TrystError, ValueError, TypeError) as error:
+            mistakes.append(_at("truth", error, "needs whole numbers, nested as the variables"))
+    tables: list[Published] = []
+    population = document.get("population")
+    for i, entry in enumerate(document.get("tables", [])):
+        try:
+            tables.extend(_tables(entry, variables, truth, population, f"table {i + 1}"))
+        except (TrystError, KeyError, ValueError, TypeError) as error:
+            name = entry.get("name") if isinstance(entry, Mapping) else None
+            mistakes.append(
+                _at(f"tables[{i}]" + (f" ({name})" if name else ""), error, "needs `variables` and `counts`")
+            )
+    if not tables and not mistakes:
+        mistakes.append(TrystError(ErrorCode.PARAMETER, "a release needs at least one table", where="tables"))
+    if population is not None and not mistakes:
+        tables.append(Published("population", (), np.asarray(int(population))))
+    if mistakes:
+        raise _together(document, mistakes)
+    return Release(tuple(variables), tuple(tables), truth, str(document.get("name", "release")))
+
+
+def _tables(
+    entry: Document, variables: list[Variable], truth: Table | None, population: int | None, default: str
+) -> list[Published]:
+    by_name = {v.name: v for v in variables}
+    axes: list[Axis] = []
+    for wanted in entry["variables"]:
+        name = wanted["name"] if isinstance(wanted, Mapping) else wanted
+        if name not in by_name:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"the variables are: {', '.join(by_name)}"
+            )
+        variable = by_name[name]
+        if isinstance(wanted, Mapping) and "groups" in wanted:
+            axes.append(Axis.recoded(variable, wanted["groups"]))
+        elif isinstance(wanted, Mapping) and "levels" in wanted and tuple(wanted["levels"]) != variable.levels:
+            # A table may list the levels in its own order; others are a mistake that names both.
+            axes.append(Axis.recoded(variable, {level: [level] for level in wanted["levels"]}))
+        else:
+            axes.append(Axis.full(variable))
+    name = str(entry.get("name", default))
+    if "counts" in entry:
+        counts, intervals = _counts(entry["counts"])
+        shown = int(counts[counts >= 0].sum())
+        law = law_of(entry.get("protection"), population, shown)
+        return [Published(name, tuple(axes), counts, law, intervals)]
+    if truth is None:
+        raise TrystError(
+            ErrorCode.PARAMETER, "a table without counts is made from the truth, which is absent", remedy="give `truth`"
+        )
+    own = truth.over([a.variable for a in axes])
+    given = publish(name, own)
+    if not all(a.simple for a in axes):
+        raise TrystError(ErrorCode.PARAMETER, "recode a table that is made by a protection of kind 'recoding'")
+    protection = entry.get("protection")
+    if protection in (None, {"kind": "exact"}):
+        return [given]
+    outcome = protection_of(protection).protect(given, np.random.default_rng(int(entry.get("seed", 0))))
+    return [outcome.table, *outcome.also]
+
+
+def _array(value: Any) -> NDArray[np.int64]:
+    array = np.asarray(value)
+    if array.dtype == object or array.dtype.kind not in "iuf":
+        raise ValueError
+    return array
+
+
+def _counts(value: Any) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]] | None]:
+    """Counts with null for withheld ones; ``{"low": 0, "high": 2}`` for a range."""
+    ranges = False
+
+    def walk(item: Any) -> Any:
+        nonlocal ranges
+        if isinstance(item, list):
+            return [walk(x) for x in item]
+        if isinstance(item, Mapping):
+            ranges = True
+            return item
+        return item
+
+    nested = walk(value)
+    shape: list[int] = []
+    level = nested
+    while isinstance(level, list):
+        shape.append(len(level))
+        level = level[0] if level else None
+    flat: list[Any] = []
+
+    def flatten(item: Any, depth: int) -> None:
+        if depth == len(shape):
+            flat.append(item)
+            return
+        if not isinstance(item, list) or len(item) != shape[depth]:
+            raise ValueError
+        for x in item:
+            flatten(x, depth + 1)
+
+    flatten(nested, 0)
+    counts, low, high = [], [], []
+    for item in flat:
+        if isinstance(item, Mapping):
+            counts.append(UNPUBLISHED)
+            low.append(int(item["low"]))
+            high.append(int(item["high"]))
+            continue
+        if item is not None and (isinstance(item, bool) or not isinstance(item, int | float) or item != int(item)):
+            raise ValueError
+        if item is not None and item < 0:
+            raise TrystError(ErrorCode.PARAMETER, "counts must not be negative", remedy="use null for a withheld count")
+        counts.append(UNPUBLISHED if item is None else int(item))
+        low.append(0)
+        high.append(laws.INFINITE)
+    shaped = [np.asarray(x, dtype=np.int64).reshape(shape) for x in (counts, low, high)]
+    return shaped[0], (shaped[1], shaped[2]) if ranges else None
+
+
+def _at(path: str, error: Exception, need: str) -> TrystError:
+    if isinstance(error, TrystErrors):
+        return TrystError(error.code, error.what, where=path)
+    if isinstance(error, TrystError):
+        where = f"{path}, {error.where}" if error.where else path
+        return TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+    return TrystError(ErrorCode.PARAMETER, need, where=path)
+
+
+def _together(document: Document, mistakes: list[TrystError]) -> TrystError:
+    if len(mistakes) == 1:
+        return mistakes[0]
+    return TrystErrors(ErrorCode.PARAMETER, mistakes, where=str(document.get("name", "release")))
+
+
+def document_of(release: Release) -> dict[str, Any]:
+    """The document of a release whose laws a document can name; `release_of` reads it back."""
+    tables = []
+    for table in release.tables:
+        counts: Any = np.where(table.counts == UNPUBLISHED, None, table.counts.astype(object)).tolist()  # type: ignore[call-overload]
+        if table.intervals is not None:
+            cells = np.empty(table.counts.shape, dtype=object)
+            for i in np.ndindex(table.counts.shape):
+                low, high = int(table.intervals[0][i]), int(table.intervals[1][i])
+                cells[i] = low if low == high else {"low": low, "high": high}
+            counts = cells.tolist()
+        axes: list[Any] = []
+        for axis in table.axes:
+            variable = next(v for v in release.variables if v.name == axis.variable)
+            if axis == Axis.full(variable):
+                axes.append(axis.variable)
+            else:
+                groups = {
+                    label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
+                }
+                axes.append({"name": axis.variable, "groups": groups})
+        tables.append({"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts})
+    document: dict[str, Any] = {
+        "name": release.name,
+        "variables": [{"name": v.name, "levels": list(v.levels)} for v in release.variables],
+        "tables": tables,
+    }
+    if release.truth is not None:
+        document["truth"] = release.truth.counts.tolist()
+    return document
+
+
+def _law_document(law: Law) -> dict[str, Any]:
+    if isinstance(law, laws.Conventional | laws.Random | laws.Adjacent):
+        return {"kind": law.name, "base": law.base}
+    if isinstance(law, laws.Barnardised):
+        return {"kind": "barnardisation", "stay": law.stay}
+    if isinstance(law, laws.BelowThreshold):
+        return {"kind": "record_suppression", "threshold": law.threshold}
+    if isinstance(law, Sampled):
+        return {"kind": "sample", "population": law.population, "size": law.size}
+    if isinstance(law, laws.Within):
+        return {"kind": "adjustment", "reach": max(law.floor, law.ceiling)}
+    if law.exact:
+        return {"kind": "exact"}
+    raise TrystError(ErrorCode.PARAMETER, f"a document has no name for the law {law.name!r}")

@@ -1,0 +1,182 @@
+"""Attribution from records: k-anonymity, l-diversity, t-closeness, and what conditioning on the key variables reveals.
+
+A class is the set of records that agree on the key variables. An intruder who knows a target's key values, and that the
+target is in the file, learns the class's distribution of the sensitive variable: a value for certain (positive
+attribution), a value ruled out (negative attribution), or one that nearly all share (approximate attribution).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Records grouped by their key values.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n_classes, n_keys)
+        Key values of each class.
+    of_record : ndarray of int64, shape (n_records,)
+        Class of each record.
+    sizes : ndarray of int64, shape (n_classes,)
+    sensitive : ndarray of int64, shape (n_classes, n_levels)
+        Records of each class with each level of the sensitive variable.
+    """
+
+    keys: Codes
+    of_record: Codes
+    sizes: Codes
+    sensitive: Codes
+
+
+def classes(keys: Codes, sensitive: Codes, levels: int | None = None) -> Classes:
+    """Group records by key values and count the sensitive variable in each group.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n_records, n_keys)
+    sensitive : ndarray of int64, shape (n_records,)
+        Level numbers from 0.
+    levels
+        Declared levels of the sensitive variable; by default those that occur.
+
+    Notes
+    -----
+    O(n log n).
+    """
+    if keys.ndim != 2 or sensitive.shape != (len(keys),) or len(keys) == 0:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "one row of key values and one sensitive value are needed for each record",
+            got=f"shapes {keys.shape} and {sensitive.shape}",
+        )
+    number = int(sensitive.max()) + 1 if levels is None else levels
+    if (sensitive < 0).any() or (sensitive >= number).any():
+        raise TrystError(ErrorCode.PARAMETER, "a sensitive value is outside its variable's levels")
+    if keys.shape[1]:
+        found, which = np.unique(keys, axis=0, return_inverse=True)
+    else:
+        found, which = np.empty((1, 0), dtype=np.int64), np.zeros(len(keys), dtype=np.int64)
+    which = which.reshape(-1).astype(np.int64)
+    table = np.bincount(which * number + sensitive, minlength=len(found) * number).reshape(len(found), number)
+    return Classes(found.astype(np.int64), which, table.sum(axis=1), table.astype(np.int64))
+
+
+def k_anonymity(groups: Classes) -> int:
+    """Size of the smallest class."""
+    return int(groups.sizes.min())
+
+
+def l_diversity(
+    groups: Classes, kind: Literal["distinct", "entropy", "recursive"] = "distinct", c: float = 1.0
+) -> float:
+    """The largest l for which the file is l-diverse.
+
+    ``distinct``: least number of sensitive levels in a class. ``entropy``: least exp(entropy). ``recursive``: the
+    largest l such that in every class the commonest level has fewer records than `c` times those of the l-th commonest
+    and rarer ones together (0 when not even l = 1 holds).
+
+    References
+    ----------
+    .. [1] Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006.
+    """
+    if kind == "distinct":
+        return float((groups.sensitive > 0).sum(axis=1).min())
+    if kind == "entropy":
+        shares = groups.sensitive / groups.sizes[:, None]
+        logs = np.log(np.where(shares > 0, shares, 1.0))
+        return float(np.exp(-(shares * logs).sum(axis=1)).min())
+    ordered = -np.sort(-groups.sensitive, axis=1)
+    tails = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]  # records of the l-th commonest level and all rarer
+    holds = ordered[:, :1] < c * tails
+    return float(np.cumprod(holds, axis=1).sum(axis=1).min())
+
+
+def t_closeness(groups: Classes, *, ordered: bool = False) -> float:
+    """Largest distance of a class's sensitive distribution from the whole file's.
+
+    Earth mover's distance: with all levels equally far apart, half the sum of absolute differences; with `ordered`
+    levels 1/(m-1) apart, the mean absolute cumulative difference.
+
+    References
+    ----------
+    .. [1] Li, Li and Venkatasubramanian, t-closeness, 2007.
+    """
+    whole = groups.sensitive.sum(axis=0) / groups.sizes.sum()
+    difference = groups.sensitive / groups.sizes[:, None] - whole
+    if not ordered:
+        return float(np.abs(difference).sum(axis=1).max() / 2.0)
+    steps = groups.sensitive.shape[1] - 1
+    return float(np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1).max() / steps) if steps else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Attributions:
+    """What the classes reveal, with numbers of records concerned.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n_classes,)
+        All records of the class share one sensitive level.
+    negative : ndarray of bool, shape (n_classes, n_levels)
+        A level that occurs in the file does not occur in the class.
+    approximate : ndarray of bool, shape (n_classes, n_levels)
+        The level's share in the class reaches the threshold, and exceeds its share in the file.
+    threshold
+        The share asked for.
+    groups
+        The classes.
+    """
+
+    positive: NDArray[np.bool_]
+    negative: NDArray[np.bool_]
+    approximate: NDArray[np.bool_]
+    threshold: float
+    groups: Classes
+
+    def records(self, which: NDArray[np.bool_]) -> int:
+        """Number of records in the classes chosen by a mask over classes, or over classes and levels."""
+        chosen = which if which.ndim == 1 else which.any(axis=1)
+        return int(self.groups.sizes[chosen].sum())
+
+
+def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
+    """Exact and approximate attributions that conditioning on the key variables makes."""
+    if not 0.0 < threshold <= 1.0:
+        raise TrystError(ErrorCode.PARAMETER, "the share threshold lies above 0, and at most at 1", got=str(threshold))
+    counts = groups.sensitive
+    occurs = counts.sum(axis=0) > 0
+    positive = (counts > 0).sum(axis=1) == 1
+    share, whole = counts / groups.sizes[:, None], counts.sum(axis=0) / groups.sizes.sum()
+    approximate = (share >= threshold) & (share > whole)
+    return Attributions(positive, (counts == 0) & occurs, approximate, threshold, groups)
+
+
+def subtracted(groups: Classes, known: int = 1) -> NDArray[np.bool_]:
+    """Classes in which someone who knows `known` of its records could be certain of another's sensitive value.
+
+    A class with all but at most `known` records at one level, and someone left: the coalition of T11 chapter 3.
+    """
+    most = groups.sensitive.max(axis=1)
+    return np.asarray((groups.sizes - most <= known) & (groups.sizes > known))
+
+
+def encode(columns: Sequence[Sequence[str]]) -> tuple[Codes, list[tuple[str, ...]]]:
+    """Level numbers of text columns, shape (n_records, n_columns), and each column's levels in order."""
+    codes, levels = [], []
+    for column in columns:
+        found, which = np.unique(np.asarray(column, dtype=object).astype(str), return_inverse=True)
+        codes.append(which.reshape(-1))
+        levels.append(tuple(str(x) for x in found))
+    return np.stack(codes, axis=1).astype(np.int64), levels

@@ -1,0 +1,81 @@
+"""Reading releases and records from files: the only part of this package that opens any."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from common.errors import ErrorCode, TrystError
+from risk.attribution.documents import release_of
+from risk.attribution.files import tables_of_csv
+from risk.attribution.release import Release
+
+
+def read_release(path: Path, total: str = "Total") -> Release:
+    """Read a release: JSON as `documents` describes it, or a CSV file that is one exact table, with or without margins.
+
+    In JSON, a table may name a CSV file beside it, ``{"csv": "ages.csv", "protection": ...}``; its variables are then
+    the file's columns, and what the release declares of their levels holds.
+    """
+    text = _text(path)
+    if path.suffix.lower() == ".csv":
+        variables, tables = tables_of_csv(text, path.stem, None, total)
+        return release_of({"name": path.stem, "variables": variables, "tables": tables})
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TrystError(
+            ErrorCode.SOURCE, "is not JSON", where=f"{path}, line {error.lineno}", remedy="see docs/attribution.md"
+        ) from error
+    if not isinstance(document, dict) or not isinstance(document.get("tables", []), list):
+        raise TrystError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
+    return release_of(_expanded(document, path.parent, total))
+
+
+def _expanded(document: dict[str, Any], folder: Path, total: str) -> dict[str, Any]:
+    """Put the tables of CSV files in their place; variables that are not declared come from the files."""
+    if not any(isinstance(t, dict) and "csv" in t for t in document["tables"]):
+        return document
+    declared = {v["name"]: [str(x) for x in v["levels"]] for v in document.get("variables", []) if "levels" in v}
+    variables = list(document.get("variables", []))
+    tables: list[Any] = []
+    for table in document["tables"]:
+        if not isinstance(table, dict) or "csv" not in table:
+            tables.append(table)
+            continue
+        path = folder / str(table["csv"])
+        found, listed = tables_of_csv(
+            _text(path), str(table.get("name", path.stem)), table.get("protection"), total, declared
+        )
+        tables.extend(listed)
+        for variable in found:
+            if variable["name"] not in declared:
+                declared[variable["name"]] = variable["levels"]
+                variables.append(variable)
+    return {**document, "variables": variables, "tables": tables}
+
+
+def read_columns(path: Path, names: list[str]) -> list[list[str]]:
+    """Some columns of a CSV file of records, as text."""
+    rows = list(csv.DictReader(_text(path).splitlines()))
+    header = list(rows[0]) if rows else []
+    missing = [n for n in names if n not in header]
+    if missing or not rows:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"there is no column {', '.join(missing)}" if rows else "the file has no records",
+            where=str(path),
+            remedy=f"its columns are: {', '.join(header)}" if rows else "",
+        )
+    return [[row[n] or "" for row in rows] for n in names]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise TrystError(ErrorCode.TEXT_ENCODING, "is not UTF-8 text", where=str(path)) from error

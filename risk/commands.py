@@ -1,0 +1,12 @@
+"""``tryst risk``: disclosure risk of tables and records, on this machine alone."""
+
+from __future__ import annotations
+
+import typer
+
+from risk.attribution.commands import app as attribution
+from risk.attribution.commands import tables
+
+app = typer.Typer(help="Disclosure risk of tables and records. Nothing is sent anywhere.", no_args_is_help=True)
+app.command("tables")(tables)
+app.add_typer(attribution, name="attribution")
