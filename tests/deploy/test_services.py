@@ -29,7 +29,7 @@ SERVICES = ("carole", "alice", "bob")
 CUSTODIANS = ("alice", "bob")
 NOBODY = " ".join(["0000"] * 16)
 PEOPLE = 120
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 SPECIFICATION = """
 version: 1
