@@ -16,9 +16,9 @@ from carole.service.supervisor import Supervisor
 from common.errors import TrystError
 from common.parties import Side
 from common.rpc.client import Connection
-from common.wire import chunk_count
+from common.wire import CHUNK_BYTES, chunk_count
 from protos.linkage.v1 import contribution_pb2, project_pb2
-from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
+from tests.e2e.deployment import STATE, Deployment, people, specification
 
 Deploy = Callable[..., Deployment]
 MANY = 3000
@@ -31,11 +31,11 @@ def wide(project: str) -> str:
 
 
 class Chunks:
-    """Listens to the chunks that a custodian in this process sends, and to Carole's answers."""
+    """Listens to the chunks that custodians in this process send, by upload and index, and to Carole's answers."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.sent: Counter[int] = Counter()
-        self.arrived: set[int] = set()
+        self.sent: Counter[tuple[str, int]] = Counter()
+        self.arrived: set[tuple[str, int]] = set()
         self.before: Callable[[int], None] = lambda index: None
         self._lock = threading.Lock()
         call = Connection.call
@@ -43,19 +43,25 @@ class Chunks:
         def listening(connection: Connection, method: Any, request: Any, **settings: Any) -> Any:
             if not isinstance(request, contribution_pb2.PutChunkRequest):
                 return call(connection, method, request, **settings)
+            chunk = (request.upload, request.index)
             self.before(request.index)
             with self._lock:
-                self.sent[request.index] += 1
+                self.sent[chunk] += 1
             answer = call(connection, method, request, **settings)
             with self._lock:
-                self.arrived.add(request.index)
+                self.arrived.add(chunk)
             return answer
 
         monkeypatch.setattr(Connection, "call", listening)
 
+    def copy(self) -> tuple[Counter[tuple[str, int]], set[tuple[str, int]]]:
+        """What was sent and what has arrived so far."""
+        with self._lock:
+            return Counter(self.sent), set(self.arrived)
+
 
 def test_carole_killed_between_chunks(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process with a database on the disk; Alice's real service sends, and goes on as soon as Carole is back."""
+    """A process with a database on the disk; both custodians' services send, and go on as soon as she is back."""
     text = wide("carole-killed")
     made = deploy(text, files=people(MANY))
     (carole,) = made.processes("carole")
@@ -63,30 +69,29 @@ def test_carole_killed_between_chunks(deploy: Deploy, monkeypatch: pytest.Monkey
     gate = threading.Event()
 
     def hold_back(index: int) -> None:
-        # The first chunks arrive; the next are held until Carole is dead.
+        # The first two chunks arrive; the next are held until Carole is dead.
         if index >= 2:
             gate.wait(60)
 
     chunks.before = hold_back
-    made.start(Side.ALICE)
-    project = made.create(text, approve=False)
-    made.start(Side.BOB)  # whose chunks are held as well; his are told from hers by when they come
-    made.coordinator.approve(project, digest_of(text))
-    made.eventually(lambda: {0, 1} <= chunks.arrived and chunks.sent[0] >= 2 and chunks.sent[1] >= 2)
-    before = {given.side: given.bytes_received for given in made.status(project).contributions}
-    assert all(before.values())
-    assert not any(given.committed for given in made.status(project).contributions)
-    carole.kill()
-    sent_before = Counter(chunks.sent)
-    gate.set()
-    made.eventually(lambda: bool(chunks.sent - sent_before))  # they try, and Carole is away
+    for side in Side:
+        made.start(side)
+    project = made.create(text)
+    try:
+        made.eventually(lambda: len(chunks.copy()[1]) == 4)
+        before = {given.side: given.bytes_received for given in made.status(project).contributions}
+        carole.kill()
+        sent, arrived = chunks.copy()
+    finally:
+        gate.set()
+    assert list(before.values()) == [2 * CHUNK_BYTES, 2 * CHUNK_BYTES]
+    made.eventually(lambda: chunks.copy()[0] - sent)  # they try, and Carole is away
     made.processes("carole")
-    after = {given.side: given.bytes_received for given in made.status(project).contributions}
-    assert all(after[side] >= count for side, count in before.items()), "what had arrived is still there"
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-    # Both custodians sent chunks 0 and 1 once each, before Carole died; neither was sent again.
-    assert chunks.sent[0] == chunks.sent[1] == 2
-    assert all(given.committed for given in made.status(project).contributions)
+    status = made.status(project)
+    assert all(given.committed and given.bytes_received == given.bytes_expected for given in status.contributions)
+    assert len({upload for upload, _ in chunks.arrived}) == 2, "the uploads were taken up, not begun anew"
+    assert all(chunks.sent[chunk] == 1 for chunk in arrived), "what had arrived was not sent again"
 
 
 def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
