@@ -214,8 +214,9 @@ def _swap(ladder, lower, log_uniform):  # type: ignore[no-untyped-def]  # compil
 
 
 @njit(cache=True, nogil=True)
-def walk(data, work, ladder, draws, record, start, stretch, thin, trace_every, recording, growth, by_rotation):
-    # type: ignore[no-untyped-def]  # compiled
+def walk(  # type: ignore[no-untyped-def]  # compiled
+    data, work, ladder, draws, record, start, stretch, thin, trace_every, recording, growth, by_rotation
+):
     """Make the moves drawn, from number `start` on.
 
     Rungs take turns of `stretch` moves; after each round every pair of neighbouring rungs may swap. With `recording`

@@ -68,8 +68,14 @@ class Chain:
         start.require_decomposable("start")
         if n < 2:
             raise TrystError(ErrorCode.PARAMETER, "a search needs at least two variables", where="counts", got=str(n))
-        if not 0 <= double_share <= 1:
-            raise TrystError(ErrorCode.PARAMETER, "a share must be 0 to 1", where="double_share", got=str(double_share))
+        if not 0 <= double_share < 1:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the share of double moves must be 0 or more and less than 1",
+                where="double_share",
+                got=str(double_share),
+                remedy="double moves alone never change whether the number of edges is odd",
+            )
         self.scores, self.rng = scores, rng
         self.double_share = double_share if n > 2 else 0.0
         self.by_rotation = by_rotation
@@ -119,12 +125,13 @@ class Chain:
         stretch: int = 64,
     ) -> None:
         """Make a number of moves with each rung."""
-        left = moves * len(self.ladder.betas)
-        whole = DRAWN_AT_ONCE // (stretch * len(self.ladder.betas)) * stretch * len(self.ladder.betas)
-        while left:
-            size = min(left, whole)
-            self._walk(self._draw(size, stretch), recording, thin, trace_every, growth, stretch)
-            left -= size
+        rungs = len(self.ladder.betas)
+        turns = max(1, DRAWN_AT_ONCE // (stretch * rungs))
+        while moves:
+            # Whole turns of the rungs; what is left over is one shorter turn, so that each rung makes `moves` moves.
+            own = min(moves // stretch, turns) * stretch or moves
+            self._walk(self._draw(own * rungs, stretch), recording, thin, trace_every, growth, min(own, stretch))
+            moves -= own
 
     def _draw(self, size: int, stretch: int) -> kernels.Draws:
         n, rng = len(self.scores), self.rng

@@ -103,7 +103,7 @@ def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
     drawn.add_edges_from((a, b) for a, b, _ in joined)
     grid = _rows_and_columns(drawn)
     tallest = max(clique.bit_count() for clique in tree.cliques)
-    across = max(max(len(str(name)) for name in graph.names) * 8 + 40, 120)
+    across = max(max(len(str(name)) for name in graph.names) * 8 + 60, 140)
     down = LINE * (2 * tallest) + 50
     places = {c: ((column + 0.5) * across, 50 + (row + 0.5) * down) for c, (column, row) in grid.items()}
     shapes, labels = [], []
@@ -112,7 +112,8 @@ def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
         shapes.append(
             f'<line class="edge" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke-width="1.5"/>'
         )
-        labels.append(_stack((x1 + x2) / 2, (y1 + y2) / 2, _labels(graph, separator), "separator"))
+        near = 0.58 if y2 > y1 else 0.42  # nearer the child, where lines have spread
+        labels.append(_stack(x1 + near * (x2 - x1), y1 + near * (y2 - y1), _labels(graph, separator), "separator"))
     labels += [_stack(*places[c], _labels(graph, clique), "node") for c, clique in enumerate(tree.cliques)]
     width = round(across * (1 + max(column for column, _ in grid.values())))
     height = round(60 + down * (1 + max(row for _, row in grid.values())))

@@ -1,0 +1,45 @@
+"""Data and models that several tests of decomposable models use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from risk.models.bayesian_networks import BayesianNetwork, read_bif
+from risk.models.counts import SparseCounts
+
+INSURANCE = [
+    "SeniorTrain",
+    "RiskAversion",
+    "VehicleYear",
+    "GoodStudent",
+    "DrivingSkill",
+    "SocioEcon",
+    "DrivQuality",
+    "HomeBase",
+    "Age",
+    "MakeModel",
+    "OtherCar",
+]
+
+
+@pytest.fixture(scope="session")
+def oracle(shared: Path) -> dict[str, Any]:
+    """All decomposable models of a table of four variables and 200 records, scored by another program."""
+    found: dict[str, Any] = json.loads((shared / "oracles" / "decomp_testdata4_n200.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="session")
+def oracle_counts(oracle: dict[str, Any]) -> SparseCounts:
+    return SparseCounts.from_table(np.array(oracle["table"]).reshape(oracle["table_shape"]), oracle["vars"])
+
+
+@pytest.fixture(scope="session")
+def insurance(shared: Path) -> BayesianNetwork:
+    """The insurance network without its barren nodes."""
+    return read_bif((shared / "data" / "insurance.bif").read_text()).pruned(INSURANCE)

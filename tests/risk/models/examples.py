@@ -1,0 +1,53 @@
+"""Graphs, data and checks that several tests of decomposable models use."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from risk.models.bits import members
+from risk.models.counts import SparseCounts
+from risk.models.dynamic_trees import DynamicJunctionTree
+from risk.models.graphs import Graph
+from risk.models.tree_kernels import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
+
+
+def random_decomposable(n: int, rng: np.random.Generator, moves: int = 60) -> Graph:
+    """Where a walk of legal moves led."""
+    graph = Graph.from_edges(n, ())
+    for _ in range(moves):
+        v, w = (int(x) for x in rng.choice(n, 2, replace=False))
+        if graph.can_toggle(v, w):
+            graph = graph.toggled(v, w)
+    return graph
+
+
+def random_counts(levels: tuple[int, ...], records: int, rng: np.random.Generator) -> SparseCounts:
+    """Records in which each variable leans on the one before it."""
+    columns = [rng.integers(0, levels[0], records)]
+    for n in levels[1:]:
+        columns.append(np.where(rng.random(records) < 0.4, columns[-1] % n, rng.integers(0, n, records)))
+    return SparseCounts.from_records(np.stack(columns, axis=1), levels)
+
+
+def all_cells(levels: tuple[int, ...]) -> NDArray[np.int64]:
+    """Every cell of a table, in order."""
+    return np.argwhere(np.ones(levels))
+
+
+def check_tree(array: NDArray[np.int64]) -> None:
+    """A compiled tree has both properties of a dynamic junction tree, and its graph is chordal."""
+    graph = graph_of(array)
+    tree = DynamicJunctionTree(graph, range(len(graph)))
+    tree.clique = [int(x) for x in array[CLIQUE]]
+    tree.parent = [int(x) for x in array[PARENT]]
+    tree.check()
+    assert tree.graph == graph
+    for v in range(len(graph)):
+        assert tree.children(v) == list(members(int(array[CHILDREN, v])))
+        for w in range(v):
+            connected = bool(graph.component(v) >> w & 1)
+            assert (tree.root(v) == tree.root(w)) == connected
+    assert nx.is_chordal(graph.to_networkx())
+    assert array[ADJACENCY].tolist() == list(graph.adjacency)

@@ -1,0 +1,162 @@
+"""Graphs, triangulations and junction trees against networkx and against lists of all graphs."""
+
+from __future__ import annotations
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.models.enumeration import decomposable_keys
+from risk.models.graphs import Graph, complete_graph, empty_graph
+from risk.models.junction_trees import JunctionTree
+from risk.models.result import graph_of_key, key_of
+from risk.models.triangulation import (
+    elimination_game,
+    is_minimal,
+    minimal_triangulation,
+    minimum_fill_ordering,
+    moralise,
+    triangulated,
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 8) -> Graph:
+    n = draw(st.integers(2, most))
+    pairs = [(v, w) for v in range(n) for w in range(v)]
+    return Graph.from_edges(n, [pair for pair in pairs if draw(st.booleans())])
+
+
+@given(graphs())
+def test_decomposable_means_chordal(graph: Graph) -> None:
+    assert graph.is_decomposable == nx.is_chordal(graph.to_networkx())
+
+
+@given(graphs())
+def test_cliques_and_junction_tree(graph: Graph) -> None:
+    graph = triangulated(graph)
+    expected = {frozenset(clique) for clique in nx.find_cliques(graph.to_networkx())}
+    assert {graph.names_of(clique) for clique in graph.cliques} == expected
+    tree = JunctionTree.of(graph)
+    tree.check()
+    assert sorted(graph.separators) == sorted(tree.separators)
+    # A junction tree is a spanning tree of greatest weight: the weight networkx finds over all pairs of cliques.
+    weights = nx.Graph()
+    weights.add_nodes_from(range(len(tree.cliques)))
+    weights.add_weighted_edges_from(
+        (a, b, (tree.cliques[a] & tree.cliques[b]).bit_count())
+        for a, b in itertools.combinations(range(len(tree.cliques)), 2)
+    )
+    heaviest = nx.maximum_spanning_tree(weights).size(weight="weight")
+    assert sum(separator.bit_count() for separator in tree.separators) == heaviest
+    assert nx.is_tree(tree.to_networkx(graph))
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_triangulations(graph: Graph, random: object) -> None:
+    ordering = list(range(len(graph)))
+    random.shuffle(ordering)  # type: ignore[attr-defined]
+    fill = elimination_game(graph, ordering)
+    filled = triangulated(graph, fill)
+    assert filled.is_decomposable
+    assert filled.is_perfect(ordering)
+    assert not set(fill) & set(graph.edges)
+    least = minimal_triangulation(graph, fill)
+    assert set(least) <= set(fill)
+    assert is_minimal(graph, least)
+    if len(least) <= 6:  # minimal by definition: no proper subset will do
+        for size in range(len(least)):
+            for subset in itertools.combinations(least, size):
+                assert not triangulated(graph, subset).is_decomposable
+    if graph.is_decomposable:
+        assert elimination_game(graph, minimum_fill_ordering(graph)) == ()
+
+
+@given(graphs(7))
+def test_legal_moves_keep_the_graph_chordal(graph: Graph) -> None:
+    graph = triangulated(graph)
+    for v, w in itertools.combinations(range(len(graph)), 2):
+        assert graph.can_toggle(v, w) == nx.is_chordal(graph.toggled(v, w).to_networkx())
+
+
+@pytest.mark.parametrize(("n", "number"), [(1, 1), (2, 2), (3, 8), (4, 61), (5, 822), (6, 18154)])
+def test_numbers_of_labelled_decomposable_graphs(n: int, number: int) -> None:
+    assert len(decomposable_keys(n)) == number
+
+
+@pytest.mark.slow
+def test_number_on_seven_nodes() -> None:
+    assert len(decomposable_keys(7)) == 617_675
+
+
+def test_every_graph_on_five_nodes() -> None:
+    listed = set(decomposable_keys(5).tolist())
+    for key in range(1 << 10):
+        graph = graph_of_key(np.array([key]), tuple(range(5)))
+        assert (key in listed) == nx.is_chordal(graph.to_networkx())
+        assert key_of(graph).tolist() == [key]
+
+
+def test_networkx_and_back() -> None:
+    graph = Graph.from_edges("abcd", [("a", "c"), ("c", "d")])
+    assert Graph.from_networkx(graph.to_networkx()) == graph
+    assert graph.edges == ((0, 2), (2, 3))
+    assert complete_graph(3).edges == ((0, 1), (0, 2), (1, 2))
+    with pytest.raises(TrystError, match="moralise"):
+        Graph.from_networkx(nx.DiGraph([(1, 2)]))
+
+
+def test_moralisation_against_networkx() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        parents = {v: [w for w in range(v) if rng.random() < 0.4] for v in range(7)}
+        directed = nx.DiGraph([(w, v) for v, above in parents.items() for w in above])
+        directed.add_nodes_from(range(7))
+        expected = {frozenset(edge) for edge in nx.algorithms.moral.moral_graph(directed).edges}
+        assert {frozenset(edge) for edge in moralise(parents).edges} == expected
+
+
+def test_minimum_fill_can_be_beaten_only_by_a_minimal_one() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        graph = Graph.from_edges(9, [(v, w) for v in range(9) for w in range(v) if rng.random() < 0.35])
+        fill = elimination_game(graph, minimum_fill_ordering(graph))
+        assert len(minimal_triangulation(graph)) <= len(fill)
+
+
+def test_bad_graphs() -> None:
+    cycle = Graph.from_edges("abcd", ["ab", "bc", "cd", "da"])
+    with pytest.raises(TrystError, match="decomposable"):
+        JunctionTree.of(cycle)
+    with pytest.raises(TrystError, match="unknown variable"):
+        Graph.from_edges("ab", [("a", "z")])
+    with pytest.raises(TrystError, match="symmetric"):
+        Graph((2, 0))
+    with pytest.raises(TrystError, match="one name for each node"):
+        Graph((0, 0), ("a", "a"))
+    with pytest.raises(TrystError, match="unknown variable"):
+        cycle.nodes_of("x")
+    with pytest.raises(TrystError, match="each node once"):
+        elimination_game(cycle, [0, 1, 2])
+    with pytest.raises(TrystError, match="1 to 7 variables"):
+        decomposable_keys(8)
+
+
+def test_junction_tree_checks_find_faults() -> None:
+    with pytest.raises(TrystError, match="one tree"):
+        JunctionTree((0b011, 0b110, 0b1000), ((0, 1),)).check()
+    with pytest.raises(TrystError, match="running intersection"):
+        JunctionTree((0b0011, 0b1100, 0b0110), ((0, 1), (1, 2))).check()
+
+
+@settings(max_examples=25)
+@given(graphs(6))
+def test_components(graph: Graph) -> None:
+    for v in range(len(graph)):
+        assert graph.names_of(graph.component(v)) == nx.node_connected_component(graph.to_networkx(), v)
+    assert empty_graph(3).component(1) == 0b010

@@ -1,0 +1,131 @@
+"""EM for incomplete tables against the oracle, a dense definition, and what must hold of any EM."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from common.errors import TrystError
+from risk.models.counts import SparseCounts
+from risk.models.fitted import fit
+from risk.models.graphs import Graph, complete_graph, empty_graph
+from risk.models.incomplete import IncompleteCounts, fit_incomplete
+from tests.risk.models.examples import all_cells, random_counts, random_decomposable
+
+
+def test_the_two_by_two_table(shared: Path) -> None:
+    oracle = json.loads((shared / "oracles" / "bounds_em_czech.json").read_text())["em_2x2"]
+    rows = [(i, j, oracle["both"][i][j]) for i in range(2) for j in range(2)]
+    rows += [(i, -1, oracle["row_only"][i]) for i in range(2)] + [(-1, j, oracle["col_only"][j]) for j in range(2)]
+    data = IncompleteCounts.from_records([row[:2] for row in rows], (2, 2), weights=[row[2] for row in rows])
+    found = fit_incomplete(data, tolerance=1e-13)
+    assert found.converged
+    assert np.allclose(found.model.marginal([0, 1]), oracle["theta"], atol=1e-10)
+    assert found.log_likelihood[-1] == pytest.approx(oracle["loglik"], abs=1e-9)
+
+
+def dense_em(
+    records: NDArray[np.int64], weights: NDArray[np.float64], levels: tuple[int, ...], graph: Graph, steps: int
+) -> NDArray[np.float64]:
+    """Fuchs' EM on the full table: what the sparse one must do, a step for a step."""
+    counts_of = SparseCounts.from_table
+    full = np.full(levels, 1 / np.prod(levels))
+    for _ in range(steps):
+        expected = np.zeros(levels)
+        for record, weight in zip(records, weights, strict=True):
+            at = tuple(slice(None) if x < 0 else slice(int(x), int(x) + 1) for x in record)
+            expected[at] += weight * full[at] / full[at].sum()
+        model = fit(counts_of(expected), graph)
+        full = np.exp(model.log_probability(all_cells(levels))).reshape(levels)
+    return full
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_sparse_em_is_the_dense_one(seed: int, saturated: bool) -> None:
+    """With every cell of every clique possible the two start alike, and every step is the same."""
+    rng = np.random.default_rng(seed)
+    levels = (2, 3, 2, 2)
+    graph = complete_graph(4) if saturated else random_decomposable(4, rng)
+    records = all_cells(levels)[rng.integers(0, 24, 50)]
+    records[rng.random(records.shape) < 0.3] = -1
+    records = np.concatenate([records, np.full((1, 4), -1)])  # a record of which nothing is known: all cells possible
+    weights = rng.random(len(records)) + 0.1
+    data = IncompleteCounts.from_records(records, levels, weights=weights)
+    found = fit_incomplete(data, graph, max_iterations=7, tolerance=1e-15)
+    assert found.iterations <= 7
+    expected = dense_em(records, weights, levels, graph, found.iterations)
+    assert np.allclose(np.exp(found.model.log_probability(all_cells(levels))), expected.ravel(), atol=1e-10)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_likelihood_never_falls(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    levels = (3, 2, 4, 2, 3)
+    codes = random_counts(levels, 80, rng).cells.copy()
+    codes[rng.random(codes.shape) < 0.25] = -1
+    data = IncompleteCounts.from_records(codes, levels)
+    found = fit_incomplete(data, random_decomposable(5, rng), tolerance=1e-4, max_iterations=25)
+    assert min(np.diff(found.log_likelihood), default=0) > -1e-9
+    known = data.weights @ found.model.log_marginal(data.records)
+    assert known >= found.log_likelihood[-1] - 1e-9
+
+
+def test_complete_records_need_one_step() -> None:
+    counts = random_counts((2, 3, 4), 60, np.random.default_rng(0))
+    data = IncompleteCounts.from_records(counts.cells, counts.levels, weights=counts.counts)
+    graph = Graph.from_edges(3, [(0, 1), (1, 2)])
+    for precision, estimate in ((0.0, "maximum likelihood"), (2.0, "posterior mean")):
+        found = fit_incomplete(data, graph, precision=precision)
+        expected = fit(counts, graph, estimate, 2.0)  # type: ignore[arg-type]
+        assert found.iterations == 2  # the second sees that nothing changes
+        cells = all_cells(counts.levels)
+        assert np.allclose(np.exp(found.model.log_probability(cells)), np.exp(expected.log_probability(cells)))
+
+
+def test_sparse_over_many_variables() -> None:
+    """25 variables of 6 levels, about 1e19 cells; one variable in ten is missing from its record."""
+    rng = np.random.default_rng(2)
+    counts = random_counts((6,) * 25, 200, rng)
+    codes = counts.cells.copy()
+    codes[:, ::5][rng.random((len(codes), 5)) < 0.2] = -1
+    data = IncompleteCounts.from_records(codes, counts.levels)
+    found = fit_incomplete(
+        data, Graph.from_edges(25, [(v, v + 1) for v in range(24)]), max_iterations=20, tolerance=1e-3
+    )
+    assert np.isfinite(found.log_likelihood).all()
+    assert found.log_likelihood[-1] > found.log_likelihood[0]
+
+
+def test_non_convergence_is_reported() -> None:
+    data = IncompleteCounts.from_records([[0, -1], [-1, 1], [1, 1], [0, 0]], (2, 2))
+    found = fit_incomplete(data, max_iterations=1)
+    assert not found.converged
+    assert found.iterations == 1
+
+
+def test_bad_input() -> None:
+    with pytest.raises(TrystError, match="missing value is -1"):
+        IncompleteCounts.from_records([[-2, 0]], (2, 2))
+    with pytest.raises(TrystError, match="two levels"):
+        IncompleteCounts.from_records([[0, 0]], (1, 2))
+    with pytest.raises(TrystError, match="codes must be"):
+        IncompleteCounts.from_records([[0, 5]], (2, 2))
+    data = IncompleteCounts.from_records([[0, -1], [1, 1]], (2, 2))
+    with pytest.raises(TrystError, match="data's variables"):
+        fit_incomplete(data, empty_graph("ab"))
+    with pytest.raises(TrystError, match="must be positive"):
+        fit_incomplete(data, tolerance=0)
+    four = IncompleteCounts.from_records([[0, -1, 0, 0]], (2,) * 4)
+    with pytest.raises(TrystError, match="decomposable"):
+        fit_incomplete(four, Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
+    wide = IncompleteCounts.from_records([[-1] * 11 + [0]], (8,) * 12)
+    with pytest.raises(TrystError, match="smaller cliques"):
+        fit_incomplete(wide)

@@ -1,0 +1,68 @@
+"""Drawings of models: complete SVG, every node and line there, names escaped, line weight from edge inclusion."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from common.errors import TrystError
+from risk.models.enumeration import enumerate_models
+from risk.models.graphs import Graph, complete_graph, empty_graph
+from risk.models.junction_trees import JunctionTree
+from risk.models.pictures import THICKEST, THINNEST, draw_graph, draw_junction_tree, draw_result
+from risk.models.scores import HyperDirichlet
+from tests.risk.models.examples import random_counts, random_decomposable
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parts(svg: str, tag: str, kind: str | None = None) -> list[ElementTree.Element]:
+    root = ElementTree.fromstring(svg)  # noqa: S314  # our own text
+    return [x for x in root.iter(SVG + tag) if kind is None or x.get("class") == kind]
+
+
+def test_a_graph_with_edge_inclusion() -> None:
+    graph = Graph.from_edges(["<age>", "sex", "town", "car"], [("<age>", "sex"), ("sex", "town")])
+    inclusion = np.zeros((4, 4))
+    for (v, w), p in {(0, 1): 1.0, (1, 2): 0.6, (2, 3): 0.2, (0, 3): 0.001}.items():
+        inclusion[v, w] = inclusion[w, v] = p
+    svg = draw_graph(graph, inclusion)
+    lines = parts(svg, "line", "edge")
+    assert sorted(float(x.get("stroke-width", 0)) for x in lines) == pytest.approx(
+        [THINNEST + (THICKEST - THINNEST) * p for p in (0.2, 0.6, 1.0)]
+    )
+    assert sum(x.get("stroke-dasharray") is not None for x in lines) == 1  # town - car is not in the model
+    assert len(parts(svg, "rect", "node")) == 4
+    assert "&lt;age&gt;" in svg
+    assert "<age>" not in svg
+    assert svg == draw_graph(graph, inclusion)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_junction_trees(seed: int) -> None:
+    graph = random_decomposable(9, np.random.default_rng(seed))
+    tree = JunctionTree.of(graph)
+    svg = draw_junction_tree(graph)
+    assert len(parts(svg, "rect", "node")) == len(tree.cliques)
+    assert len(parts(svg, "rect", "separator")) == sum(1 for s in tree.separators if s) == len(parts(svg, "line"))
+    boxes = [tuple(float(x.get(k, 0)) for k in ("x", "y", "width", "height")) for x in parts(svg, "rect", "node")]
+    for i, (x, y, w, h) in enumerate(boxes):  # no clique's box covers another's
+        for x2, y2, w2, h2 in boxes[:i]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+    width, height = map(float, re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)[0])
+    assert all(x >= 0 and x + w <= width and y >= 0 and y + h <= height for x, y, w, h in boxes)
+
+
+def test_results_and_extremes() -> None:
+    result = enumerate_models(HyperDirichlet(random_counts((2, 3, 2, 2), 100, np.random.default_rng(1))))
+    svg = draw_result(result)
+    assert "exact enumeration: 61 models" in svg
+    assert len(parts(svg, "line", "edge")) == (result.edge_inclusion[np.triu_indices(4, 1)] >= 0.01).sum()
+    for graph in (empty_graph(1), empty_graph(5), complete_graph(2), complete_graph(7)):
+        assert len(parts(draw_graph(graph), "rect", "node")) == len(graph)
+        assert len(parts(draw_junction_tree(graph), "rect", "node")) == len(graph.cliques)
+    with pytest.raises(TrystError, match="edge inclusion must be probabilities"):
+        draw_graph(empty_graph(3), np.full((3, 3), 1.5))

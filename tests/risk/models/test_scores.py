@@ -1,0 +1,193 @@
+"""Sparse counts and marginal likelihoods: the oracle, the plain definition, the sequential predictive product."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.models import score_kernels as kernels
+from risk.models.bits import members
+from risk.models.counts import SparseCounts
+from risk.models.graphs import Graph
+from risk.models.junction_trees import JunctionTree
+from risk.models.scores import HyperDirichlet, log_marginal_likelihood
+from tests.risk.models.examples import random_counts, random_decomposable
+
+
+def test_all_61_models_of_the_oracle(oracle: dict[str, Any], oracle_counts: SparseCounts) -> None:
+    scores = HyperDirichlet(oracle_counts)
+    assert len(oracle["graphs"]) == 61
+    for model in oracle["graphs"]:
+        graph = Graph.from_edges(4, model["edges"])
+        assert scores.graph(graph) == pytest.approx(model["logml"], abs=1e-9)
+        assert {tuple(members(c)) for c in graph.cliques} == {tuple(c) for c in model["cliques"]}
+
+
+def predictive_product(
+    records: list[tuple[int, ...]], levels: tuple[int, ...], graph: Graph, precision: float
+) -> float:
+    """The sum over records of the log probability of each given those before it: chain rule, no gamma function."""
+    tree = JunctionTree.of(graph)
+    sets = [(tuple(members(c)), 1) for c in tree.cliques] + [(tuple(members(s)), -1) for s in tree.separators]
+    seen: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    total = 0.0
+    for number, record in enumerate(records):
+        for variables, sign in sets:
+            cell = tuple(record[v] for v in variables)
+            prior = precision / math.prod(levels[v] for v in variables)
+            total += sign * math.log((seen[variables, cell] + prior) / (number + precision))
+        for variables in {variables for variables, _ in sets}:
+            seen[variables, tuple(record[v] for v in variables)] += 1
+    return total
+
+
+def test_score_is_the_sequential_predictive_product(oracle: dict[str, Any], oracle_counts: SparseCounts) -> None:
+    rng = np.random.default_rng(7)
+    rows = np.repeat(oracle_counts.cells, oracle_counts.counts.astype(int), axis=0)
+    records = [tuple(int(x) for x in row) for row in rng.permutation(rows)]
+    for precision in (1.0, 3.5):
+        scores = HyperDirichlet(oracle_counts, precision)
+        for model in oracle["graphs"]:
+            graph = Graph.from_edges(4, model["edges"])
+            expected = predictive_product(records, oracle_counts.levels, graph, precision)
+            assert scores.graph(graph) == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 7), st.integers(1, 300), st.floats(0.01, 50), st.booleans(), st.integers(0, 2**32 - 1))
+def test_compiled_counting_is_the_definition(n: int, records: int, precision: float, whole: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    levels = tuple(rng.integers(2, 9, n).tolist())
+    codes = np.stack([rng.integers(0, k, records) for k in levels], axis=1)
+    weights = rng.integers(1, 200, records).astype(float) if whole else rng.random(records) + 0.01
+    counts = SparseCounts.from_records(codes, levels, weights=weights)
+    scores = HyperDirichlet(counts, precision)
+    for variables in range(1 << n):
+        expected = log_marginal_likelihood(counts, variables, precision)
+        assert scores.table(variables) == pytest.approx(expected, rel=1e-10, abs=1e-8)
+        assert kernels.count_and_score(scores.data, scores.work, variables) == scores.table(variables)
+
+
+def test_a_table_of_more_cells_than_numbers() -> None:
+    """60 variables of 10 levels: cells are renumbered as they are counted, and only occupied ones exist."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 10, (500, 60))
+    counts = SparseCounts.from_records(np.concatenate([codes, codes[:100]]), [10] * 60)
+    assert counts.size == 10**60
+    assert len(counts.counts) == 500
+    assert counts.counts.sum() == 600
+    scores = HyperDirichlet(counts)
+    everything = (1 << 60) - 1
+    prior = 1e-60
+    expected = math.lgamma(1) - math.lgamma(601) + 500 * math.log(prior) + 100 * math.log1p(prior)
+    assert scores.table(everything) == pytest.approx(expected, rel=1e-12)
+    assert scores.table(everything) == pytest.approx(log_marginal_likelihood(counts, everything), rel=1e-12)
+    assert max(array.nbytes for array in scores.work) < 100_000
+
+
+def test_sixteen_variables_with_billions_of_cells() -> None:
+    levels = (2, 3, 4, 5, 2, 8, 3, 2, 2, 4, 10, 3, 4, 5, 6, 7)
+    counts = random_counts(levels, 6000, np.random.default_rng(1))
+    assert counts.size > 2e9
+    scores = HyperDirichlet(counts)
+    for variables in (0xFFFF, 0x0F0F, 0x00FF, 0b101):
+        assert scores.table(variables) == pytest.approx(log_marginal_likelihood(counts, variables), abs=1e-7)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(3, 7), st.integers(0, 2**32 - 1))
+def test_bayes_factors_are_differences_of_scores(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = HyperDirichlet(random_counts(tuple(rng.integers(2, 5, n).tolist()), 80, rng))
+    graph = random_decomposable(n, rng)
+    for v in range(n):
+        for w in range(v):
+            if graph.can_toggle(v, w):
+                expected = scores.graph(graph.toggled(v, w)) - scores.graph(graph)
+                assert scores.bayes_factor(graph, (v, w)) == pytest.approx(expected, abs=1e-8)
+            else:
+                with pytest.raises(TrystError, match="would not leave a decomposable graph"):
+                    scores.bayes_factor(graph, (v, w))
+
+
+def test_the_cache_counts_each_table_once_and_has_a_limit() -> None:
+    counts = random_counts((2, 3, 2, 4, 2, 3, 2, 2, 3, 2, 2), 50, np.random.default_rng(0))
+    scores = HyperDirichlet(counts)
+    first = [scores.table(variables) for variables in range(1, 2048)]
+    assert scores.tables_counted == 2047
+    assert [scores.table(variables) for variables in range(1, 2048)] == first
+    assert scores.tables_counted == 2047
+    small = HyperDirichlet(counts, cache_limit=1024)
+    assert [small.table(variables) for variables in range(1, 2048)] == first
+    assert small.cache_bytes == 16 * 1024
+
+
+def test_records_tables_and_margins_agree() -> None:
+    rng = np.random.default_rng(4)
+    table = rng.integers(0, 3, (2, 3, 4)).astype(float)
+    from_table = SparseCounts.from_table(table, "xyz")
+    records = np.repeat(np.argwhere(table > 0), table[table > 0].astype(int), axis=0)
+    from_records = SparseCounts.from_records(rng.permutation(records), (2, 3, 4), "xyz")
+    assert np.array_equal(from_table.cells, from_records.cells)
+    assert np.array_equal(from_table.counts, from_records.counts)
+    assert np.array_equal(from_records.marginal("zx").to_table(), table.sum(axis=1).T)
+    assert np.array_equal(from_records.to_table(), table)
+    assert from_records.marginal([]).counts.tolist() == [table.sum()]
+
+
+def records_of(**changes: Any) -> dict[str, Any]:
+    return {"records": [[0, 0], [1, 2]], "levels": (2, 3), "names": ("a", "b"), "weights": [1.0, 2.0]} | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"records": np.zeros((0, 2), dtype=int), "weights": []}, "at least one record"),
+        ({"levels": (1, 3)}, "variable a: a variable must have at least two levels, got 1"),
+        ({"weights": [1.0, -1.0]}, "weights: counts must be finite and not negative"),
+        ({"weights": [1.0, np.nan]}, "weights: counts must be finite and not negative"),
+        ({"weights": [0.0, 0.0]}, "at least one record with a positive count"),
+        ({"weights": [1.0]}, "one weight for each record"),
+        ({"records": [[0, 0], [1, 3]]}, "variable b: codes must be 0 to 2"),
+        ({"records": [[0, -1], [1, 1]]}, "variable b: codes must be 0 to 2"),
+        ({"records": [[0.5, 0], [1, 1]]}, "integer codes"),
+        ({"records": [[0], [1]]}, "one column for each variable"),
+        ({"names": ("a", "a")}, "different names"),
+        ({"names": ("a",)}, "different names"),
+    ],
+)
+def test_bad_records(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrystError, match=message):
+        SparseCounts.from_records(**records_of(**changes))
+
+
+def test_bad_tables_and_scores() -> None:
+    with pytest.raises(TrystError, match="not negative"):
+        SparseCounts.from_table([[1, -1], [0, 2]])
+    with pytest.raises(TrystError, match="positive count"):
+        SparseCounts.from_table([[0, 0], [0, 0]])
+    counts = SparseCounts.from_records(**records_of())
+    with pytest.raises(TrystError, match=r"unknown variable, got 'c'"):
+        counts.marginal(["a", "c"])
+    with pytest.raises(TrystError, match="given twice"):
+        counts.marginal("aa")
+    with pytest.raises(TrystError, match="too large to be made"):
+        SparseCounts.from_records(np.zeros((1, 30), dtype=int), [4] * 30).to_table()
+    with pytest.raises(TrystError, match="precision must be positive"):
+        HyperDirichlet(counts, 0.0)
+    with pytest.raises(TrystError, match="unknown variable"):
+        HyperDirichlet(counts).table(0b100)
+    with pytest.raises(TrystError, match="data's variables"):
+        HyperDirichlet(counts).graph(Graph.from_edges(3, ()))
+    wide = SparseCounts.from_records(np.zeros((1, 4), dtype=int), [2] * 4)
+    with pytest.raises(TrystError, match="must be decomposable"):
+        HyperDirichlet(wide).graph(Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)]))
+    with pytest.raises(TrystError, match="at most 62 variables"):
+        HyperDirichlet(SparseCounts.from_records(np.zeros((1, 63), dtype=int), [2] * 63))

@@ -1,0 +1,248 @@
+"""Searches against the exact posterior: enumeration, MC3 and its moves, annealing, greedy search, Occam's window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.models.annealing import anneal
+from risk.models.chains import Chain
+from risk.models.counts import SparseCounts
+from risk.models.enumeration import enumerate_models
+from risk.models.graphs import Graph, empty_graph
+from risk.models.greedy import greedy, move_changes
+from risk.models.mc3 import mc3
+from risk.models.occam import occam_window
+from risk.models.result import SearchResult, make_result, pair_number, posterior, split_r_hat
+from risk.models.scores import HyperDirichlet
+from tests.risk.models.examples import random_counts, random_decomposable
+
+CYCLE = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+
+
+def total_variation(found: SearchResult, exact: SearchResult) -> float:
+    weights = {model.graph.adjacency: model.weight for model in found}
+    other = {model.graph.adjacency: model.weight for model in exact}
+    return sum(abs(weights.get(g, 0) - other.get(g, 0)) for g in weights.keys() | other.keys()) / 2
+
+
+@pytest.fixture(scope="module")
+def scores(oracle_counts: SparseCounts) -> HyperDirichlet:
+    return HyperDirichlet(oracle_counts)
+
+
+@pytest.fixture(scope="module")
+def exact(scores: HyperDirichlet) -> SearchResult:
+    return enumerate_models(scores)
+
+
+def test_exact_posterior_is_the_oracle(oracle: dict[str, Any], exact: SearchResult) -> None:
+    listed = {frozenset(map(tuple, model["edges"])): model for model in oracle["graphs"]}
+    assert len(exact) == len(listed) == 61
+    for model in exact:
+        expected = listed[frozenset(model.graph.edges)]
+        assert model.log_score == pytest.approx(expected["logml"], abs=1e-9)
+        assert model.weight == pytest.approx(expected["post"], abs=1e-8)
+    assert np.allclose(exact.edge_inclusion, oracle["edge_inclusion"], atol=1e-8)
+    assert list(exact[0].graph.edges) == [tuple(e) for e in oracle["map_edges"]]
+    assert exact.best == exact[0]
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"double_share": 0.0}, {"temperatures": 3, "hottest": 5.0}, {"by_rotation": True, "thin": 3}]
+)
+def test_mc3_agrees_with_the_exact_posterior(how: dict[str, Any], scores: HyperDirichlet, exact: SearchResult) -> None:
+    found = mc3(scores, np.random.default_rng(20), moves=250_000, chains=4, burn_in=5000, **how)
+    assert found.proposed == 1_000_000
+    assert total_variation(found, exact) < 0.006
+    assert np.abs(found.edge_inclusion - exact.edge_inclusion).max() < 0.006
+    assert found.r_hat < 1.01
+    assert found.edge_spread < 0.02
+    assert found.visited == len(found) > 8
+    assert 0.1 < found.acceptance < 0.5
+    assert 0 < found.refused < found.proposed
+    assert all(0.2 < rate < 1 for rate in found.swap_rate)
+    assert len(found.swap_rate) == how.get("temperatures", 1) - 1
+    for model in found:
+        assert scores.graph(model.graph) == pytest.approx(model.log_score, abs=1e-6)
+
+
+@pytest.mark.parametrize("how", [{}, {"double_share": 0.0}, {"double_share": 0.8}, {"temperatures": 2, "hottest": 4.0}])
+def test_the_target_is_uniform_over_graphs(how: dict[str, Any]) -> None:
+    """With next to no data every one of the 822 graphs on five nodes is about as likely as any other.
+
+    A prior over junction forests would favour graphs with many of them. Each graph's expected visits are 730; the
+    largest of 822 deviations stays below what is allowed (the chain's error is about 3 times a binomial's).
+    """
+    counts = SparseCounts.from_records(np.zeros((1, 5), dtype=int), [2] * 5)
+    few = HyperDirichlet(counts, precision=1e6)
+    exact = enumerate_models(few)
+    assert exact.weights.max() / exact.weights.min() < 1.001
+    found = mc3(few, np.random.default_rng(3), moves=300_000, chains=2, **how)
+    assert found.visited == 822
+    assert found.weights.min() * 822 > 0.7
+    assert found.weights.max() * 822 < 1.3
+    assert total_variation(found, exact) < 0.04
+
+
+def test_rotations_and_search_make_the_same_chain(scores: HyperDirichlet) -> None:
+    by_search = mc3(scores, np.random.default_rng(1), moves=20_000, chains=2)
+    by_rotation = mc3(scores, np.random.default_rng(1), moves=20_000, chains=2, by_rotation=True)
+    assert np.array_equal(by_search.keys, by_rotation.keys)
+    assert np.array_equal(by_search.weights, by_rotation.weights)
+    assert by_search.accepted == by_rotation.accepted
+
+
+def test_annealing_finds_the_mode_every_time(scores: HyperDirichlet, exact: SearchResult) -> None:
+    found = [anneal(scores, np.random.default_rng(seed), moves=20_000).best.graph for seed in range(20)]
+    assert sum(graph == exact.best.graph for graph in found) == 20
+
+
+def test_annealing_finds_the_mode_without_the_final_climb(scores: HyperDirichlet, exact: SearchResult) -> None:
+    for seed in range(20):
+        chain = Chain(scores, empty_graph(scores.counts.names), np.random.default_rng(seed), betas=(0.05,))
+        chain.run(20_000, growth=200 ** (1 / 20_000))
+        assert chain.best == exact.best.graph
+        assert chain.ladder.betas[0] == pytest.approx(10)
+
+
+def test_several_annealing_runs_are_one_result(scores: HyperDirichlet) -> None:
+    found = anneal(scores, np.random.default_rng(0), moves=2000, runs=5, coldest=5.0)
+    assert found.trace.shape == (5, 2000)
+    assert found.proposed == 10_000
+    assert found.weights.sum() == pytest.approx(1)
+
+
+def test_moves_mix_where_single_edges_do_not() -> None:
+    """A variable that copies either of two equal ones: from one explanation to the other by single edges is a long way.
+
+    z leans on x, and y is x with errors so few that joining z to both costs much: single-edge chains cross seldom.
+    The exact posterior is known; double moves and tempering find it from either end.
+    """
+    rng = np.random.default_rng(8)
+    x = rng.integers(0, 12, 400)
+    y = x.copy()
+    swapped = rng.random(400) < 0.01
+    y[swapped] = rng.integers(0, 12, int(swapped.sum()))
+    noise = rng.random((2, 400)) < 0.3
+    z, w = (np.where(noisy, rng.integers(0, 12, 400), x) for noisy in noise)
+    scores = HyperDirichlet(SparseCounts.from_records(np.stack([x, y, z, w], axis=1), [12] * 4))
+    exact = enumerate_models(scores)
+    crossings = {}
+    for name, how in {
+        "single": {"double_share": 0.0},
+        "double": {"double_share": 0.5},
+        "tempered": {"double_share": 0.0, "temperatures": 8, "hottest": 60.0},
+    }.items():
+        found = mc3(scores, np.random.default_rng(2), moves=40_000, chains=4, **how)  # type: ignore[arg-type]
+        crossings[name] = total_variation(found, exact)
+    assert crossings["double"] < 0.02
+    assert crossings["tempered"] < 0.1
+    assert crossings["single"] > 5 * crossings["double"]
+
+
+def test_greedy_and_occam_find_the_mode(scores: HyperDirichlet, exact: SearchResult) -> None:
+    assert greedy(scores).best.graph == exact.best.graph
+    window = occam_window(scores, ratio=20, bridge=1000)
+    inside = exact.log_scores >= exact.log_scores[0] - np.log(20)
+    assert [model.graph for model in window] == [exact.graph(i) for i in np.flatnonzero(inside)]
+    assert np.allclose(window.weights, posterior(exact.log_scores[inside]))
+    simplest = occam_window(scores, ratio=20, bridge=1000, simplest=True)
+    for model in window:
+        better_sub = any(
+            other.log_score > model.log_score and set(other.graph.edges) < set(model.graph.edges) for other in window
+        )
+        assert (model.graph in [kept.graph for kept in simplest]) != better_sub
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(3, 6), st.integers(0, 2**32 - 1))
+def test_scores_of_all_moves(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = HyperDirichlet(random_counts((2, 3, 2, 4, 2, 3)[:n], 60, rng), cache_limit=1024)
+    graph = random_decomposable(n, rng)
+    changes = move_changes(scores, graph)
+    for v in range(n):
+        for w in range(v):
+            change = changes[pair_number(v, w)]
+            assert np.isnan(change) != graph.can_toggle(v, w)
+            if not np.isnan(change):
+                assert change == pytest.approx(scores.bayes_factor(graph, (v, w)), abs=1e-9)
+    best = greedy(scores)
+    assert np.nanmax(move_changes(scores, best.graph(0))) <= 1e-9
+
+
+def test_a_full_record_of_models_still_counts_edges() -> None:
+    counts = SparseCounts.from_records(np.zeros((1, 6), dtype=int), [2] * 6)
+    scores = HyperDirichlet(counts, precision=1e6)
+    found = mc3(scores, np.random.default_rng(0), moves=200_000, chains=2, model_limit=1024)
+    exact = enumerate_models(scores)
+    assert 0.5 < found.unrecorded < 1
+    assert found.visited <= 1024
+    assert np.abs(found.edge_inclusion - exact.edge_inclusion).max() < 0.03
+
+
+def test_memory_limits_change_no_answer() -> None:
+    counts = random_counts((2,) * 11, 40, np.random.default_rng(5))
+    wide = mc3(HyperDirichlet(counts, 300.0), np.random.default_rng(1), moves=30_000, chains=1)
+    narrow_scores = HyperDirichlet(counts, 300.0, cache_limit=1024)
+    narrow = mc3(narrow_scores, np.random.default_rng(1), moves=30_000, chains=1)
+    assert narrow.tables_counted > wide.tables_counted > 512  # the small cache was emptied on the way
+    assert narrow_scores.cache_bytes == 16 * 1024
+    assert np.array_equal(wide.keys, narrow.keys)
+    assert np.array_equal(wide.weights, narrow.weights)
+    assert wide.visited > 512  # the record of models has grown
+
+
+def test_r_hat() -> None:
+    rng = np.random.default_rng(0)
+    assert split_r_hat(rng.normal(size=(4, 1000))) == pytest.approx(1, abs=0.01)
+    assert split_r_hat(rng.normal(size=(4, 1000)) + np.arange(4)[:, None]) > 1.3
+    assert split_r_hat(np.linspace(0, 1, 1000)[None] + rng.normal(size=(1, 1000)) * 0.1) > 1.3
+    assert split_r_hat(np.ones((3, 100))) == 1
+    assert split_r_hat(np.repeat([[1.0], [2.0]], 100, axis=1)) == np.inf
+    assert np.isnan(split_r_hat(np.ones((2, 3))))
+
+
+def test_results(exact: SearchResult) -> None:
+    kept = exact.heaviest(0.9)
+    assert sum(model.weight for model in kept) == pytest.approx(1)
+    assert len(kept) == int(np.searchsorted(np.cumsum(exact.weights), 0.9)) + 1
+    assert np.allclose(exact.renormalised().weights, exact.weights)
+    with pytest.raises(TrystError, match=r"must sum to 1, .*sum 0\.9"):
+        make_result("x", "y", ("a", "b"), exact.keys[:1], np.array([0.9]), np.zeros(1), visited=1)
+
+
+def test_bad_searches(scores: HyperDirichlet) -> None:
+    rng = np.random.default_rng(0)
+    names = scores.counts.names
+    cycle = Graph(CYCLE.adjacency, names)
+    for search in (
+        lambda start: mc3(scores, rng, start=start),
+        lambda start: anneal(scores, rng, start=start),
+        lambda start: greedy(scores, start),
+        lambda start: occam_window(scores, start=start),
+    ):
+        with pytest.raises(TrystError, match="start: the graph must be decomposable"):
+            search(cycle)
+    with pytest.raises(TrystError, match="data's variables"):
+        greedy(scores, empty_graph(3))
+    with pytest.raises(TrystError, match="data's variables"):
+        mc3(scores, rng, start=empty_graph(3))
+    for wrong in ({"moves": 0}, {"chains": 0}, {"thin": 0}, {"burn_in": -1}, {"temperatures": 0}, {"hottest": 0.5}):
+        with pytest.raises(TrystError, match="at least"):
+            mc3(scores, rng, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(TrystError, match="less than 1"):
+        mc3(scores, rng, double_share=1.0)
+    with pytest.raises(TrystError, match="must fall"):
+        anneal(scores, rng, hottest=0.1, coldest=1.0)
+    with pytest.raises(TrystError, match="limit"):
+        occam_window(scores, ratio=1e6, model_limit=2)
+    single = HyperDirichlet(SparseCounts.from_records([[0], [1]], [2]))
+    with pytest.raises(TrystError, match="at least two variables"):
+        mc3(single, rng)
