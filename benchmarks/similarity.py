@@ -2,7 +2,8 @@
 
 Two files of 300 names, one of them a copy with errors; every pair's estimate beside its true similarity of padded
 bigrams; bias and mean squared error over all pairs, for several lengths and repeated keys. A minwise hash takes 64
-bits, so that a length of M bits holds M / 64 of them. ``python -m benchmarks similarity --write`` makes docs/similarity.md.
+bits, so that a length of M bits holds M / 64 of them. ``python -m benchmarks similarity --write`` makes
+docs/similarity.md.
 """
 
 from __future__ import annotations
@@ -209,9 +210,10 @@ def page(found: Study, replicates: int, seed: int) -> str:
         "- A Bloom filter is biased upwards by bits that collide, the more hashes and the shorter the filter the more. "
         "Its error is above or below that of 1-bit minwise according to the number of hashes; slide 9, which does not "
         "say how many it took, calls them about equal.",
-        "- Corrected for the bits set, and with few hashes even uncorrected, a Bloom filter errs less than 1-bit minwise "
-        "of the same length. That accuracy has a price: each of its bits belongs to a few bigrams, in the limit of one "
-        "hash to one, so that bigram frequencies undo it. A bit of a minwise signature depends on all bigrams of a name.",
+        "- Corrected for the bits set, and with few hashes even uncorrected, a Bloom filter errs less than 1-bit "
+        "minwise of the same length. That accuracy has a price: each of its bits belongs to a few bigrams, in the limit of one "
+        "hash to one, so that bigram frequencies undo it. A bit of a minwise signature depends on all bigrams of a "
+        "name.",
         "",
     ]
     return "\n".join(lines)
