@@ -22,7 +22,7 @@ from risk.models.counts import SparseCounts, distinct_rows, total_by_row
 from risk.models.factors import Factor
 from risk.models.fitted import FittedModel, calibrated, clique_factor
 from risk.models.graphs import Graph, complete_graph
-from risk.models.inference import batches, expectations, patterns
+from risk.models.inference import expectations, mixed_batches, patterns
 
 SUPPORT_LIMIT = 2**23
 
@@ -128,8 +128,7 @@ def fit_incomplete(
 
     Notes
     -----
-    An iteration costs, for each pattern of missing values, its records times the completions of a clique's
-    missing part.
+    An iteration costs, for each clique, the completions of its missing part summed over the records.
 
     References
     ----------
@@ -167,43 +166,33 @@ def fit_incomplete(
 
 def expected_counts(model: FittedModel, data: IncompleteCounts) -> tuple[list[Factor], float]:
     """Each clique's expected counts given what is known of the records, and the log likelihood of that."""
-    everything = (1 << len(data.levels)) - 1
     found: list[list[Factor]] = [[] for _ in model.cliques]
     log_likelihood = 0.0
-    for rows, observed in patterns(data.records):
-        records, weights = data.records[rows], data.weights[rows]
-        if observed == 0:
-            for c, factor in enumerate(model.cliques):
-                found[c].append(_scaled(factor, weights.sum()))
-            continue
-        if observed == everything:
-            with np.errstate(divide="ignore"):
-                log_likelihood += float(weights @ model.log_probability(records))
-            for c, factor in enumerate(model.cliques):
-                columns = list(factor.variables)
-                cells, sums = total_by_row(records[:, columns], weights, factor.levels)
-                found[c].append(Factor(factor.variables, factor.levels, cells, sums))
-            continue
-        for part in batches(model, len(records), observed):
-            given, probability = expectations(model, records[part], observed)
-            if (probability <= 0).any():
-                raise TrystError(
-                    ErrorCode.PARAMETER,
-                    "the model excludes a record",
-                    where="records",
-                    got=f"{int((probability <= 0).sum())} with probability 0",
-                    remedy="use a positive prior precision",
-                )
-            log_likelihood += float(weights[part] @ np.log(probability))
-            number = len(data.levels)
-            weighing = Factor(
-                (number,),
-                (len(probability),),
-                np.arange(len(probability), dtype=np.int32)[:, None],
-                weights[part],
+    lacking = (data.records < 0).any(axis=1)
+    records, weights = data.records[~lacking], data.weights[~lacking]
+    if len(records):
+        with np.errstate(divide="ignore"):
+            log_likelihood += float(weights @ model.log_probability(records))
+        for c, factor in enumerate(model.cliques):
+            cells, sums = total_by_row(records[:, factor.variables], weights, factor.levels)
+            found[c].append(Factor(factor.variables, factor.levels, cells, sums))
+    records, weights = data.records[lacking], data.weights[lacking]
+    number = len(data.levels)
+    for part in mixed_batches(model, records):
+        given, probability = expectations(model, records[part])
+        if (probability <= 0).any():
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the model excludes a record",
+                where="records",
+                got=f"{int((probability <= 0).sum())} with probability 0",
+                remedy="use a positive prior precision",
             )
-            for c, factor in enumerate(given):
-                found[c].append((factor * weighing).marginal(list(members(model.tree.cliques[c]))))
+        log_likelihood += float(weights[part] @ np.log(probability))
+        for c, factor in enumerate(given):
+            weighed = factor.values * weights[part][factor.cells[:, factor.variables.index(number)]]
+            weighted = Factor(factor.variables, factor.levels, factor.cells, weighed)
+            found[c].append(weighted.marginal(list(members(model.tree.cliques[c]))))
     return [_sum(factors) for factors in found], log_likelihood
 
 
@@ -241,10 +230,6 @@ def _too_many(cells: int) -> TrystError:
         got=f"{cells} cells",
         remedy="fit a model with smaller cliques",
     )
-
-
-def _scaled(factor: Factor, by: float) -> Factor:
-    return Factor(factor.variables, factor.levels, factor.cells, factor.values * by)
 
 
 def _sum(factors: Sequence[Factor]) -> Factor:

@@ -7,6 +7,7 @@ same variables passes through together: the record's number is one more variable
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,30 +115,44 @@ def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed
     return factor * evidence
 
 
-def expectations(
-    model: FittedModel, records: NDArray[np.int32], observed: int
-) -> tuple[list[Factor], NDArray[np.float64]]:
-    """For records that have just the observed variables (one at least): each clique's distribution given each
-    record, and the records' probabilities.
+def expectations(model: FittedModel, records: NDArray[np.int32]) -> tuple[list[Factor], NDArray[np.float64]]:
+    """Each clique's distribution given what is known of each record (-1: missing), and the probability of that.
 
     Returns
     -------
     list of Factor
         One for each clique, over its variables and the record's number (the variable after the last).
     ndarray of float64, shape (n_records,)
+
+    Notes
+    -----
+    Within a clique, records are grouped by which of its variables they lack: all patterns pass the tree together.
     """
     tree, number = model.tree, len(model.levels)
     potentials = []
     separator_above = {c: tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0 for c, parent in tree.walk(0)}
-    for c in range(len(tree.cliques)):
-        factor = _restricted(model, c, records, observed)
+    for c, clique in enumerate(model.cliques):
+        known = records[:, clique.variables] >= 0
+        shapes, inverse = np.unique(known, axis=0, return_inverse=True)
+        parts = []
+        for i, shape in enumerate(shapes):
+            rows = np.flatnonzero(inverse.ravel() == i).astype(np.int32)
+            columns = [v for v, there in zip(clique.variables, shape, strict=True) if there]
+            cells = np.concatenate([records[rows][:, columns], rows[:, None]], axis=1)
+            levels = (*(model.levels[v] for v in columns), len(records))
+            parts.append(clique * Factor((*columns, number), levels, cells, np.ones(len(rows))))
+        factor = Factor(
+            parts[0].variables,
+            parts[0].levels,
+            np.concatenate([part.cells for part in parts]),
+            np.concatenate([part.values for part in parts]),
+        )
         if separator_above[c]:
-            factor = factor.divided(model.cliques[c].marginal(list(members(separator_above[c]))))
+            factor = factor.divided(clique.marginal(list(members(separator_above[c]))))
         potentials.append(factor)
     found, total = beliefs(tree, potentials, [number])
     probability = total.look_up(np.arange(len(records), dtype=np.int32)[:, None])
-    normaliser = Factor(total.variables, total.levels, total.cells, total.values)
-    return [factor.divided(normaliser) for factor in found], probability
+    return [factor.divided(total) for factor in found], probability
 
 
 def log_marginal(model: FittedModel, records: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -194,10 +209,23 @@ def patterns(records: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int64], in
 
 
 def batches(model: FittedModel, n: int, observed: int) -> list[slice]:
-    """Parts of n records small enough that no clique's rows beside their records outgrow `BATCH_ROWS`."""
+    """Parts of n records that lack the same variables, so small that no clique's rows outgrow `BATCH_ROWS`."""
     rows = max(
         min(len(factor.values), int(np.prod([model.levels[v] for v in members(clique & ~observed)], dtype=np.float64)))
         for clique, factor in zip(model.tree.cliques, model.cliques, strict=True)
     )
     size = max(1, BATCH_ROWS // max(1, rows))
     return [slice(i, i + size) for i in range(0, n, size)]
+
+
+def mixed_batches(model: FittedModel, records: NDArray[np.int32]) -> list[slice]:
+    """The same for records with any patterns, in their order."""
+    rows = np.zeros(len(records))
+    levels = np.array(model.levels, dtype=np.float64)
+    for factor in model.cliques:
+        columns = list(factor.variables)
+        completions = np.where(records[:, columns] < 0, levels[columns], 1.0).prod(axis=1)
+        rows = np.maximum(rows, np.minimum(completions, len(factor.values)))
+    part = (np.cumsum(rows) // BATCH_ROWS).astype(np.int64)
+    edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(records)]
+    return [slice(a, b) for a, b in pairwise(edges) if b > a]

@@ -20,6 +20,7 @@ from risk.models.mc3 import mc3
 from risk.models.occam import occam_window
 from risk.models.result import SearchResult, make_result, pair_number, posterior, split_r_hat
 from risk.models.scores import HyperDirichlet
+from risk.models.search import search
 from tests.risk.models.examples import random_counts, random_decomposable
 
 CYCLE = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
@@ -246,3 +247,11 @@ def test_bad_searches(scores: HyperDirichlet) -> None:
     single = HyperDirichlet(SparseCounts.from_records([[0], [1]], [2]))
     with pytest.raises(TrystError, match="at least two variables"):
         mc3(single, rng)
+
+
+def test_the_default_is_exact_to_six_variables() -> None:
+    rng = np.random.default_rng(0)
+    six, seven = (HyperDirichlet(random_counts((2,) * n, 100, rng)) for n in (6, 7))
+    assert len(search(six, rng)) == 18_154
+    sampled = search(seven, rng, moves=2000, chains=2)
+    assert (sampled.method, sampled.proposed) == ("MC3", 4000)
