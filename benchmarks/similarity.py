@@ -211,8 +211,8 @@ def page(found: Study, replicates: int, seed: int) -> str:
         "Its error is above or below that of 1-bit minwise according to the number of hashes; slide 9, which does not "
         "say how many it took, calls them about equal.",
         "- Corrected for the bits set, and with few hashes even uncorrected, a Bloom filter errs less than 1-bit "
-        "minwise of the same length. That accuracy has a price: each of its bits belongs to a few bigrams, in the limit of one "
-        "hash to one, so that bigram frequencies undo it. A bit of a minwise signature depends on all bigrams of a "
+        "minwise of the same length. That accuracy has a price: each of its bits belongs to a few bigrams, "
+        "in the limit of one hash to one, so that bigram frequencies undo it. A bit of a minwise signature depends on all bigrams of a "
         "name.",
         "",
     ]
