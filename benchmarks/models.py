@@ -103,6 +103,8 @@ def main(arguments: list[str]) -> int:
             )
     _legality(given.moves, given.seed)
     _searches(rng, given.seed, given.quick)
+    if not given.quick:
+        _mixing(rng, given.seed)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
     return 0
 
@@ -143,3 +145,21 @@ def _searches(rng: np.random.Generator, seed: int, quick: bool) -> None:
         gap = float(best.log_scores[0] - result.log_scores.max())
         print(f"{size}  annealing 100,000 moves {took:.2f} s, {1e5 / took:,.0f} moves/s; {gap:+.2f} on MC3's best")
     print(f"the thesis, 12 variables: {THESIS:,.0f} moves/s")
+
+
+def _mixing(rng: np.random.Generator, seed: int) -> None:
+    print("\nmixing, 16 variables, 6,000 records, 4 chains of 110,000 moves from different starts")
+    counts = invented(16, 6_000, rng)
+    for name, how in (
+        ("single-edge moves (the thesis)", {"double_share": 0.0}),
+        ("with double moves", {"double_share": 0.5}),
+        ("double moves, 6 temperatures", {"double_share": 0.5, "temperatures": 6, "hottest": 10.0}),
+    ):
+        start = time.perf_counter()
+        scores = HyperDirichlet(counts)
+        found = mc3(scores, np.random.default_rng(seed), moves=100_000, chains=4, **how)  # type: ignore[arg-type]
+        took = time.perf_counter() - start
+        print(
+            f"  {name:<32} {took:5.2f} s, R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.3f}, "
+            f"{found.visited:,} models, acceptance {found.acceptance:.4f}, swaps {np.round(found.swap_rate, 2).tolist()}"
+        )

@@ -1,8 +1,8 @@
 """Decomposable graphical models of categorical data: found by search, fitted, asked.
 
-graphs, triangulation, junction_trees, dynamic_trees: the structures, plainly. tree_kernels: moves between graphs, compiled.
+graphs, triangulation, junction_trees, dynamic_trees: the structures, plainly. tree_kernels: moves between them, compiled.
 counts, scores (and score_kernels): sparse contingency tables and their marginal likelihoods.
-enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`.
+enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`; defaults chooses.
 fitted, inference (on factors), sampling, averaging, divergence: what a model says once it has parameters.
 bayesian_networks: from .bif text. incomplete: EM for records with missing values. pictures: SVG.
 
@@ -13,6 +13,7 @@ from risk.models.annealing import anneal
 from risk.models.averaging import ModelAverage
 from risk.models.bayesian_networks import BayesianNetwork, read_bif
 from risk.models.counts import SparseCounts
+from risk.models.defaults import search
 from risk.models.divergence import Divergence, jensen_shannon
 from risk.models.dynamic_trees import DynamicJunctionTree
 from risk.models.enumeration import enumerate_models
@@ -27,7 +28,6 @@ from risk.models.pictures import draw_graph, draw_junction_tree, draw_result
 from risk.models.result import SearchResult, WeightedModel
 from risk.models.sampling import sample
 from risk.models.scores import HyperDirichlet
-from risk.models.search import search
 from risk.models.triangulation import minimal_triangulation, moralise, triangulated
 
 __all__ = [

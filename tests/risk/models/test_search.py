@@ -13,6 +13,7 @@ from common.errors import TrystError
 from risk.models.annealing import anneal
 from risk.models.chains import Chain
 from risk.models.counts import SparseCounts
+from risk.models.defaults import search
 from risk.models.enumeration import enumerate_models
 from risk.models.graphs import Graph, empty_graph
 from risk.models.greedy import greedy, move_changes
@@ -20,7 +21,6 @@ from risk.models.mc3 import mc3
 from risk.models.occam import occam_window
 from risk.models.result import SearchResult, make_result, pair_number, posterior, split_r_hat
 from risk.models.scores import HyperDirichlet
-from risk.models.search import search
 from tests.risk.models.examples import random_counts, random_decomposable
 
 CYCLE = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
@@ -223,14 +223,14 @@ def test_bad_searches(scores: HyperDirichlet) -> None:
     rng = np.random.default_rng(0)
     names = scores.counts.names
     cycle = Graph(CYCLE.adjacency, names)
-    for search in (
+    for method in (
         lambda start: mc3(scores, rng, start=start),
         lambda start: anneal(scores, rng, start=start),
         lambda start: greedy(scores, start),
         lambda start: occam_window(scores, start=start),
     ):
         with pytest.raises(TrystError, match="start: the graph must be decomposable"):
-            search(cycle)
+            method(cycle)
     with pytest.raises(TrystError, match="data's variables"):
         greedy(scores, empty_graph(3))
     with pytest.raises(TrystError, match="data's variables"):
