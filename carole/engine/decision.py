@@ -9,12 +9,13 @@ from carole.engine.plan import LinkagePlan
 from carole.engine.result import ScoredPairs, ScoredPatterns
 from carole.engine.stream import KeptPairs
 from carole.fellegi_sunter import one_to_one
+from carole.fellegi_sunter.one_to_one import LinkProbabilities
 
 
 def decide(
-    kept: KeptPairs, scored: ScoredPatterns, n_a: int, n_b: int, plan: LinkagePlan
-) -> tuple[ScoredPairs, NDArray[np.int64], tuple[str, ...]]:
-    """Score the kept pairs, given their rivals in a one-to-one linkage, and choose the links.
+    kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities | None, plan: LinkagePlan
+) -> tuple[ScoredPairs, NDArray[np.int64]]:
+    """Put the kept pairs in order and choose the links.
 
     Parameters
     ----------
@@ -22,24 +23,21 @@ def decide(
         Pairs and their patterns.
     scored : ScoredPatterns
         The patterns' scores.
-    n_a, n_b : int
-        Records of the two files.
+    posterior : LinkProbabilities or None
+        Given the pairs' rivals in a one-to-one linkage, in the order of `kept`; None: each pair by itself.
     plan : LinkagePlan
         One-to-one or not, and the smallest probability of a link.
 
     Returns
     -------
     pairs : ScoredPairs
-        In the order of `kept`.
+        By descending weight, then by rows.
     links : ndarray of int64
         Positions of the links among them, ascending.
-    cautions : tuple of str
     """
-    weight, match_probability = scored.weight[kept.pattern], scored.probability[kept.pattern]
-    link_probability, cautions = match_probability, tuple[str, ...]()
-    if plan.one_to_one:
-        posterior = one_to_one.link_probabilities(kept.row_a, kept.row_b, weight, n_a, n_b)
-        link_probability, cautions = posterior.probability, posterior.warnings
-    links = one_to_one.decide(kept.row_a, kept.row_b, link_probability, plan.threshold, plan.one_to_one)
-    pairs = ScoredPairs(kept.row_a, kept.row_b, kept.pattern, weight, match_probability, link_probability)
-    return pairs, links, cautions
+    order = np.lexsort((kept.row_b, kept.row_a, -scored.weight[kept.pattern]))
+    row_a, row_b, pattern = kept.row_a[order], kept.row_b[order], kept.pattern[order]
+    probability = scored.probability[pattern]
+    given_rivals = probability if posterior is None else posterior.probability[order]
+    links = one_to_one.decide(row_a, row_b, given_rivals, plan.threshold, plan.one_to_one)
+    return ScoredPairs(row_a, row_b, pattern, scored.weight[pattern], probability, given_rivals), links

@@ -30,12 +30,12 @@ from carole.engine.preparation import (
     missing_shares,
     pair_source,
 )
+from carole.engine.refinement import estimation, refine
 from carole.engine.result import Linkage, ScoredPatterns
 from carole.engine.selection import choose_patterns
-from carole.engine.stream import KeptPairs, PairStream
+from carole.engine.stream import PairStream
 from carole.fellegi_sunter import (
     BlockingRecall,
-    Estimation,
     FittedScheme,
     Model,
     PatternCounts,
@@ -131,15 +131,7 @@ class _Run:
             patterns = PatternCounts(self._packing.unpack(code), mask, count)
         with self._stage("model"):
             fitted = self._fit(patterns, levels)
-            model = fitted.model
-            scored = ScoredPatterns(
-                patterns.gamma,
-                mask,
-                count,
-                fitted.match_weights(patterns.gamma),
-                fitted.match_probabilities(patterns.gamma),
-            )
-            matches = scored.count * scored.probability
+            scored = _scored(fitted, patterns)
             most = budget.free // KEPT_BYTES
             selection = choose_patterns(scored, plan.threshold, most, KEPT_BYTES)
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
@@ -147,7 +139,13 @@ class _Run:
             wanted = selection.patterns
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
         with self._stage("decide"):
-            pairs, links, cautions = decide(_sorted(kept, scored.weight), scored, self._a.n_rows, self._b.n_rows, plan)
+            posterior = None
+            if plan.one_to_one:
+                fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels)
+                scored = _scored(fitted, patterns)
+            pairs, links = decide(kept, scored, posterior, plan)
+        model = fitted.model
+        matches = scored.count * scored.probability
         missing = missing_shares(self._a, self._b, plan)
         blocking = self._blocking(mask, matches, model, missing)
         return Linkage(
@@ -156,7 +154,7 @@ class _Run:
             patterns=scored,
             pairs=pairs,
             links=links,
-            floor=selection.floor,
+            floor=_floor(scored.weight, wanted),
             matches_below_floor=float(matches.sum() - matches[wanted].sum()),
             n_candidates=int(count.sum()),
             candidates_per_rule=self._per_rule(source),
@@ -166,7 +164,7 @@ class _Run:
                 *run_cautions(self._a, self._b, plan, source, selection, blocking, missing),
                 *fitted.cautions,
                 *model.warnings,
-                *cautions,
+                *(() if posterior is None else posterior.warnings),
             ),
             seconds=self._seconds,
             peak_bytes=budget.peak,
@@ -222,13 +220,7 @@ class _Run:
             [field.bounds for field in plan.fields],
             self._a.n_rows,
             self._b.n_rows,
-            Estimation(
-                u=plan.u,
-                one_to_one=plan.one_to_one,
-                expected_matches=plan.expected_matches,
-                max_iterations=plan.max_iterations,
-                tolerance=plan.tolerance,
-            ),
+            estimation(plan),
             self._rule_fields(),
             levels,
         )
@@ -274,7 +266,17 @@ class _Run:
         self._seconds[name] = time.perf_counter() - started
 
 
-def _sorted(kept: KeptPairs, weight: NDArray[np.float64]) -> KeptPairs:
-    """Pairs by descending weight, then by rows."""
-    order = np.lexsort((kept.row_b, kept.row_a, -weight[kept.pattern]))
-    return KeptPairs(kept.row_a[order], kept.row_b[order], kept.pattern[order])
+def _scored(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
+    """All vectors with their scores."""
+    gamma = patterns.gamma
+    return ScoredPatterns(
+        gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)
+    )
+
+
+def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:
+    """Weight from which up every pair was kept; the choice was made by the weights of an earlier fit."""
+    left_out = np.ones(len(weight), dtype=np.bool_)
+    left_out[kept] = False
+    highest = weight[left_out].max(initial=-np.inf)
+    return float(weight[weight > highest].min(initial=np.inf))

@@ -37,7 +37,7 @@ class ScoredPatterns:
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """The pairs above the floor, by descending weight, then by rows.
+    """The pairs that were kept, by descending weight, then by rows.
 
     Attributes
     ----------
@@ -78,7 +78,8 @@ class Linkage:
     links
         int64: which of `pairs` are links, ascending.
     floor
-        Smallest match weight of a kept pair.
+        Match weight from which up every pair was kept. Pairs are kept by the pairwise fit, so that under estimates that
+        obey one-to-one some of those kept may lie below it.
     matches_below_floor
         Expected matches among the compared pairs that were not kept.
     n_candidates

@@ -136,15 +136,22 @@ def fit_scheme(
     if scheme == "multinomial":
         fields = [FieldLevels(name, n) for name, n in zip(names, n_levels, strict=True)]
         model = fit(patterns, fields, n_a, n_b, settings, rules, level_counts)
-        return FittedScheme(scheme, model, log2_ratios(model.m, model.u))
+        return scheme_of(scheme, model, bounds)
     binary = [FieldLevels(name, min(n, 2)) for name, n in zip(names, n_levels, strict=True)]
     folded = None if level_counts is None else folded_counts(level_counts, n_levels)
     model = fit(agreement_counts(patterns, n_levels), binary, n_a, n_b, settings, rules, folded)
+    return scheme_of(scheme, model, bounds)
+
+
+def scheme_of(scheme: Scheme, model: Model, bounds: Sequence[Sequence[float]]) -> FittedScheme:
+    """What a scheme makes of a model: one weight per field and level."""
     ratios = log2_ratios(model.m, model.u)
-    weights = np.zeros((len(bounds), max(n_levels)))
+    if scheme == "multinomial":
+        return FittedScheme(scheme, model, ratios)
+    weights = np.zeros((len(bounds), max(len(field) for field in bounds)))
     for q, field in enumerate(bounds):
-        d, a = ratios[q, 0], ratios[q, binary[q].n_levels - 1]
-        weights[q, : n_levels[q]] = shaded(scheme, a, d, similarities(field, exact=scheme == "exact"))
+        d, a = ratios[q, 0], ratios[q, model.fields[q].n_levels - 1]
+        weights[q, : len(field)] = shaded(scheme, a, d, similarities(field, exact=scheme == "exact"))
     return FittedScheme(scheme, model, weights)
 
 
