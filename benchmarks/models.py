@@ -161,5 +161,6 @@ def _mixing(rng: np.random.Generator, seed: int) -> None:
         took = time.perf_counter() - start
         print(
             f"  {name:<32} {took:5.2f} s, R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.3f}, "
-            f"{found.visited:,} models, acceptance {found.acceptance:.4f}, swaps {np.round(found.swap_rate, 2).tolist()}"
+            f"{found.visited:,} models, acceptance {found.acceptance:.4f}, "
+            f"swaps {np.round(found.swap_rate, 2).tolist()}"
         )

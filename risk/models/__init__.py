@@ -1,8 +1,9 @@
 """Decomposable graphical models of categorical data: found by search, fitted, asked.
 
-graphs, triangulation, junction_trees, dynamic_trees: the structures, plainly. tree_kernels: moves between them, compiled.
+graphs, triangulation, junction_trees, dynamic_trees: the structures, plainly. tree_kernels: legal moves, compiled.
 counts, scores (and score_kernels): sparse contingency tables and their marginal likelihoods.
-enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`; defaults chooses.
+enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`.
+defaults: exact search where that is possible, MC3 elsewhere.
 fitted, inference (on factors), sampling, averaging, divergence: what a model says once it has parameters.
 bayesian_networks: from .bif text. incomplete: EM for records with missing values. pictures: SVG.
 
