@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         decision = found["at_decision"]
         print(
             f"| {title} | {decision['f1']:.4f} | {decision['precision']:.4f} | {decision['recall']:.4f} "
-            f"| {found['at_best']['f1']:.4f} | {found['auc']:.4f} | {found['calibration_largest_gap']:.1f} pairs |"
+            f"| {found['at_best']['f1']:.4f} | {found['auc']:.4f} | {abs(found['calibration_largest_gap']):.2f} pairs |"
         )
     return 0
 
