@@ -16,15 +16,19 @@ one sign, so there is neither cancellation nor overflow at any N.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import binom, gammaln
 
 from common.errors import ErrorCode, TrystError
 
 Curve = NDArray[np.float64]
+
+_DOUBLES = 1_000
+"""C(n, n/2) is below the largest double up to n = 1029."""
 
 
 def sap_by_inclusion(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
@@ -165,6 +169,8 @@ def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.in
 
 def _some_exhausted(cells: NDArray[np.int64], n: int, most: int) -> Curve:
     """P(some cell exhausted) when k of n are known, k = 0..most, where `cells` are among the n."""
+    if n <= _DOUBLES:
+        return _by_counting(cells, n)[: most + 1]
     none, some, size = np.ones(1), np.zeros(1), 0
     for cell in np.sort(cells[cells <= most]):  # small ones first: the arrays stay short for longest
         c = int(cell)
@@ -181,6 +187,25 @@ def _some_exhausted(cells: NDArray[np.int64], n: int, most: int) -> Curve:
         whole = fresh_none + fresh_some  # 1 but for rounding
         none, some = fresh_none / whole, fresh_some / whole
     return _padded(some, n, size, most)
+
+
+def _by_counting(cells: NDArray[np.int64], n: int) -> Curve:
+    """The same for n so small that the numbers of samples, up to C(n, n/2), fit into doubles: two polynomials in x."""
+    none, some = np.ones(1), np.zeros(1)
+    for c in cells.tolist():
+        chosen = _binomials(c)
+        fresh = np.convolve(some, chosen)
+        fresh[c:] += none
+        chosen = chosen.copy()
+        chosen[c] = 0.0
+        none, some = np.convolve(none, chosen), fresh
+    return np.asarray(np.convolve(some, _binomials(n - int(cells.sum()))) / _binomials(n))
+
+
+@lru_cache(maxsize=4096)
+def _binomials(n: int) -> Curve:
+    """C(n, 0..n)."""
+    return np.asarray(binom(n, np.arange(n + 1)))
 
 
 def _padded(inside: NDArray[np.float64], n: int, size: int, most: int) -> NDArray[np.float64]:

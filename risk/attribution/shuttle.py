@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ErrorCode, TrystError
+from risk.attribution.laws import INFINITE
 from risk.attribution.lattice import Lattice, lattice
 from risk.attribution.release import Release
 
@@ -78,7 +79,7 @@ def shuttle(
     over
         The recoded cells to iterate over; by default the largest family that has room.
     seconds
-        Stop after so long; the bounds are valid then, too.
+        Stop after so long, but not before the first sweep; the bounds are valid then, too.
     progress
         Told the number of the sweep and how many bounds it tightened.
 
@@ -100,7 +101,7 @@ def shuttle(
     lower, upper = cells.start(release)
     ends = None if seconds is None else time.monotonic() + seconds
     sweeps, changed = 0, 1
-    while changed and (ends is None or time.monotonic() < ends):
+    while changed and (not sweeps or ends is None or time.monotonic() < ends):
         changed = 0
         for axis, sets in enumerate(cells.families):
             low, high = np.moveaxis(lower, axis, 0), np.moveaxis(upper, axis, 0)
@@ -115,15 +116,20 @@ def shuttle(
 
 
 def _tighten(low: NDArray[np.int64], high: NDArray[np.int64], c: int, a: int, b: int) -> int:
-    """One union along the first axis, in place; how many bounds moved. A bound that is infinite only ever loosens."""
+    """One union along the first axis, in place; how many bounds moved."""
     moved = 0
+    endless = high[c] >= INFINITE  # nothing follows for the parts of a whole without end
     for place, bound in ((c, low[a] + low[b]), (a, low[c] - high[b]), (b, low[c] - high[a])):
         better = bound > low[place]
         count = int(np.count_nonzero(better))
         if count:
             low[place] = np.where(better, bound, low[place])
             moved += count
-    for place, bound in ((c, high[a] + high[b]), (a, high[c] - low[b]), (b, high[c] - low[a])):
+    for place, bound in (
+        (c, high[a] + high[b]),
+        (a, np.where(endless, INFINITE, high[c] - low[b])),
+        (b, np.where(endless, INFINITE, high[c] - low[a])),
+    ):
         better = bound < high[place]
         count = int(np.count_nonzero(better))
         if count:

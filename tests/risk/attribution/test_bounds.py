@@ -1,0 +1,271 @@
+"""Bounds: every method against going through all tables, against one another and against the oracle."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.attribution import Axis, Published, Release, Table, Variable, bounds, exact_margins, publish, recoded_bounds
+from risk.attribution.components import components, decomposable
+from risk.attribution.constraints import system
+from risk.attribution.lattice import lattice
+from risk.attribution.laws import INFINITE, Conventional, Random
+from risk.attribution.programming import conflict
+from risk.attribution.protections import ConventionalRounding, RandomRounding
+from risk.attribution.search import Search
+from risk.attribution.shuttle import shuttle
+from risk.attribution.tables import anonymous
+from tests.risk.attribution.small_releases import brute_force, releases
+
+
+@settings(max_examples=40)
+@given(releases())
+def test_all_exact_methods_agree_with_enumeration(release: Release) -> None:
+    tables = brute_force(release)
+    assume(tables is not None)
+    assert tables is not None
+    assert len(tables) > 0, "the truth is feasible"
+    for method in ("programming", "extended", "auto"):
+        found = bounds(release, method)
+        assert found.tight, method
+        assert (found.lower.ravel() == tables.min(axis=0)).all(), method
+        assert (found.upper.ravel() == tables.max(axis=0)).all(), method
+    loose = bounds(release, "shuttle")
+    assert (loose.lower.ravel() <= tables.min(axis=0)).all()
+    assert (loose.upper.ravel() >= tables.max(axis=0)).all()
+    listed = Search(shuttle(release)).enumerate(400_000)
+    assert listed.complete
+    assert {t.tobytes() for t in listed.tables} == {t.tobytes() for t in tables}
+    assert system(release).satisfied(tables).all()
+
+
+@settings(max_examples=20)
+@given(releases(), st.sampled_from(["all", "runs", "chain"]))
+def test_every_family_of_recodings_gives_the_same_tables(release: Release, kind: str) -> None:
+    tables = brute_force(release)
+    assume(tables is not None)
+    listed = Search(shuttle(release, lattice(release, kind))).enumerate(400_000)  # type: ignore[arg-type]
+    assert tables is not None
+    assert len(listed.tables) == len(tables)
+
+
+@settings(max_examples=25)
+@given(releases(), st.data())
+def test_recoded_cells_are_bounded_as_enumeration_bounds_them(release: Release, data: st.DataObject) -> None:
+    tables = brute_force(release)
+    assume(tables is not None)
+    assert tables is not None
+    members = {
+        v.name: sorted(data.draw(st.sets(st.integers(0, v.size - 1), min_size=1)))
+        for v in release.variables
+        if data.draw(st.booleans())
+    }
+    mask = np.zeros(release.shape, dtype=bool)
+    mask[np.ix_(*[members.get(v.name, list(range(v.size))) for v in release.variables])] = True
+    sums = tables[:, mask.ravel()].sum(axis=1)
+    assert recoded_bounds(release, members) == (sums.min(), sums.max(), True)
+    settled = shuttle(release)
+    low, high = settled.recoded([list(members.get(v.name, range(v.size))) for v in release.variables])
+    assert low <= sums.min()
+    assert high >= sums.max()
+
+
+DECOMPOSABLE = (
+    [("V1", "V2"), ("V2", "V3")],
+    [("V1", "V2"), ("V3",)],
+    [("V1",), ("V2",), ("V3",)],
+    [("V1", "V3"), ("V2", "V3")],
+)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 3), min_size=8, max_size=8), st.sampled_from(DECOMPOSABLE))
+def test_the_closed_form_is_tight_for_exact_decomposable_releases(
+    counts: list[int], sets: list[tuple[str, ...]]
+) -> None:
+    release = exact_margins(Table(anonymous((2, 2, 2)), np.asarray(counts).reshape(2, 2, 2)), sets)
+    assert decomposable(release)
+    closed, programmed, shuttled = (bounds(release, m) for m in ("closed", "programming", "shuttle"))
+    for other in (programmed, shuttled):
+        assert (closed.lower == other.lower).all()
+        assert (closed.upper == other.upper).all()
+    assert closed.tight
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.integers(0, 3), min_size=8, max_size=8),
+    st.sampled_from(DECOMPOSABLE),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+def test_the_closed_form_contains_protected_decomposable_releases(
+    counts: list[int], sets: list[tuple[str, ...]], seed: int, random: bool
+) -> None:
+    truth = Table(anonymous((2, 2, 2)), np.asarray(counts).reshape(2, 2, 2))
+    protection = RandomRounding(3) if random else ConventionalRounding(3)
+    generator = np.random.default_rng(seed)
+    tables = [protection.protect(publish(" x ".join(s), truth.over(s)), generator).table for s in (*sets, ())]
+    release = Release(truth.variables, tuple(tables), truth)
+    closed, exact = bounds(release, "closed"), bounds(release, "programming")
+    assert (closed.lower <= exact.lower).all()
+    assert (closed.upper >= exact.upper).all()
+    automatic = bounds(release)
+    assert (automatic.lower == exact.lower).all()
+    assert (automatic.upper == exact.upper).all()
+
+
+@settings(max_examples=8)
+@given(st.lists(st.integers(0, 3), min_size=16, max_size=16), st.integers(0, 10**6))
+def test_irreducible_components_give_what_the_whole_gives(counts: list[int], seed: int) -> None:
+    """Figure 10's release by pairs (less two variables): A, B, D has no table of its own; C hangs on B."""
+    a, b, c, d = (Variable(x, ("0", "1")) for x in "ABCD")
+    truth = Table((a, b, c, d), np.asarray(counts).reshape(2, 2, 2, 2))
+    exact = exact_margins(truth, [("A", "B"), ("A", "D"), ("B", "D"), ("B", "C")])
+    parts = components(exact)
+    assert {c.variables for c in parts} == {("A", "B", "D"), ("B", "C")}
+    noisy = RandomRounding(3).protect(publish("AC", truth.over(("A", "B"))), np.random.default_rng(seed)).table
+    for release in (exact, Release(exact.variables, (noisy, *exact.tables[1:]), truth)):
+        whole, found = bounds(release, "programming"), bounds(release)
+        assert "irreducible components" in found.method
+        assert found.tight
+        assert (found.lower == whole.lower).all()
+        assert (found.upper == whole.upper).all()
+
+
+@pytest.fixture(scope="module")
+def oracle(shared: Path) -> dict[str, dict[str, list[int]]]:
+    return dict(json.loads((shared / "oracles" / "bounds_em_czech.json").read_text()))
+
+
+def czech(oracle: dict[str, dict[str, list[int]]]) -> Table:
+    variables = tuple(Variable(x, ("0", "1")) for x in "abcdef")
+    return Table(variables, np.asarray(oracle["czech_table"]["counts"]).reshape((2,) * 6))
+
+
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_czech_autoworkers_all_margins_of_a_size(oracle: dict[str, dict[str, list[int]]], size: int) -> None:
+    found = bounds(exact_margins(czech(oracle), list(combinations("abcdef", size))))
+    wanted = oracle[f"bounds_all_{size}way"]
+    assert found.lower.ravel().tolist() == wanted["lower"]
+    assert found.upper.ravel().tolist() == wanted["upper"]
+    assert found.tight
+
+
+@pytest.mark.parametrize(
+    ("key", "cliques"), [("bounds_dec_ace_bc_de_f", "ace bc de f"), ("bounds_dec_abcd_cdef", "abcd cdef")]
+)
+@pytest.mark.parametrize("method", ["closed", "shuttle", "auto"])
+def test_czech_autoworkers_decomposable(
+    oracle: dict[str, dict[str, list[int]]], key: str, cliques: str, method: str
+) -> None:
+    found = bounds(exact_margins(czech(oracle), [tuple(c) for c in cliques.split()]), method)  # type: ignore[arg-type]
+    assert found.lower.ravel().tolist() == oracle[key]["lower"]
+    assert found.upper.ravel().tolist() == oracle[key]["upper"]
+
+
+def test_extended_shuttle_says_what_it_has_not_proven() -> None:
+    truth = Table(anonymous((3, 3, 3)), np.random.default_rng(0).poisson(40, (3, 3, 3)))
+    release = exact_margins(truth, [("V1", "V2"), ("V2", "V3"), ("V1", "V3")])
+    hurried = bounds(release, "extended", seconds=0.0)
+    exact = bounds(release, "programming")
+    assert not hurried.tight
+    assert (hurried.lower <= exact.lower).all()
+    assert (hurried.upper >= exact.upper).all()
+    stopped = bounds(release, "programming", seconds=1e-9)
+    assert not stopped.tight
+    assert (stopped.upper >= exact.upper).all()
+
+
+def test_progress_is_told() -> None:
+    release = exact_margins(Table(anonymous((2, 2)), np.asarray([[1, 2], [3, 4]])), [("V1",), ("V2",)])
+    stages: list[str] = []
+    bounds(release, "extended", progress=lambda stage, share: stages.append(stage))
+    assert any("sweep" in s for s in stages)
+    assert "extended shuttle" in stages
+
+
+def test_no_upper_bound_is_said() -> None:
+    """Figure 5: with the row's, the column's and the grand total withheld, a withheld cell has no end."""
+    variables = anonymous((2, 2))
+    table = publish("t", Table(variables, np.zeros((2, 2), dtype=np.int64)), counts=np.asarray([[0, 3], [1, -1]]))
+    found = bounds(Release(variables, (table,)))
+    assert found.lower.tolist() == [[0, 3], [1, 0]]
+    assert found.upper.tolist() == [[0, 3], [1, INFINITE]]
+
+
+def test_random_feasible_tables_are_weighted_right() -> None:
+    """2,000 weighted draws against enumeration: cells' means and the number of tables within 5 standard errors."""
+    truth = Table(anonymous((3, 3)), np.asarray([[2, 1, 3], [0, 4, 1], [2, 2, 0]]))
+    release = exact_margins(truth, [("V1",), ("V2",)])
+    search = Search(shuttle(release))
+    everything = search.enumerate().tables
+    drawn = search.draw(2_000, np.random.default_rng(7))
+    error = everything.std(axis=0) / np.sqrt(drawn.effective) + 1e-9
+    assert (np.abs(drawn.weights @ drawn.tables - everything.mean(axis=0)) < 5 * error).all()
+    assert abs(drawn.log_count - np.log(len(everything))) < 5 / np.sqrt(drawn.effective)
+
+
+def test_enumeration_stops_where_it_is_told() -> None:
+    truth = Table(anonymous((3, 3)), np.full((3, 3), 5))
+    found = Search(shuttle(exact_margins(truth, [("V1",), ("V2",)]))).enumerate(limit=50)
+    assert len(found.tables) == 50
+    assert not found.complete
+
+
+def test_recoded_tables_and_structural_zeros_take_part() -> None:
+    """Figure 6's remark: a known 0 in cell (2, 4) lets the withheld counts be worked out."""
+    variables = anonymous((4, 4))
+    counts = np.asarray([[0, -1, 0, -1], [0, -1, 0, -1], [4, 1, 0, 2], [1, 0, 7, 1]])
+    detail = Published("detail", tuple(Axis.full(v) for v in variables), counts)
+    rows = Published("rows", (Axis.full(variables[0]),), np.asarray([4, 1, 7, 9]))
+    columns = Published("columns", (Axis.full(variables[1]),), np.asarray([5, 5, 7, 4]))
+    release = Release(variables, (detail, rows, columns))
+    assert len(Search(shuttle(release)).enumerate().tables) == 2
+    known = Published(
+        "known", (Axis(variables[0].name, ("2",), ((1,),)), Axis(variables[1].name, ("4",), ((3,),))), np.asarray([[0]])
+    )
+    found = bounds(release.with_tables(known))
+    assert found.recovered.all()
+    assert found.lower[1, 1] == 1
+
+
+def conflicting() -> Release:
+    truth = Table(anonymous((2, 2)), np.asarray([[1, 2], [3, 4]]))
+    release = exact_margins(truth, [("V1",), ("V1", "V2"), ("V2",)])
+    wrong = Published("wrong", (Axis.full(truth.variables[1]),), np.asarray([5, 6]))
+    return release.with_tables(wrong)
+
+
+@pytest.mark.parametrize("method", ["auto", "programming", "shuttle", "extended", "closed"])
+def test_tables_in_conflict_are_named(method: str) -> None:
+    with pytest.raises(TrystError, match="wrong") as error:
+        bounds(conflicting(), method)  # type: ignore[arg-type]
+    assert "no population satisfies" in str(error.value)
+    names = conflict(conflicting())
+    assert "wrong" in names
+    assert len(names) == 2, "no more tables than it takes"
+
+
+def test_conflict_of_protected_tables_is_found() -> None:
+    variables = anonymous((2,))
+    table = Published("cells", (Axis.full(variables[0]),), np.asarray([3, 3]), Conventional(3))
+    total = Published("total", (), np.asarray(15), Random(3))
+    with pytest.raises(TrystError, match=r"'cells', 'total'"):
+        bounds(Release(variables, (table, total)))
+
+
+def test_closed_form_is_refused_where_it_does_not_hold() -> None:
+    """Figure 9's release."""
+    variables = tuple(Variable(x, ("0", "1")) for x in "ABCDEF")
+    truth = Table(variables, np.random.default_rng(0).poisson(1, (2,) * 6))
+    sets = [("A", "B"), ("A", "D"), ("B", "C"), ("B", "E"), ("D", "E"), ("F",)]
+    with pytest.raises(TrystError, match="not decomposable"):
+        bounds(exact_margins(truth, sets), "closed")
