@@ -212,8 +212,8 @@ def page(found: Study, replicates: int, seed: int) -> str:
         "say how many it took, calls them about equal.",
         "- Corrected for the bits set, and with few hashes even uncorrected, a Bloom filter errs less than 1-bit "
         "minwise of the same length. That accuracy has a price: each of its bits belongs to a few bigrams, "
-        "in the limit of one hash to one, so that bigram frequencies undo it. A bit of a minwise signature depends on all "
-        "bigrams of a name.",
+        "in the limit of one hash to one, so that bigram frequencies undo it. A bit of a minwise signature "
+        "depends on all bigrams of a name.",
         "",
     ]
     return "\n".join(lines)
