@@ -14,12 +14,13 @@ def test_a_table_of_rates_is_printed(peer, capsys, monkeypatch):
     monkeypatch.setattr(compare, "_anonlink", lambda: peer)
     monkeypatch.setattr(compare, "_bit_arrays", lambda signatures: [row.tobytes() for row in signatures])
     monkeypatch.setattr(compare.metadata, "version", lambda name: "of a test")
-    assert compare.main(["--rows", "70", "--rounds", "2", "--bits", "64", "512"]) == 0
+    assert compare.main(["--rows", "700", "--rounds", "2", "--bits", "64", "512"]) == 0
     printed = capsys.readouterr().out
     for bits in (64, 512):
         for what in ("tryst, 1 thread", "tryst, 2 threads", "ratio of 2 threads to 1"):
             (found,) = re.findall(rf"^ +{bits} {what} +([\d.]+) +([\d.]+) +([\d.]+)$", printed, re.MULTILINE)
             median, least, most = map(float, found)
-            assert 0 < least <= median <= most
+            assert 0 <= least <= median <= most
+            assert most > 0
     assert ("ratio to anonlink" in printed) == (peer is not None)
     assert ("is not installed" in printed) == (peer is None)

@@ -24,9 +24,8 @@ from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
 
 Deploy = Callable[..., Deployment]
-NOW = datetime.now(UTC)
-EXPIRED = Validity(NOW - timedelta(days=30), NOW - timedelta(days=1))
-NOT_YET = Validity(NOW + timedelta(minutes=10), NOW + timedelta(minutes=50))
+EXPIRED = (timedelta(days=-30), timedelta(days=-1))
+NOT_YET = (timedelta(minutes=10), timedelta(minutes=50))
 
 
 def reissue(made: Deployment, party: str, role: Role, validity: Validity | None = None) -> Callable[[], None]:
@@ -52,7 +51,7 @@ def start_party(made: Deployment, party: str) -> None:
 
 @pytest.mark.parametrize("party", ["alice", "bob", "carole", "coordinator"])
 @pytest.mark.parametrize(
-    ("role", "validity", "told", "remedy"),
+    ("role", "span", "told", "remedy"),
     [
         (Role.STEWARD, None, "expected a certificate for the role {role}, got steward", "this party's own folder"),
         (None, EXPIRED, "certificate has expired", "have it renewed"),
@@ -61,9 +60,11 @@ def start_party(made: Deployment, party: str) -> None:
     ids=["wrong-role", "expired", "not-yet-valid"],
 )
 def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
-    deploy: Deploy, party: str, role: Role | None, validity: Validity | None, told: str, remedy: str
+    deploy: Deploy, party: str, role: Role | None, span: tuple[timedelta, timedelta] | None, told: str, remedy: str
 ) -> None:
     made = deploy()
+    now = datetime.now(UTC)
+    validity = None if span is None else Validity(now + span[0], now + span[1])
     restore = reissue(made, party, role or PARTIES[party], validity)
     with pytest.raises(TrystError) as caught:
         start_party(made, party)

@@ -23,7 +23,10 @@ from common.pki.certificates import Validity, certificate_pem, new_key, role_urn
 from common.pki.members import Member, Members
 from common.pki.provision import PARTIES
 
-NOW = datetime.now(UTC)
+
+def now() -> datetime:
+    """This moment: a suite may run for longer than a certificate is valid ahead of time."""
+    return datetime.now(UTC)
 
 
 @dataclass
@@ -111,9 +114,9 @@ def test_an_authority_under_anothers_name_is_no_other() -> None:
 
 
 def test_an_expired_and_a_future_certificate_are_refused_with_their_dates() -> None:
-    past = ALL.reissued("alice", validity=Validity.lasting(timedelta(hours=1), start=NOW - timedelta(days=3)))
+    past = ALL.reissued("alice", validity=Validity.lasting(timedelta(hours=1), start=now() - timedelta(days=3)))
     assert "has expired: it is valid from" in reason(past)
-    future = ALL.reissued("alice", validity=Validity.lasting(timedelta(hours=1), start=NOW + timedelta(days=3)))
+    future = ALL.reissued("alice", validity=Validity.lasting(timedelta(hours=1), start=now() + timedelta(days=3)))
     assert "is not valid yet" in reason(future)
 
 
@@ -138,8 +141,8 @@ def forged_by_alices_own_authority(extensions: list[x509.ExtensionType], *, vers
         .issuer_name(authority.certificate.subject)
         .public_key(ALL.keys["alice"].public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(NOW - timedelta(hours=1))
-        .not_valid_after(NOW + timedelta(hours=1))
+        .not_valid_before(now() - timedelta(hours=1))
+        .not_valid_after(now() + timedelta(hours=1))
     )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)

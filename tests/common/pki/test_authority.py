@@ -33,8 +33,13 @@ from common.pki.certificates import (
 )
 from common.pki.checks import check_dates, check_issued, is_authority
 
+
+def now() -> datetime:
+    """This moment: a suite may run for longer than a certificate is valid ahead of time."""
+    return datetime.now(UTC)
+
+
 AUTHORITY = Authority.create("Example")
-NOW = datetime.now(UTC)
 
 
 def leaf(role: Role = Role.CUSTODIAN_A, **more) -> x509.Certificate:
@@ -58,7 +63,7 @@ def test_a_leaf_names_its_role_and_may_do_what_the_role_does(role: Role) -> None
     assert (x509.oid.ExtendedKeyUsageOID.SERVER_AUTH in uses) == serves
     assert x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH in uses
     assert host_names(certificate) == ([server_name(role)] if serves else [])
-    check_issued(certificate, AUTHORITY.certificate, NOW, "here")
+    check_issued(certificate, AUTHORITY.certificate, now(), "here")
 
 
 def test_the_linker_has_hosts_and_addresses() -> None:
@@ -87,7 +92,7 @@ def test_the_names_of_roles_cannot_be_asked_for(name: str) -> None:
 def test_lifetimes() -> None:
     usual = leaf()
     assert usual.not_valid_after_utc - usual.not_valid_before_utc == LEAF_LIFETIME
-    assert usual.not_valid_before_utc < NOW < usual.not_valid_after_utc
+    assert usual.not_valid_before_utc < now() < usual.not_valid_after_utc
     short = leaf(validity=Validity.lasting(REHEARSAL_LIFETIME))
     assert short.not_valid_after_utc - short.not_valid_before_utc == REHEARSAL_LIFETIME
 
@@ -104,11 +109,11 @@ def test_a_leaf_does_not_outlive_its_authority() -> None:
 
 def test_dates_are_told_when_they_are_wrong() -> None:
     past = leaf(validity=Validity.lasting(timedelta(hours=1), start=datetime(2020, 2, 29, 12, tzinfo=UTC)))
-    told = message(lambda: check_dates(past, NOW, "alice/certificate.pem"))
+    told = message(lambda: check_dates(past, now(), "alice/certificate.pem"))
     assert told.startswith("alice/certificate.pem: the certificate has expired")
     assert "from 2020-02-29 12:00 to 2020-02-29 13:00 UTC" in told
-    future = leaf(validity=Validity.lasting(timedelta(hours=1), start=NOW + timedelta(days=1)))
-    assert "is not valid yet" in message(lambda: check_dates(future, NOW, "here"))
+    future = leaf(validity=Validity.lasting(timedelta(hours=1), start=now() + timedelta(days=1)))
+    assert "is not valid yet" in message(lambda: check_dates(future, now(), "here"))
     start = past.not_valid_before_utc
     check_dates(past, start, "here")
     check_dates(past, start + timedelta(hours=1), "here")
@@ -118,24 +123,26 @@ def test_dates_are_told_when_they_are_wrong() -> None:
 
 def test_another_authority_of_the_same_name_is_not_the_issuer() -> None:
     other = Authority.create("Example")
-    assert "was not issued by" in message(lambda: check_issued(leaf(), other.certificate, NOW, "here"))
+    assert "was not issued by" in message(lambda: check_issued(leaf(), other.certificate, now(), "here"))
 
 
 def test_an_expired_authority_vouches_for_nobody() -> None:
-    start = NOW - timedelta(days=2)
+    start = now() - timedelta(days=2)
     expired = Authority.create("Example", Validity.lasting(timedelta(days=1), start=start))
     certificate = expired.issue(
         new_key().public_key(), "someone", Role.STEWARD, validity=Validity.lasting(timedelta(days=1), start=start)
     )
     assert "the authority's certificate has expired" in message(
-        lambda: check_issued(certificate, expired.certificate, NOW, "here")
+        lambda: check_issued(certificate, expired.certificate, now(), "here")
     )
 
 
 def test_an_authority_is_no_party_and_a_party_no_authority() -> None:
     certificate = leaf()
-    assert "an authority's" in message(lambda: check_issued(AUTHORITY.certificate, AUTHORITY.certificate, NOW, "here"))
-    assert "may not sign" in message(lambda: check_issued(certificate, certificate, NOW, "here"))
+    assert "an authority's" in message(
+        lambda: check_issued(AUTHORITY.certificate, AUTHORITY.certificate, now(), "here")
+    )
+    assert "may not sign" in message(lambda: check_issued(certificate, certificate, now(), "here"))
 
 
 def handshake(tmp_path: Path, role: Role, hostname: str, authority: Authority = AUTHORITY) -> None:
@@ -193,7 +200,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     assert (tmp_path / "authority.key").stat().st_mode & 0o777 == 0o600
     again = Authority.load(tmp_path)
     assert again.fingerprint == AUTHORITY.fingerprint
-    check_issued(again.issue(new_key().public_key(), "x", Role.STEWARD), AUTHORITY.certificate, NOW, "here")
+    check_issued(again.issue(new_key().public_key(), "x", Role.STEWARD), AUTHORITY.certificate, now(), "here")
     with pytest.raises(TrystError) as caught:
         Authority.create("Other").save(tmp_path)
     assert caught.value.code is ErrorCode.EXISTS
