@@ -15,6 +15,8 @@ greatest; where they differ, the one with the greater posterior is taken and the
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +33,12 @@ MAX_PRIORS = 200
 
 ROUNDS_ON_THE_WAY = 8
 """Rounds of messages between two of them."""
+
+PLAIN_STEPS = 15
+"""Numbers of links tried by plain iteration before the fixed point is bracketed."""
+
+ROUNDS_BRACKETED = 16
+"""Rounds of messages between two numbers then, which must tell the sign of a difference."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ def link_probabilities(
     n_b: int,
     prior: BetaBipartite | None = None,
     tolerance: float = 3e-3,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
@@ -91,6 +100,8 @@ def link_probabilities(
         None: uniform share of records with a match.
     tolerance : float
         Change of the expected number of links, relative to its square root, at which it has settled.
+    progress : callable
+        Told the fraction done, never less than before. What it raises ends the work.
 
     Returns
     -------
@@ -118,17 +129,21 @@ def link_probabilities(
     prior = prior or BetaBipartite(n_a, n_b)
     graph = candidate_graph(a, b)
     messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
-    low = _fixed_point(messages, prior, 0.0, tolerance)
-    high = _fixed_point(messages, prior, float(prior.most), tolerance)
+    most = float(prior.most)
+    low = _fixed_point(messages, prior, 0.0, most, tolerance, lambda done: progress(0.5 * done))
+    high = _fixed_point(messages, prior, most, low.n, tolerance, lambda done: progress(0.5 + 0.5 * done))
     warnings: list[str] = []
     chosen = low
-    if abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
+    settled = low.beliefs.unsettled == 0 == high.beliefs.unsettled
+    if settled and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
         chosen = max(low, high, key=lambda point: point.log_posterior)
         other = high if chosen is low else low
         warnings.append(
             f"{chosen.n:.1f} links explain the pairs best, but so do {other.n:.1f} less well "
             f"(log posterior lower by {chosen.log_posterior - other.log_posterior:.2g})"
         )
+    if not settled:
+        chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
         warnings.append(f"the expected number of links had not settled after {MAX_PRIORS} steps")
     if chosen.beliefs.unsettled:
@@ -146,26 +161,63 @@ def link_probabilities(
     )
 
 
-def _fixed_point(messages: Propagation, prior: BetaBipartite, start: float, tolerance: float) -> _FixedPoint:
-    """Number of links that is expected at its own prior odds, climbing or falling from `start`."""
-    n = start
-    converged = False
-    log_prior_odds = prior.log_odds(n)
-    for _ in range(MAX_PRIORS):
+def _fixed_point(
+    messages: Propagation, prior: BetaBipartite, start: float, end: float, tolerance: float,
+    progress: Callable[[float], None],
+) -> _FixedPoint:  # fmt: skip
+    """Number of links that is expected at its own prior odds, nearest to `start` on the way to `end`.
+
+    Plain iteration climbs or falls to it. Where most records have several candidates each further link calls for yet
+    another one, and it creeps: after `PLAIN_STEPS` the fixed point is bracketed and the bracket cut by false position.
+    """
+    n, creeping = start, False
+    below, above = _Tried(min(start, end)), _Tried(max(start, end))
+    for step in range(MAX_PRIORS):
+        log_prior_odds = prior.log_odds(n)
         # On the way messages need not settle: the next prior odds move them again, and they are kept.
-        beliefs = messages.run(log_prior_odds, ROUNDS_ON_THE_WAY)
-        expected = min(float(probability(beliefs.log_odds).sum()), float(prior.most))
-        converged = abs(expected - n) <= tolerance * max(1.0, np.sqrt(expected))
+        beliefs = messages.run(log_prior_odds, ROUNDS_BRACKETED if creeping else ROUNDS_ON_THE_WAY)
+        expected = _expected(beliefs, prior)
+        near = tolerance * max(1.0, math.sqrt(expected))
+        converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
         if converged and beliefs.unsettled:
             beliefs = messages.run(log_prior_odds)
-            expected = min(float(probability(beliefs.log_odds).sum()), float(prior.most))
-            converged = abs(expected - n) <= tolerance * max(1.0, np.sqrt(expected))
-        n = expected
+            expected = _expected(beliefs, prior)
+            # What has not settled by now will not: better to say so than to try again from nearby.
+            converged = abs(expected - n) <= near or creeping or beliefs.unsettled > 0
+        progress(1.0 if converged else step / MAX_PRIORS)
         if converged:
             break
-        log_prior_odds = prior.log_odds(n)
-    log_posterior = beliefs.log_weight_sum - n * log_prior_odds + prior.log_density(n)
-    return _FixedPoint(n, beliefs, log_prior_odds, log_posterior, converged)
+        tried = _Tried(n, expected - n)
+        if tried.gap > 0:
+            below = tried
+        else:
+            above = tried
+        creeping = step + 1 >= PLAIN_STEPS
+        n = _cut(below, above, prior.most, middle=step % 3 == 0) if creeping else expected
+    log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
+    return _FixedPoint(expected, beliefs, log_prior_odds, log_posterior, converged)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A number of links, and by how much the number expected at its prior odds exceeds it; NaN if not known."""
+
+    n: float
+    gap: float = math.nan
+
+
+def _expected(beliefs: Beliefs, prior: BetaBipartite) -> float:
+    return min(float(probability(beliefs.log_odds).sum()), float(prior.most))
+
+
+def _cut(below: _Tried, above: _Tried, most: int, *, middle: bool) -> float:
+    """Where to cut a bracket, on a scale that stretches both ends: few links, and few records without one."""
+    low, high = (math.log((tried.n + 0.5) / (most - tried.n + 0.5)) for tried in (below, above))
+    share = 0.5
+    if not middle and math.isfinite(below.gap) and math.isfinite(above.gap) and below.gap > above.gap:
+        share = min(max(below.gap / (below.gap - above.gap), 0.05), 0.95)
+    odds = math.exp(low + share * (high - low))
+    return min(max(odds / (1 + odds) * (most + 1) - 0.5, below.n), above.n)
 
 
 def decide(
