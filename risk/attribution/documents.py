@@ -184,9 +184,8 @@ def _tables(
         variable = by_name[name]
         if isinstance(wanted, Mapping) and "groups" in wanted:
             axes.append(Axis.recoded(variable, wanted["groups"]))
-        elif isinstance(wanted, Mapping) and "levels" in wanted and tuple(wanted["levels"]) != variable.levels:
-            # A table may list the levels in its own order; others are a mistake that names both.
-            axes.append(Axis.recoded(variable, {level: [level] for level in wanted["levels"]}))
+        elif isinstance(wanted, Mapping) and "levels" in wanted:
+            axes.append(_reordered(variable, [str(x) for x in wanted["levels"]]))
         else:
             axes.append(Axis.full(variable))
     name = str(entry.get("name", default))
@@ -208,6 +207,18 @@ def _tables(
         return [given]
     outcome = protection_of(protection).protect(given, np.random.default_rng(int(entry.get("seed", 0))))
     return [outcome.table, *outcome.also]
+
+
+def _reordered(variable: Variable, levels: list[str]) -> Axis:
+    """A table may list a variable's levels in its own order, but they must be the same ones."""
+    if sorted(levels) != sorted(variable.levels):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"tables that share variable {variable.name!r} must have its {variable.size} levels",
+            got=f"{len(levels)}: {', '.join(levels)}",
+            remedy=f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them",
+        )
+    return Axis.recoded(variable, {level: [level] for level in levels})
 
 
 def _array(value: Any) -> NDArray[np.int64]:
@@ -290,7 +301,9 @@ def document_of(release: Release) -> dict[str, Any]:
             cells = np.empty(table.counts.shape, dtype=object)
             for i in np.ndindex(table.counts.shape):
                 low, high = int(table.intervals[0][i]), int(table.intervals[1][i])
-                cells[i] = low if low == high else {"low": low, "high": high}
+                shown = int(table.counts[i])
+                ranged = {"low": low, "high": high} if high < laws.INFINITE else None
+                cells[i] = shown if shown != UNPUBLISHED else ranged
             counts = cells.tolist()
         axes: list[Any] = []
         for axis in table.axes:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import INFINITE
 from risk.attribution.lattice import Lattice, lattice
+from risk.attribution.laws import INFINITE
 from risk.attribution.release import Release
 
 

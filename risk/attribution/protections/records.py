@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
 from common.errors import ErrorCode, TrystError
 from risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
@@ -100,16 +101,16 @@ class Swapped(Within):
         s = self.taking_part[number]
         result = np.zeros(int(counts.sum()) + 1)
         for in_both in range(max(0, both + s - people), min(both, s) + 1):
-            chance = hypergeom.pmf(in_both, people, both, s)
+            chance = _hypergeometric(in_both, people, both, s)
             for in_level in range(min(level - both, s - in_both) + 1):
                 left = s - in_both - in_level
-                step = hypergeom.pmf(in_level, people - both, level - both, s - in_both)
+                step = _hypergeometric(in_level, people - both, level - both, s - in_both)
                 for in_rest in range(min(rest - both, left) + 1):
-                    weight = chance * step * hypergeom.pmf(in_rest, people - level, rest - both, left)
+                    weight = chance * step * _hypergeometric(in_rest, people - level, rest - both, left)
                     if weight > 0:
-                        back = np.arange(min(in_both + in_level, in_both + in_rest) + 1)
-                        put = hypergeom.pmf(back, s, in_both + in_level, in_both + in_rest)
-                        result[both - in_both + back] += weight * put
+                        for back in range(min(in_both + in_level, in_both + in_rest) + 1):
+                            put = _hypergeometric(back, s, in_both + in_level, in_both + in_rest)
+                            result[both - in_both + back] += weight * put
         return result
 
 
@@ -222,6 +223,13 @@ class Pram(Protection):
         table = replace(given, counts=np.moveaxis(result, 0, axis).astype(np.int64), law=law)
         others = tuple(i for i in range(len(given.axes)) if i != axis)
         return Outcome(table, (_margin(given, others),))
+
+
+def _hypergeometric(k: int, people: int, group: int, drawn: int) -> float:
+    """P(k of a group among the people drawn); scipy's has no value where there is nobody."""
+    if k > group or not 0 <= drawn - k <= people - group:
+        return 0.0
+    return comb(group, k) * comb(people - group, drawn - k) / comb(people, drawn)
 
 
 def _axis(given: Published, name: str) -> int:
