@@ -37,6 +37,9 @@ PLAIN_STEPS = 10
 STARTS = ((2 / 3, 1.0), (0.9, 0.5), (0.5, 2.0), (2 / 3, 0.1))
 """Starts where u is free: share of the top level in m, and a factor of the number of matches to start with."""
 
+LEAST_GROWTH = 1e-4
+"""Growth in one step, as a share, with which a probability has not settled, however small it is."""
+
 FEWEST_MATCHES = 1e-6
 """Where p stops falling, as a number of matches: below it there is no sign of any."""
 
@@ -54,6 +57,14 @@ class _State:
             float(np.abs(self.u - other.u).max()),
             abs(math.log(self.p / other.p)),
         )
+
+    def is_leaving_zero(self, later: _State) -> bool:
+        """Whether a probability is still growing by a share, from so near 0 that `distance` does not see it.
+
+        A leap may throw a probability that far down, from where EM brings it back by a factor a step.
+        """
+        before, after = np.stack([self.m, self.u]), np.stack([later.m, later.u])
+        return bool((after > before * (1 + LEAST_GROWTH)).any(where=before > 0))
 
 
 @dataclass(frozen=True)
@@ -207,7 +218,7 @@ class _Algorithm:
             path.append((first, likelihood))
             steps += 2
             distance = _remaining(state.distance(first), first.distance(second))
-            converged = distance < self._settings.tolerance
+            converged = distance < self._settings.tolerance and not first.is_leaving_zero(second)
             start, state = state, second
             if converged or steps < PLAIN_STEPS or steps >= self._settings.max_iterations:
                 continue

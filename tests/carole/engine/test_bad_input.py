@@ -1,0 +1,126 @@
+"""Files that hold nothing to go by: a clear error, or a defined result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from carole.engine import FieldPlan, LinkagePlan, Resources, link
+from carole.fellegi_sunter import SCHEMES
+from common.encoding.contribution import FieldSignatures, SignatureSet
+from common.errors import ErrorCode, TrystError
+
+ENOUGH = Resources(memory_bytes=2**28, threads=1)
+
+
+def run(a, b, plan):
+    return link(a, b, plan, ENOUGH, lambda stage, fraction: None)
+
+
+def changed(part, name, **values):
+    return replace(part, fields={**part.fields, name: replace(part.fields[name], **values)})
+
+
+def constant(part, name):
+    """Every row has the field's first value."""
+    field = part.fields[name]
+    return changed(part, name, signatures=np.full_like(field.signatures[:1], 7), codes=np.zeros_like(field.codes))
+
+
+def emptied(part, name):
+    """No row has a value of the field."""
+    field = part.fields[name]
+    return changed(part, name, signatures=field.signatures[:0], codes=np.full_like(field.codes, -1))
+
+
+def rows(part, n):
+    """The first rows only."""
+    fields = {}
+    for name, field in part.fields.items():
+        used, codes = np.unique(field.codes[:n], return_inverse=True)
+        absent = int(used[0] == -1)
+        fields[name] = FieldSignatures(field.bits, field.signatures[used[absent:]], (codes - absent).astype(np.int32))
+    return SignatureSet("", n, fields, {rule: keys[:n] for rule, keys in part.blocks.items()})
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_constant_field_says_nothing_and_is_named(files, scheme):
+    plan = files.plan(blocked=False, scheme=scheme)
+    found = run(constant(files.a, "town"), constant(files.b, "town"), plan)
+    assert any("town takes one level in every pair" in warning for warning in found.warnings)
+    q = [field.name for field in plan.fields].index("town")
+    spread = found.scheme.weights[q]
+    others = np.delete(found.scheme.weights, q, axis=0)
+    assert np.abs(spread[-1]) < 0.1 < np.abs(others[:, -1]).min()
+    assert len(found.links) > (0.4 if scheme == "lr_weighted" else 0.7) * files.n_common
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_field_that_one_side_lacks_says_nothing_and_is_named(files, scheme):
+    found = run(emptied(files.a, "given"), files.b, files.plan(blocked=False, scheme=scheme))
+    assert any("given is missing in every pair" in warning for warning in found.warnings)
+    assert any("Alice has no value of given in 100% of the rows" in warning for warning in found.warnings)
+    assert (found.patterns.gamma[:, 0] == -1).all()
+    assert len(found.links) > (0.4 if scheme == "lr_weighted" else 0.7) * files.n_common
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_all_values_equal_cannot_be_linked(files, scheme):
+    plan = files.plan(blocked=False, scheme=scheme)
+    a, b = files.a, files.b
+    for field in plan.fields:
+        a, b = constant(a, field.name), constant(b, field.name)
+    with pytest.raises(TrystError, match="no field takes two levels") as caught:
+        run(a, b, plan)
+    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_file_linked_with_itself_finds_everyone(files, scheme):
+    found = run(files.a, files.a, files.plan(blocked=False, scheme=scheme))
+    same = found.pairs.row_a[found.links] == found.pairs.row_b[found.links]
+    assert same.mean() > 0.95
+    assert np.count_nonzero(same) > 0.9 * files.a.n_rows
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_files_without_anyone_in_common_give_few_links(files, scheme):
+    """The first rows are the common ones; those beyond are strangers, of whom a few resemble each other by chance."""
+    a, b = files.a, files.b
+    strangers_a = SignatureSet(
+        "", 200, {n: replace(f, codes=f.codes[files.n_common :]) for n, f in a.fields.items()}, {}
+    )
+    strangers_b = SignatureSet(
+        "", 150, {n: replace(f, codes=f.codes[files.n_common :]) for n, f in b.fields.items()}, {}
+    )
+    found = run(strangers_a, strangers_b, files.plan(blocked=False, scheme=scheme))
+    assert np.isfinite(found.pairs.link_probability).all()
+    assert 0 <= len(found.links) <= 150
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_one_record_a_file_is_refused_and_one_against_many_is_not(files, scheme):
+    plan = files.plan(blocked=False, scheme=scheme)
+    with pytest.raises(TrystError) as caught:
+        run(rows(files.a, 1), rows(files.b, 1), plan)
+    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
+    found = run(rows(files.a, 1), files.b, plan)
+    assert len(found.links) <= 1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "what"),
+    [
+        ((0.5, 0.2, 1.0), "ascend"),
+        ((0.5, 0.5, 1.0), "ascend"),
+        ((0.5, 0.9), "to 1"),
+        ((), "ascend"),
+        ((-0.1, 1.0), "0"),
+    ],
+)
+def test_levels_out_of_order_are_refused(bounds, what):
+    with pytest.raises(TrystError, match=what) as caught:
+        LinkagePlan((FieldPlan("surname", 64, bounds),))
+    assert caught.value.code is ErrorCode.PARAMETER
