@@ -9,7 +9,7 @@ demo: .venv/run
 	$(BIN)/tryst demo --out demo
 
 test: lint types imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: .venv/dev
 	$(BIN)/ruff check .
