@@ -15,11 +15,12 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking import AllPairs, CandidatePairs
+from carole.blocking import AllPairs, CandidatePairs, PairSource
 from carole.comparison import FieldComparison
 from carole.engine.cautions import run_cautions
 from carole.engine.decision import decide
 from carole.engine.memory import MemoryBudget
+from carole.engine.offblock import SAMPLE_PAIRS, RandomPairs
 from carole.engine.packing import Packing
 from carole.engine.plan import LinkagePlan, Resources
 from carole.engine.preparation import (
@@ -44,6 +45,7 @@ from carole.fellegi_sunter import (
     fit_scheme,
 )
 from carole.fellegi_sunter.cautions import FEW_MATCHES
+from carole.fellegi_sunter.dependence import Beyond
 from common.encoding.contribution import SignatureSet
 
 Progress = Callable[[str, float], None]
@@ -140,8 +142,9 @@ class _Run:
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
         with self._stage("decide"):
             posterior = None
-            if plan.one_to_one:
-                fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels)
+            if plan.one_to_one or plan.dependence != "none":
+                beyond = self._beyond(tables, pool)
+                fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels, beyond)
                 scored = _scored(fitted, patterns)
             pairs, links = decide(kept, scored, posterior, plan)
         model = fitted.model
@@ -187,13 +190,29 @@ class _Run:
         self._budget.give_back(scratch)
         return levels
 
+    def _beyond(self, tables: dict[str, NDArray[np.int8]], pool: ThreadPoolExecutor) -> Beyond | None:
+        """Pairs that blocking leaves out, where the model must know what their fields do together."""
+        plan = self._plan
+        if not plan.rules or plan.dependence == "none" or plan.scheme in ("lr_weighted", "log_lr_weighted"):
+            return None
+        names = [rule.name for rule in plan.rules]
+        keys = [[side.blocks[name] for name in names] for side in (self._a, self._b)]
+        n_pairs = self._a.n_rows * self._b.n_rows
+        source = RandomPairs(keys[0], keys[1], min(SAMPLE_PAIRS, n_pairs), plan.seed)
+        code, mask, count = self._stream(source, tables, pool).count(lambda fraction: None)
+        outside = mask == 0
+        left_out = n_pairs * float(count[outside].sum()) / source.n_pairs
+        gamma = self._packing.unpack(code[outside])
+        scale = n_pairs / source.n_pairs
+        return Beyond(gamma, count[outside] * (left_out / max(1.0, float(count[outside].sum()))), scale)
+
     @property
     def _bytes_per_pattern(self) -> int:
         return PATTERN_BYTES + 2 * len(self._plan.fields) + PATTERN_BYTES_PER_THREAD * self._threads
 
     def _stream(
         self,
-        source: AllPairs | CandidatePairs,
+        source: PairSource,
         tables: dict[str, NDArray[np.int8]],
         pool: ThreadPoolExecutor,
     ) -> PairStream:

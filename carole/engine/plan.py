@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.errors import ErrorCode, TrystError
 
 U = Literal["all_pairs", "corrected", "free"]
+Dependence = Literal["none", "pairwise", "decomposable"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,9 @@ class LinkagePlan:
         Whether a record is linked at most once.
     scheme
         How similarity enters the model; "exact" and the weighted schemes take a field's top level for agreement.
+    dependence
+        "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class by
+        itself. "decomposable": cliques of up to three fields. The weighted schemes know none.
     threshold
         Smallest probability of a link.
     seed
@@ -75,6 +79,7 @@ class LinkagePlan:
     rules: tuple[RulePlan, ...] = ()
     scheme: Scheme = "multinomial"
     u: U = "corrected"
+    dependence: Dependence = "none"
     one_to_one: bool = True
     threshold: float = 0.5
     seed: int = 1
@@ -90,6 +95,9 @@ class LinkagePlan:
             raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
         if self.scheme not in SCHEMES:
             raise _wrong("model.scheme", f"one of {', '.join(SCHEMES)}", repr(self.scheme), "name one of them")
+        if self.dependence not in get_args(Dependence):
+            expected_names = f"one of {', '.join(get_args(Dependence))}"
+            raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
         if not 0 < self.threshold <= 1:
             raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
         expected = self.expected_matches

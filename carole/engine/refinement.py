@@ -1,8 +1,9 @@
-"""The second estimate of a run: under one-to-one, from the pairs that were kept."""
+"""The second estimate of a run: under one-to-one, from the pairs that were kept, and with dependent fields."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from carole.engine.plan import LinkagePlan
 from carole.engine.stream import KeptPairs
 from carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, RuleFields
+from carole.fellegi_sunter.dependence import Beyond, fit_joint
 from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from carole.fellegi_sunter.refinement import refined
 from carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
@@ -33,8 +35,9 @@ def refine(
     plan: LinkagePlan,
     rules: Sequence[RuleFields],
     level_counts: NDArray[np.float64] | None,
-) -> tuple[FittedScheme, LinkProbabilities]:
-    """Estimate again from link probabilities that obey one-to-one.
+    beyond: Beyond | None,
+) -> tuple[FittedScheme, LinkProbabilities | None]:
+    """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other.
 
     Parameters
     ----------
@@ -45,24 +48,36 @@ def refine(
     kept : KeptPairs
     plan, rules, level_counts
         As the pairwise fit had them.
+    beyond : Beyond or None
+        Pairs that blocking left out, where fields may depend on each other.
 
     Returns
     -------
     FittedScheme
         The weighted schemes stay as they are: their weights are no ratio of the model's m and u.
-    LinkProbabilities
-        Under it, in the order of `kept`.
+    LinkProbabilities or None
+        Under it, in the order of `kept`; None where a record may have several matches.
     """
     model = fitted.model
+    bounds = [field.bounds for field in plan.fields]
+    n_levels = tuple(len(field) for field in bounds)
     if fitted.scheme in ("lr_weighted", "log_lr_weighted"):
+        if not plan.one_to_one:
+            return fitted, None
         weight = fitted.match_weights(patterns.gamma)[kept.pattern]
         return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b)
-    bounds = [field.bounds for field in plan.fields]
     if fitted.scheme == "exact":
-        n_levels = [len(field) for field in bounds]
         patterns = PatternCounts(agreements(patterns.gamma, n_levels), patterns.mask, patterns.count)
         level_counts = None if level_counts is None else folded_counts(level_counts, n_levels)
-    model, posterior = refined(
-        model, patterns, kept.row_a, kept.row_b, kept.pattern, estimation(plan), rules, level_counts
+        beyond = None if beyond is None else replace(beyond, gamma=agreements(beyond.gamma, n_levels))
+    told = estimation(plan)
+    pairs, posterior = None, None
+    if plan.one_to_one:
+        pairs = kept.row_a, kept.row_b, kept.pattern
+        model, posterior = refined(model, patterns, *pairs, told, rules, level_counts)
+    if plan.dependence == "none":
+        return scheme_of(fitted.scheme, model, bounds), posterior
+    model, joint, posterior = fit_joint(
+        model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior
     )
-    return scheme_of(fitted.scheme, model, bounds), posterior
+    return replace(scheme_of(fitted.scheme, model, bounds), joint=joint, n_levels=n_levels), posterior

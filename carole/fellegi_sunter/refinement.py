@@ -86,7 +86,6 @@ def refined(
     n_pairs = float(model.n_a) * model.n_b
     width = model.m.shape[1]
     valid = within_levels([field.n_levels for field in model.fields])
-    learns = teaching_bits(patterns.mask, rules, len(model.fields))
     fixed = unlearnable(rules, len(model.fields))
     everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
     believed = default_m(model.fields, width)
@@ -96,7 +95,7 @@ def refined(
     settled = False
     for _ in range(max_rounds):
         links = np.bincount(pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
-        learnt = _taught(gamma, learns, links, width)
+        learnt = taught(patterns, rules, links, width)
         p = min(max(posterior.expected_links, FEWEST_LINKS) / n_pairs, 1 - 1e-9)
         m = np.where(fixed[:, None], believed, shares(learnt + pseudo_matches * believed, valid, 0.0))
         u = current.u if settings.u == "all_pairs" else corrected(everywhere, m, p, valid, settings.prior)
@@ -152,10 +151,12 @@ def _posterior(
     return link_probabilities(row_a, row_b, model.match_weights(gamma)[pattern], model.n_a, model.n_b)
 
 
-def _taught(
-    gamma: NDArray[np.int8], learns: NDArray[np.uint64], links: NDArray[np.float64], n_levels: int
+def taught(
+    patterns: PatternCounts, rules: Sequence[RuleFields], links: NDArray[np.float64], n_levels: int
 ) -> NDArray[np.float64]:
-    """Expected links by field and level, of the rows that may teach the field."""
+    """Expected links by field and level, of the patterns that may teach the field: shape (n_fields, n_levels)."""
+    gamma = patterns.gamma
+    learns = teaching_bits(patterns.mask, rules, patterns.n_fields)
     learnt = np.zeros((gamma.shape[1], n_levels))
     for q in range(gamma.shape[1]):
         teaches = (gamma[:, q] >= 0) & ((learns >> np.uint64(q)) & np.uint64(1) == 1)

@@ -27,6 +27,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.fellegi_sunter.dependence.joint import JointModel
 from carole.fellegi_sunter.em import fit
 from carole.fellegi_sunter.kernels import summed
 from carole.fellegi_sunter.model import Model, log2_ratios, probability
@@ -59,11 +60,18 @@ class FittedScheme:
         As EM saw the fields: their own levels (multinomial), or two, disagreement and agreement.
     weights : ndarray of float64, shape (n_fields, max n_levels)
         Match weight of each comparison level, in bits; 0 beyond a field's levels.
+    joint : JointModel, optional
+        Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are what
+        each field would say by itself.
+    n_levels : tuple of int, optional
+        Levels of the fields, beside those that the model knows.
     """
 
     scheme: Scheme
     model: Model
     weights: NDArray[np.float64]
+    joint: JointModel | None = None
+    n_levels: tuple[int, ...] = ()
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -72,6 +80,8 @@ class FittedScheme:
 
     def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
+        if self.joint is not None:
+            return self.joint.match_weights(self.estimated(gamma, self.n_levels))
         missing = np.zeros((len(self.weights), 1))
         total: NDArray[np.float64] = summed(np.ascontiguousarray(gamma), np.hstack([self.weights, missing]))
         return total

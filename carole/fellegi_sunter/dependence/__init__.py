@@ -1,0 +1,7 @@
+"""Fields that depend on each other given match status: which, how strongly, and a model that takes it into account."""
+
+from carole.fellegi_sunter.dependence.distribution import Distribution
+from carole.fellegi_sunter.dependence.joint import Beyond, JointModel, fit_joint
+from carole.fellegi_sunter.dependence.structure import Edge, Structure, choose
+
+__all__ = ["Beyond", "Distribution", "Edge", "JointModel", "Structure", "choose", "fit_joint"]

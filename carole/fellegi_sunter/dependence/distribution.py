@@ -1,0 +1,158 @@
+"""The distribution of comparison vectors in one class, by a decomposable graph.
+
+Every field has a table of its levels given those of its parents. A table is learnt from pairs that lack none of its
+fields, smoothed towards the field's own distribution: where parents take levels that were hardly ever seen
+together, the field behaves as it does elsewhere. A field missing from a pair is summed out, so that what is not there
+says nothing by itself, while the fields around it still depend on each other through it.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.dependence.structure import Structure, Teaching, counted
+from carole.fellegi_sunter.patterns import MISSING
+
+BATCH = 4096
+"""Patterns with missing fields evaluated at once."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """P(comparison vector | class).
+
+    Parameters
+    ----------
+    structure : Structure
+    tables : tuple of ndarray of float64
+        For each of the structure's families the probabilities of the field's levels given its parents': axis 0 is
+        the field, the others the parents in order.
+    """
+
+    structure: Structure
+    tables: tuple[NDArray[np.float64], ...]
+
+    def log_probability(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Log probability of what is there of each comparison vector: shape (n_patterns,)."""
+        found = np.zeros(len(gamma))
+        absent = gamma == MISSING
+        masks, group = np.unique(absent, axis=0, return_inverse=True)
+        order = np.argsort(group.ravel(), kind="stable")
+        bounds = np.searchsorted(group.ravel()[order], np.arange(len(masks) + 1))
+        for g, mask in enumerate(masks):
+            rows = order[bounds[g] : bounds[g + 1]]
+            if not mask.any():
+                found[rows] = self._of_complete(gamma[rows])
+                continue
+            for first in range(0, len(rows), BATCH):
+                part = rows[first : first + BATCH]
+                found[part] = self._of_incomplete(gamma[part], mask)
+        return found
+
+    def _of_complete(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+        total = np.zeros(len(gamma))
+        with np.errstate(divide="ignore"):
+            for (v, parents), table in zip(self.structure.families, self.tables, strict=True):
+                total += np.log(table)[tuple(gamma[:, q] for q in (v, *parents))]
+        return total
+
+    def _of_incomplete(self, gamma: NDArray[np.int8], absent: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Vectors that lack the same fields."""
+        total = np.zeros(len(gamma))
+        needed: set[int] = set()
+        kept = []
+        # From the last field back: one that is missing and that nothing else hangs on sums to 1.
+        for (v, parents), table in zip(reversed(self.structure.families), reversed(self.tables), strict=True):
+            if absent[v] and v not in needed:
+                continue
+            needed.update(q for q in parents if absent[q])
+            kept.append((v, parents, table))
+        operands: list[object] = []
+        letters = {q: string.ascii_lowercase[i] for i, q in enumerate(sorted(needed))}
+        subscripts = []
+        for v, parents, table in kept:
+            involved = (v, *parents)
+            lacking = [q for q in involved if absent[q]]
+            if not lacking:
+                with np.errstate(divide="ignore"):
+                    total += np.log(table)[tuple(gamma[:, q] for q in involved)]
+                continue
+            there = [i for i, q in enumerate(involved) if not absent[q]]
+            moved = np.moveaxis(table, there, range(len(there)))
+            operands.append(moved[tuple(gamma[:, involved[i]] for i in there)] if there else moved)
+            subscripts.append(("Z" if there else "") + "".join(letters[q] for q in lacking))
+        if operands:
+            if not any("Z" in subscript for subscript in subscripts):
+                return total
+            summed = np.einsum(",".join(subscripts) + "->Z", *operands, optimize="greedy")  # type: ignore[call-overload]
+            with np.errstate(divide="ignore"):
+                total += np.log(summed)
+        return total
+
+    def marginal(self, q: int, n_levels: int) -> NDArray[np.float64]:
+        """Distribution of one field's levels."""
+        n = len(self.structure.graph)
+        gamma = np.full((n_levels, n), MISSING, dtype=np.int8)
+        gamma[:, q] = np.arange(n_levels)
+        return np.asarray(np.exp(self.log_probability(gamma)))
+
+
+def estimated(
+    structure: Structure,
+    gamma: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    alone: NDArray[np.float64],
+    n_levels: Sequence[int],
+    pseudo_pairs: float,
+    teaching: Teaching | None = None,
+) -> Distribution:
+    """The distribution with a given graph that expected numbers of pairs speak for.
+
+    Parameters
+    ----------
+    structure : Structure
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    weight : ndarray of float64, shape (n_patterns,)
+        Expected pairs of the class by pattern.
+    alone : ndarray of float64, shape (n_fields, n_levels)
+        Distribution of each field by itself: that of a field without parents, and what the others are smoothed
+        towards.
+    n_levels : sequence of int
+    pseudo_pairs : float
+        Weight of that in a field's distribution given its parents' levels.
+    teaching : Teaching, optional
+        Which patterns may speak of which fields; None: each of all.
+
+    Notes
+    -----
+    O(n_patterns) per field.
+    """
+
+    def table(involved: tuple[int, ...], towards: NDArray[np.float64]) -> NDArray[np.float64]:
+        smooth = counted(involved, gamma, weight, n_levels, teaching) + pseudo_pairs * towards
+        total = smooth.sum(axis=0, keepdims=True)
+        return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
+
+    tables = []
+    for v, parents in structure.families:
+        own = alone[v, : n_levels[v]]
+        if not parents:
+            tables.append(own)
+            continue
+        towards = own.reshape(-1, *[1] * len(parents))
+        if len(parents) > 1:
+            # Each parent by itself says what it can of levels that were hardly ever seen together.
+            for i, parent in enumerate(parents):
+                single = table((v, parent), own[:, None])
+                shape = [1] * len(parents)
+                shape[i] = n_levels[parent]
+                ratio = np.divide(single, own[:, None], out=np.zeros_like(single), where=own[:, None] > 0)
+                towards = towards * ratio.reshape(-1, *shape)
+            towards = towards / np.maximum(towards.sum(axis=0, keepdims=True), 1e-300)
+        tables.append(table((v, *parents), towards))
+    return Distribution(structure, tuple(tables))

@@ -1,0 +1,250 @@
+"""The model with dependent fields, and how it is estimated.
+
+Two dependent fields are not two witnesses. A family that shares name, address and telephone with another record looks
+like that person, because under independence so many agreements by chance are next to impossible. Here a class has the
+fields' joint distribution by a decomposable graph: P(vector | match) and P(vector | not) are products of tables over
+small cliques.
+
+Estimation goes round: expected matches by pattern, graphs and tables from them, weights, expected matches. Under
+one-to-one the expected matches are those that obey it (`one_to_one`). That is not only better: pair by pair "one
+household" describes a group of pairs that agree on many fields as well as "one person" does, and nothing tells which
+of the two is meant.
+
+What non-matches do together must be known over all pairs. Where pairs were blocked, the candidates are counted
+exactly and the others come from a random sample of them (`Beyond`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.cautions import FEW_MATCHES
+from carole.fellegi_sunter.dependence.distribution import Distribution, estimated
+from carole.fellegi_sunter.dependence.structure import (
+    LARGEST_CLIQUE,
+    LEAST_GAIN,
+    Structure,
+    Teaching,
+    choose,
+    independent,
+)
+from carole.fellegi_sunter.kernels import level_counts as counted_levels
+from carole.fellegi_sunter.learning import default_m, unlearnable
+from carole.fellegi_sunter.model import Model, probability
+from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from carole.fellegi_sunter.patterns import PatternCounts
+from carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, taught
+from carole.fellegi_sunter.settings import Estimation, RuleFields
+from carole.fellegi_sunter.u import corrected, shares, within_levels
+
+MAX_ROUNDS = 40
+"""Rounds before giving up, which is reported."""
+
+NOISE = 10.0
+"""Log Bayes factor that chance may bring an edge: half the 99.95th percentile of chi squared with 4 degrees."""
+
+MAX_CHOICES = 4
+"""Times the graphs are chosen: the second choice sees better classes than the first, and later ones rarely differ."""
+
+SETTLED = 3e-3
+"""Change of the expected number of matches, relative to its square root, at which it has settled."""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Comparison vectors of pairs that blocking left out, from a random sample of those.
+
+    Parameters
+    ----------
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    count : ndarray of float64, shape (n_patterns,)
+        Pairs that they stand for.
+    scale : float
+        Pairs that a sampled one stands for.
+    """
+
+    gamma: NDArray[np.int8]
+    count: NDArray[np.float64]
+    scale: float
+
+
+@dataclass(frozen=True)
+class JointModel:
+    """Distributions of comparison vectors with dependent fields.
+
+    Parameters
+    ----------
+    matches, others : Distribution
+        Of pairs of one person, and of two.
+    p : float
+        Share of matches among all pairs.
+    rounds : int
+    settled : bool
+    """
+
+    matches: Distribution
+    others: Distribution
+    p: float
+    rounds: int
+    settled: bool
+
+    def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Match weights of comparison vectors, in bits: no longer a sum over fields."""
+        ratio = self.matches.log_probability(gamma) - self.others.log_probability(gamma)
+        return np.asarray(ratio / np.log(2.0))
+
+    def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+        """Match probabilities of comparison vectors, each pair by itself."""
+        return probability(self.match_weights(gamma) * np.log(2.0) + np.log(self.p) - np.log1p(-self.p))
+
+
+def fit_joint(
+    model: Model,
+    patterns: PatternCounts,
+    dependence: str,
+    settings: Estimation | None = None,
+    rules: Sequence[RuleFields] = (),
+    level_counts: NDArray[np.float64] | None = None,
+    beyond: Beyond | None = None,
+    pairs: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]] | None = None,
+    first: LinkProbabilities | None = None,
+) -> tuple[Model, JointModel, LinkProbabilities | None]:
+    """Estimate a model whose fields may depend on each other, in each class by itself.
+
+    Parameters
+    ----------
+    model : Model
+        With independent fields, fitted to the same counts.
+    patterns : PatternCounts
+    dependence : {"pairwise", "decomposable"}
+    settings, rules, level_counts
+        As given to `fit`.
+    beyond : Beyond, optional
+        Needed where pairs were blocked.
+    pairs : tuple of ndarray of int, optional
+        Rows of A, rows of B and patterns of the pairs kept, as for `refined`; None: each pair by itself.
+    first : LinkProbabilities, optional
+        Under `model`, where estimation starts; needed with `pairs`.
+
+    Returns
+    -------
+    Model
+        m, u and p of the same classes, field by field.
+    JointModel
+    LinkProbabilities or None
+        Under it, in the order of `pairs`.
+
+    Notes
+    -----
+    O(n_patterns * n_fields) a round, with a table per field, and one run of `link_probabilities`.
+
+    References
+    ----------
+    .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
+    """
+    settings = settings or Estimation()
+    estimator = _Estimator(model, patterns, LARGEST_CLIQUE[dependence], settings, rules, level_counts, beyond)
+    gamma = estimator.gamma
+    if pairs is not None and first is not None:
+        matches = np.bincount(pairs[2], first.probability, minlength=len(gamma)).astype(np.float64)
+    else:
+        matches = patterns.count * model.match_probabilities(gamma)
+    # Non-matches first: what a family has in common must not be learnt as an oddity of matches.
+    graphs = independent(len(model.fields)), estimator.graph_of_others(matches)
+    choices, settled, rounds = 1, False, 0
+    posterior = first
+    while not settled and rounds < MAX_ROUNDS:
+        rounds += 1
+        joint, current = estimator.estimate(matches, graphs)
+        weight = joint.match_weights(gamma)
+        if pairs is not None:
+            posterior = link_probabilities(pairs[0], pairs[1], weight[pairs[2]], model.n_a, model.n_b)
+            expected = np.bincount(pairs[2], posterior.probability, minlength=len(gamma)).astype(np.float64)
+        else:
+            log_odds = weight * np.log(2.0) + np.log(joint.p) - np.log1p(-joint.p)
+            expected = patterns.count * probability(log_odds)
+        moved = abs(float(expected.sum()) - float(matches.sum()))
+        settled = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
+        matches = expected
+        if settled and choices < MAX_CHOICES:
+            chosen = estimator.graph_of_matches(matches), estimator.graph_of_others(matches)
+            choices += 1
+            settled = all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
+            graphs = chosen
+    joint = replace(joint, rounds=rounds, settled=settled)
+    if not settled:
+        text = f"the model of dependent fields had not settled after {rounds} rounds: the number of matches still moves"
+        current = replace(current, warnings=(*current.warnings, text))
+    return current, joint, posterior
+
+
+class _Estimator:
+    """The maximisation steps: graphs and tables from expected matches by pattern."""
+
+    def __init__(
+        self,
+        model: Model,
+        patterns: PatternCounts,
+        largest_clique: int,
+        settings: Estimation,
+        rules: Sequence[RuleFields],
+        level_counts: NDArray[np.float64] | None,
+        beyond: Beyond | None,
+    ) -> None:
+        self.gamma = np.ascontiguousarray(patterns.gamma)
+        self._model, self._settings, self._beyond = model, settings, beyond
+        self._largest_clique = largest_clique
+        self._count = patterns.count.astype(np.float64)
+        self._n_levels = [field.n_levels for field in model.fields]
+        self._width = model.m.shape[1]
+        self._valid = within_levels(self._n_levels)
+        self._teaching = Teaching(patterns.mask, rules) if rules else None
+        self._patterns, self._rules = patterns, rules
+        self._fixed = unlearnable(rules, len(model.fields))
+        self._believed = default_m(model.fields, self._width)
+        self._everywhere = (
+            counted_levels(self.gamma, patterns.count, self._width) if level_counts is None else level_counts
+        )
+        self._all_gamma = self.gamma if beyond is None else np.vstack([self.gamma, beyond.gamma])
+
+    def graph_of_matches(self, matches: NDArray[np.float64]) -> Structure:
+        """Which fields depend on each other among matches."""
+        return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._teaching)
+
+    def graph_of_others(self, matches: NDArray[np.float64]) -> Structure:
+        """Which fields depend on each other among non-matches."""
+        # The accidents of a sampled pair count for as many as it stands for, and must not look like dependence.
+        least = LEAST_GAIN if self._beyond is None else max(LEAST_GAIN, NOISE * self._beyond.scale)
+        others = self._others(matches)
+        return choose(self._all_gamma, others, self._model.fields, self._largest_clique, least_gain=least)
+
+    def estimate(self, matches: NDArray[np.float64], graphs: tuple[Structure, Structure]) -> tuple[JointModel, Model]:
+        """Tables of both classes, and the same field by field."""
+        model, settings = self._model, self._settings
+        learnt = taught(self._patterns, self._rules, matches, self._width)
+        n_pairs = float(model.n_a) * model.n_b
+        p = min(max(float(matches.sum()), FEWEST_LINKS) / n_pairs, 1 - 1e-9)
+        m = shares(learnt + PSEUDO_MATCHES * self._believed, self._valid, 0.0)
+        m = np.where(self._fixed[:, None], self._believed, m)
+        if settings.u == "all_pairs":
+            u = shares(self._everywhere, self._valid, settings.prior)
+        else:
+            u = corrected(self._everywhere, m, p, self._valid, settings.prior)
+        scale = 1.0 if self._beyond is None else max(1.0, self._beyond.scale)
+        joint = JointModel(
+            estimated(graphs[0], self.gamma, matches, m, self._n_levels, FEW_MATCHES / 4, self._teaching),
+            estimated(graphs[1], self._all_gamma, self._others(matches), u, self._n_levels, scale),
+            p,
+            0,
+            False,
+        )
+        return joint, replace(model, m=m, u=u, p=p, learnt_from=learnt.sum(axis=1))
+
+    def _others(self, matches: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected non-matches by pattern, of all pairs."""
+        others = self._count if self._settings.u == "all_pairs" else np.maximum(self._count - matches, 0.0)
+        return others if self._beyond is None else np.concatenate([others, self._beyond.count])
