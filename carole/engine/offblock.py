@@ -1,7 +1,7 @@
 """Comparison vectors of pairs that blocking leaves out, from a random sample: what two strangers have in common.
 
 The candidates are counted exactly. The others are the bulk of all pairs, and a sample of a few million of them
-tells how their levels go together, to one in a million.
+tells how their levels go together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from carole.blocking import Part
 
-SAMPLE_PAIRS = 1 << 22
+SAMPLE_PAIRS = 1 << 23
 """Pairs drawn of the whole product."""
 
 IN_NO_BLOCK = np.uint32(0)

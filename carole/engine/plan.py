@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from carole.comparison.levels import AnyComparator
 from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.errors import ErrorCode, TrystError
 
@@ -15,11 +16,12 @@ Dependence = Literal["none", "pairwise", "decomposable"]
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """A compared field: its name, bits per signature, and the inclusive upper bounds of its levels."""
+    """A compared field: its name, bits per signature, the inclusive upper bounds of its levels, and the comparator."""
 
     name: str
     bits: int
     bounds: tuple[float, ...]
+    comparator: AnyComparator = "jaccard"
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -64,7 +66,7 @@ class LinkagePlan:
         How similarity enters the model; "exact" and the weighted schemes take a field's top level for agreement.
     dependence
         "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class by
-        itself. "decomposable": cliques of up to three fields. The weighted schemes know none.
+        itself. "decomposable": cliques of up to four fields. The weighted schemes know none.
     threshold
         Smallest probability of a link.
     seed

@@ -10,6 +10,11 @@ one-to-one the expected matches are those that obey it (`one_to_one`). That is n
 household" describes a group of pairs that agree on many fields as well as "one person" does, and nothing tells which
 of the two is meant.
 
+Under one-to-one there is also a class of pairs known to be no match whatever their levels: those one of whose records
+is linked to another record (`strangers`). The tables of non-matches are learnt from them. Were they learnt from all
+that is left over, matches that were missed would teach them that two strangers may well share all but one field, and
+more would be missed for it in the next round.
+
 What non-matches do together must be known over all pairs. Where pairs were blocked, the candidates are counted
 exactly and the others come from a random sample of them (`Beyond`).
 """
@@ -41,17 +46,30 @@ from carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, taugh
 from carole.fellegi_sunter.settings import Estimation, RuleFields
 from carole.fellegi_sunter.u import corrected, shares, within_levels
 
+Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+"""Rows of A, rows of B and patterns of pairs."""
+
 MAX_ROUNDS = 40
 """Rounds before giving up, which is reported."""
 
-NOISE = 10.0
-"""Log Bayes factor that chance may bring an edge: half the 99.95th percentile of chi squared with 4 degrees."""
+NOISE = 5.0
+"""Log Bayes factor that chance may bring an edge: half the 96th percentile of chi squared, 4 degrees."""
 
 MAX_CHOICES = 4
 """Times the graphs are chosen: the second choice sees better classes than the first, and later ones rarely differ."""
 
-SETTLED = 3e-3
+ROUNDS_PER_CHOICE = 8
+"""Rounds after which the graphs are chosen again though the matches still move."""
+
+SETTLED = 1e-2
 """Change of the expected number of matches, relative to its square root, at which it has settled."""
+
+
+LINKED = 0.9
+"""Link probability from which a record counts as linked, and its other pairs as no matches."""
+
+FEWEST_LINKED = 0.2
+"""Share of pairs with a linked record below which too few of them are known to be no match."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +128,7 @@ def fit_joint(
     rules: Sequence[RuleFields] = (),
     level_counts: NDArray[np.float64] | None = None,
     beyond: Beyond | None = None,
-    pairs: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]] | None = None,
+    pairs: Pairs | None = None,
     first: LinkProbabilities | None = None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class by itself.
@@ -153,13 +171,14 @@ def fit_joint(
         matches = np.bincount(pairs[2], first.probability, minlength=len(gamma)).astype(np.float64)
     else:
         matches = patterns.count * model.match_probabilities(gamma)
-    # Non-matches first: what a family has in common must not be learnt as an oddity of matches.
-    graphs = independent(len(model.fields)), estimator.graph_of_others(matches)
-    choices, settled, rounds = 1, False, 0
     posterior = first
+    # Non-matches first: what a family has in common must not be learnt as an oddity of matches.
+    others = estimator.others(matches, pairs, posterior)
+    graphs = independent(len(model.fields)), estimator.graph_of_others(others)
+    choices, settled, rounds, since = 1, False, 0, 0
     while not settled and rounds < MAX_ROUNDS:
-        rounds += 1
-        joint, current = estimator.estimate(matches, graphs)
+        rounds, since = rounds + 1, since + 1
+        joint, current = estimator.estimate(matches, others, graphs)
         weight = joint.match_weights(gamma)
         if pairs is not None:
             posterior = link_probabilities(pairs[0], pairs[1], weight[pairs[2]], model.n_a, model.n_b)
@@ -170,10 +189,11 @@ def fit_joint(
         moved = abs(float(expected.sum()) - float(matches.sum()))
         settled = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
         matches = expected
-        if settled and choices < MAX_CHOICES:
-            chosen = estimator.graph_of_matches(matches), estimator.graph_of_others(matches)
-            choices += 1
-            settled = all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
+        others = estimator.others(matches, pairs, posterior)
+        if choices < MAX_CHOICES and (settled or since == ROUNDS_PER_CHOICE):
+            chosen = estimator.graph_of_matches(matches), estimator.graph_of_others(others)
+            choices, since = choices + 1, 0
+            settled = settled and all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
             graphs = chosen
     joint = replace(joint, rounds=rounds, settled=settled)
     if not settled:
@@ -215,14 +235,15 @@ class _Estimator:
         """Which fields depend on each other among matches."""
         return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._teaching)
 
-    def graph_of_others(self, matches: NDArray[np.float64]) -> Structure:
+    def graph_of_others(self, others: NDArray[np.float64]) -> Structure:
         """Which fields depend on each other among non-matches."""
         # The accidents of a sampled pair count for as many as it stands for, and must not look like dependence.
         least = LEAST_GAIN if self._beyond is None else max(LEAST_GAIN, NOISE * self._beyond.scale)
-        others = self._others(matches)
         return choose(self._all_gamma, others, self._model.fields, self._largest_clique, least_gain=least)
 
-    def estimate(self, matches: NDArray[np.float64], graphs: tuple[Structure, Structure]) -> tuple[JointModel, Model]:
+    def estimate(
+        self, matches: NDArray[np.float64], others: NDArray[np.float64], graphs: tuple[Structure, Structure]
+    ) -> tuple[JointModel, Model]:
         """Tables of both classes, and the same field by field."""
         model, settings = self._model, self._settings
         learnt = taught(self._patterns, self._rules, matches, self._width)
@@ -237,14 +258,47 @@ class _Estimator:
         scale = 1.0 if self._beyond is None else max(1.0, self._beyond.scale)
         joint = JointModel(
             estimated(graphs[0], self.gamma, matches, m, self._n_levels, FEW_MATCHES / 4, self._teaching),
-            estimated(graphs[1], self._all_gamma, self._others(matches), u, self._n_levels, scale),
+            estimated(graphs[1], self._all_gamma, others, u, self._n_levels, scale),
             p,
             0,
             False,
         )
         return joint, replace(model, m=m, u=u, p=p, learnt_from=learnt.sum(axis=1))
 
-    def _others(self, matches: NDArray[np.float64]) -> NDArray[np.float64]:
+    def others(
+        self, matches: NDArray[np.float64], pairs: Pairs | None, posterior: LinkProbabilities | None
+    ) -> NDArray[np.float64]:
         """Expected non-matches by pattern, of all pairs."""
-        others = self._count if self._settings.u == "all_pairs" else np.maximum(self._count - matches, 0.0)
+        if self._settings.u == "all_pairs":
+            others = self._count
+        elif pairs is None or posterior is None:
+            others = np.maximum(self._count - matches, 0.0)
+        else:
+            n_a, n_b = self._model.n_a, self._model.n_b
+            known, share = strangers(pairs, posterior.probability, n_a, n_b, len(self._count))
+            others = np.maximum(self._count - matches, 0.0)
+            if share >= FEWEST_LINKED:
+                kept = np.bincount(pairs[2], minlength=len(self._count)) > 0
+                others = np.where(kept, np.minimum(known / share, self._count), self._count)
         return others if self._beyond is None else np.concatenate([others, self._beyond.count])
+
+
+def strangers(
+    pairs: Pairs, probability: NDArray[np.float64], n_a: int, n_b: int, n_patterns: int
+) -> tuple[NDArray[np.float64], float]:
+    """Pairs that are no match because a record of theirs is linked to another, whatever their levels.
+
+    Returns
+    -------
+    known : ndarray of float64, shape (n_patterns,)
+        Such pairs by pattern.
+    share : float
+        What they are of all non-matches.
+    """
+    row_a, row_b, pattern = pairs
+    strong = probability >= LINKED
+    linked_a = np.bincount(row_a[strong], minlength=n_a) > 0
+    linked_b = np.bincount(row_b[strong], minlength=n_b) > 0
+    known = (linked_a[row_a] | linked_b[row_b]) & ~strong
+    share = 1.0 - (1.0 - float(linked_a.mean())) * (1.0 - float(linked_b.mean()))
+    return np.bincount(pattern[known], minlength=n_patterns).astype(np.float64), share

@@ -11,6 +11,7 @@ that a dependence of thousands of pairs among millions does not pay for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,8 +29,11 @@ LEAST_GAIN = 3.0
 PRECISION = 1.0
 """Total prior precision of a table."""
 
-LARGEST_CLIQUE = {"pairwise": 2, "decomposable": 3}
+LARGEST_CLIQUE = {"pairwise": 2, "decomposable": 4}
 """Fields that may depend on each other all at once: two make a forest of pairs."""
+
+MOST_CELLS = 1 << 17
+"""Cells of a clique's table."""
 
 
 class Teaching:
@@ -150,7 +154,8 @@ def choose(
                             best, move = change + least_gain, (v, w)
                     continue
                 common = graph.adjacency[v] & graph.adjacency[w]
-                if common.bit_count() + 2 > largest_clique or not graph.can_add(v, w):
+                cells = math.prod(n_levels[q] for q in (v, w, *members(common)))
+                if common.bit_count() + 2 > largest_clique or cells > MOST_CELLS or not graph.can_add(v, w):
                     continue
                 change = tables.bayes_factor(common, v, w)
                 if change > best:
