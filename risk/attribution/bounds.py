@@ -15,7 +15,15 @@ from risk.attribution.components import Component, combine, components, covered_
 from risk.attribution.constraints import system
 from risk.attribution.lattice import Kind, lattice
 from risk.attribution.laws import INFINITE
-from risk.attribution.programming import conflict, contradiction, feasible_table, programme_bounds, require_feasible
+from risk.attribution.programming import LARGEST as LARGEST_PROGRAMME
+from risk.attribution.programming import (
+    Undecided,
+    conflict,
+    contradiction,
+    feasible_table,
+    programme_bounds,
+    require_feasible,
+)
 from risk.attribution.release import Axis, Published, Release, block_cells
 from risk.attribution.search import LARGEST, Search
 from risk.attribution.shuttle import Contradiction, shuttle
@@ -115,8 +123,12 @@ def bounds(
         return _answer(release, lower, upper, proven, proven, how, begun)
     try:
         if method == "programming":
-            require_feasible(release)
-            found = programme_bounds(system(release), seconds=seconds, progress=_stage(progress, "integer programming"))
+            found = programme_bounds(
+                system(release),
+                witnesses=_witness(release, seconds),
+                seconds=seconds,
+                progress=_stage(progress, "integer programming"),
+            )
             lower, upper, low_tight, high_tight = found.lower, found.upper, found.lower_tight, found.upper_tight
             how = f"integer programming ({found.programmes} programmes)"
         elif method == "shuttle":
@@ -228,11 +240,22 @@ def _separator(release: Release, names: Sequence[str], counts: NDArray[np.int64]
     return Published(f"margin over {', '.join(names) or 'nothing'}", tuple(Axis.full(v) for v in variables), counts)
 
 
+def _witness(release: Release, seconds: float | None) -> NDArray[np.int64] | None:
+    """A feasible table, or None when time ran out: the bounds are valid all the same, and no more is claimed."""
+    try:
+        table = feasible_table(system(release), seconds)
+    except Undecided:
+        return None
+    if table is None:
+        raise contradiction(release, conflict(release))
+    return table[None, :]
+
+
 def _whole(
     release: Release, seconds: float | None, kind: Kind | None, progress: Progress | None, begun: float
 ) -> Bounds:
-    table = require_feasible(release)
     share = None if seconds is None else seconds / 4
+    witnesses = _witness(release, share)
     room = 2_000_000 if seconds is None or seconds < 60 else 20_000_000
     outer, how = None, []
     try:
@@ -247,11 +270,12 @@ def _whole(
     found = programme_bounds(
         system(release),
         outer=outer,
-        witnesses=table[None, :],
+        witnesses=witnesses,
         seconds=left,
         progress=_stage(progress, "integer programming"),
     )
-    how.append(f"integer programming ({found.programmes} programmes)")
+    relaxed = seconds is not None and release.cells > LARGEST_PROGRAMME
+    how.append(f"{'linear' if relaxed else 'integer'} programming ({found.programmes} programmes)")
     return _answer(release, found.lower, found.upper, found.lower_tight, found.upper_tight, " and ".join(how), begun)
 
 

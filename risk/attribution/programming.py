@@ -19,8 +19,28 @@ from common.errors import ErrorCode, TrystError
 from risk.attribution.constraints import System, system
 from risk.attribution.laws import INFINITE
 from risk.attribution.release import Release
+from risk.attribution.shuttle import Contradiction
 
 _SLACK = 1e-6
+_LARGE = 200
+"""Base cells above which linear relaxations are tried first."""
+
+LARGEST = 512
+"""Base cells above which whole programmes are left out when there is a time limit."""
+
+
+class Undecided(TrystError):
+    """Time ran out before a feasible table was found, or proven not to exist."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ErrorCode.PARAMETER,
+            "no feasible table was found in the time allowed, nor proven not to exist",
+            remedy="allow more time",
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Undecided, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +61,8 @@ class _Answer:
     status: str  # optimal, limit, infeasible, unbounded
 
 
-def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None) -> _Answer:
+def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None, *, whole: bool = True) -> _Answer:
+    """Minimise; without `whole` the linear relaxation, whose solution counts as a table only if it is whole."""
     upper = np.where(rules.upper >= INFINITE, np.inf, rules.upper)
     constraints = [LinearConstraint(rules.matrix, rules.lower, upper)] if rules.matrix.shape[0] else []
     ceiling = np.where(rules.ceiling >= INFINITE, np.inf, rules.ceiling)
@@ -53,45 +74,64 @@ def _solve(rules: System, objective: NDArray[np.float64], seconds: float | None)
         objective,
         constraints=constraints,
         bounds=Box(rules.floor, ceiling),
-        integrality=np.ones(rules.cells),
+        integrality=np.full(rules.cells, float(whole)),
         options=options,
     )
     table = None if result.x is None else np.rint(result.x).astype(np.int64)
+    if not whole and table is not None and not rules.satisfied(table[None, :])[0]:
+        table = None
     if result.status == 0:
         return _Answer(table, float(result.fun), "optimal")
     if result.status == 2:
         return _Answer(None, np.nan, "infeasible")
     if result.status == 3 or (result.status == 4 and result.x is None and "unbounded" in str(result.message).lower()):
         return _Answer(table, -np.inf, "unbounded")
-    bound = result.mip_dual_bound if getattr(result, "mip_dual_bound", None) is not None else -np.inf
+    bound = getattr(result, "mip_dual_bound", None) if whole else None
+    bound = -np.inf if bound is None else bound
     return _Answer(table, float(bound), "limit")
 
 
 def feasible_table(rules: System, seconds: float | None = None) -> NDArray[np.int64] | None:
-    """Some table that satisfies the constraints, or None when there is none."""
+    """Some table that satisfies the constraints, or None when there is none.
+
+    Raises
+    ------
+    Undecided
+        When time ran out; and at once, with a time limit, for systems too large to keep to it, unless the linear
+        relaxation settles the question.
+    """
+    if seconds is not None and rules.cells > LARGEST:
+        relaxed = _solve(rules, np.zeros(rules.cells), seconds, whole=False)
+        if relaxed.table is None and relaxed.status != "infeasible":
+            raise Undecided
+        return relaxed.table
     answer = _solve(rules, np.zeros(rules.cells), seconds)
     if answer.status == "limit" and answer.table is None:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "no feasible table was found in the time allowed, nor proven not to exist",
-            remedy="allow more time",
-        )
+        raise Undecided
     return answer.table
 
 
 def conflict(release: Release) -> list[str]:
     """Names of a smallest-by-inclusion set of tables that no population satisfies; empty when there is one.
 
-    Deletion filter: leave a table out whenever the rest still conflicts. One programme per table.
+    Deletion filter: leave a table out whenever the rest still conflicts. One programme per table: linear ones where
+    those conflict already, else whole ones.
     """
-    kept = list(range(len(release.tables)))
-    if feasible_table(system(release)) is not None:
-        return []
-    for number in list(kept):
-        fewer = [k for k in kept if k != number]
-        if feasible_table(system(release, fewer)) is None:
-            kept = fewer
-    return [release.tables[k].name for k in kept]
+    for whole in (False, True):
+        if _possible(release, None, whole):
+            continue
+        kept = list(range(len(release.tables)))
+        for number in list(kept):
+            fewer = [k for k in kept if k != number]
+            if not _possible(release, fewer, whole):
+                kept = fewer
+        return [release.tables[k].name for k in kept]
+    return []
+
+
+def _possible(release: Release, tables: list[int] | None, whole: bool) -> bool:
+    rules = system(release, tables)
+    return _solve(rules, np.zeros(rules.cells), None, whole=whole).status != "infeasible"
 
 
 def require_feasible(release: Release) -> NDArray[np.int64]:
@@ -174,27 +214,35 @@ def programme_bounds(
         for table in witnesses:
             witness(table)
     programmes = 0
-    for k in range(count):
-        objective = np.zeros(rules.cells)
-        objective[blocks[k]] = 1.0
-        for sign in (1.0, -1.0):
-            if (least[k] <= low[k]) if sign > 0 else (most[k] >= high[k]):
-                continue
-            left = None if ends is None else ends - time.monotonic()
-            if left is not None and left <= 0:
-                continue
-            answer = _solve(rules, sign * objective, left)
-            programmes += 1
-            if answer.status == "infeasible":
-                raise TrystError(ErrorCode.PARAMETER, "the constraints contradict one another")
-            if answer.table is not None:
-                witness(answer.table)
-            if sign > 0 and np.isfinite(answer.bound):
-                low[k] = max(low[k], int(np.ceil(answer.bound - _SLACK)))
-            elif sign < 0 and np.isfinite(answer.bound):
-                high[k] = min(high[k], int(np.floor(-answer.bound + _SLACK)))
-            elif sign < 0 and answer.status == "unbounded":
-                most[k] = INFINITE
-        if progress is not None:
-            progress((k + 1) / count)
+    # In large tables the linear relaxation goes first: it is quick, gives a valid bound, and is often whole already.
+    # Beyond some size whole programmes do not keep to their time limit: then the relaxation is all, if time is short.
+    passes = (True,) if rules.cells <= _LARGE else (False, True)
+    if rules.cells > LARGEST and seconds is not None:
+        passes = (False,)
+    for number, whole in enumerate(passes):
+        for k in range(count):
+            objective = np.zeros(rules.cells)
+            objective[blocks[k]] = 1.0
+            for sign in (1.0, -1.0):
+                if (least[k] <= low[k]) if sign > 0 else (most[k] >= high[k]):
+                    continue
+                left = None if ends is None else ends - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                # No single hard programme may use up the time of all others.
+                share = None if left is None or seconds is None else min(left, max(seconds / 20, 0.5))
+                answer = _solve(rules, sign * objective, share, whole=whole)
+                programmes += 1
+                if answer.status == "infeasible":
+                    raise Contradiction("constraints")
+                if answer.table is not None:
+                    witness(answer.table)
+                if sign > 0 and np.isfinite(answer.bound):
+                    low[k] = max(low[k], int(np.ceil(answer.bound - _SLACK)))
+                elif sign < 0 and np.isfinite(answer.bound):
+                    high[k] = min(high[k], int(np.floor(-answer.bound + _SLACK)))
+                elif sign < 0 and answer.status == "unbounded":
+                    most[k] = INFINITE
+            if progress is not None:
+                progress((number + (k + 1) / count) / len(passes))
     return Programmed(low, high, least <= low, most >= high, programmes)

@@ -269,3 +269,19 @@ def test_closed_form_is_refused_where_it_does_not_hold() -> None:
     sets = [("A", "B"), ("A", "D"), ("B", "C"), ("B", "E"), ("D", "E"), ("F",)]
     with pytest.raises(TrystError, match="not decomposable"):
         bounds(exact_margins(truth, sets), "closed")
+
+
+def test_linear_relaxations_first_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large tables try the relaxation before the whole programme; here small ones do, exact and protected."""
+    generator = np.random.default_rng(9)
+    truth = Table(anonymous((3, 3, 2)), generator.poisson(2, (3, 3, 2)))
+    pairs = list(combinations(truth.names, 2))
+    noisy = [RandomRounding(3).protect(publish(" x ".join(p), truth.over(p)), generator).table for p in pairs]
+    for release in (exact_margins(truth, pairs), Release(truth.variables, tuple(noisy), truth)):
+        plain = bounds(release, "programming")
+        with monkeypatch.context() as patch:
+            patch.setattr("risk.attribution.programming._LARGE", 0)
+            relaxed = bounds(release, "programming")
+        assert relaxed.tight
+        assert (plain.lower == relaxed.lower).all()
+        assert (plain.upper == relaxed.upper).all()
