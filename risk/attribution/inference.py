@@ -7,7 +7,7 @@ where no class of the file is uniform. Any model that answers for a conditional 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from common.errors import ErrorCode, TrystError
 from risk.attribution.tables import Table, Variable, axis_of
 from risk.attribution.utility import jensen_shannon
+from risk.models import FittedModel
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +70,32 @@ class TableModel:
         whole = rows.sum(axis=1, keepdims=True)
         prior = joint.reshape(-1, joint.shape[-1]).sum(axis=0)
         return np.asarray(np.where(whole > 0, rows / np.where(whole > 0, whole, 1.0), prior))
+
+
+@dataclass(frozen=True, eq=False)
+class GraphicalModel:
+    """A decomposable model (`risk.models.FittedModel`) as a `JointModel`: inference on its junction tree.
+
+    Parameters
+    ----------
+    fitted
+        The model; the full joint table is never formed.
+    """
+
+    fitted: FittedModel
+
+    def conditional(self, sensitive: str, keys: Sequence[str], values: NDArray[np.int64]) -> Floats:
+        """See `JointModel`. One query for each different row; a row with probability 0 gets the prior."""
+        rows, which = (
+            np.unique(values, axis=0, return_inverse=True) if keys else (values[:1], np.zeros(len(values), int))
+        )
+        prior = self.fitted.marginal([sensitive])
+        found = np.tile(prior, (len(rows), 1))
+        for i, row in enumerate(rows):
+            evidence: dict[Hashable, int] = dict(zip(keys, row.tolist(), strict=True))
+            if self.fitted.probability(evidence) > 0:
+                found[i] = self.fitted.marginal([sensitive], evidence)
+        return np.asarray(found[which.reshape(-1)])
 
 
 @dataclass(frozen=True, eq=False)

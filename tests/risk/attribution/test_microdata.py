@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from common.errors import TrystError
 from risk.attribution import Table, Variable
-from risk.attribution.inference import TableModel, beliefs, model_divergence
+from risk.attribution.inference import GraphicalModel, TableModel, beliefs, model_divergence
 from risk.attribution.microdata import (
     attributions,
     classes,
@@ -23,6 +24,7 @@ from risk.attribution.microdata import (
     t_closeness,
 )
 from risk.attribution.utility import hellinger, jensen_shannon, total_variation, utility
+from risk.models import Graph, SparseCounts, fit
 
 Codes = NDArray[np.int64]
 
@@ -123,6 +125,18 @@ def test_beliefs_of_records() -> None:
     assert found.factor[0] == pytest.approx((0.9 / 0.1) / (24 / 16))
     assert found.divergence[records[:, 1] == 1][0] == pytest.approx(float(jensen_shannon([0.5, 0.5], found.prior)))
     assert found.confidence.max() == 1
+
+
+@given(st.lists(st.integers(0, 6), min_size=8, max_size=8).filter(lambda x: sum(x) > 0))
+def test_a_graphical_model_answers_as_its_joint_table(counts: list[int]) -> None:
+    """Complete graph: the same conditionals as the table's shares, and the prior where a key never occurs."""
+    table = Table(VARIABLES, np.asarray(counts).reshape(2, 2, 2))
+    data = SparseCounts.from_records(table.records(), (2, 2, 2), table.names)
+    model = GraphicalModel(fit(data, Graph.from_edges(table.names, combinations(table.names, 2))))
+    rows = np.asarray([[a, b] for a in (0, 1) for b in (0, 1)])
+    ours, plain = (beliefs(m, "ill", ("area", "age"), rows) for m in (model, TableModel.fitted(table)))
+    assert np.allclose(ours.posterior, plain.posterior)
+    assert np.allclose(ours.prior, plain.prior)
 
 
 def test_divergences() -> None:
