@@ -2,10 +2,11 @@
 
 A `Release` holds published tables, each under the law of its protection. `bounds` says what is certain of every cell,
 `sap` how likely known people bring an empty cell to light when they are taken away, `posterior` what is probable.
-Numbers only: files are read by `releases` for the commands.
+Numbers only: files are read by `reader` alone, for the commands.
 """
 
-from risk.attribution.bounds import Bounds, bounds, recoded_bounds
+from risk.attribution.bounds import Bounds, bounds
+from risk.attribution.recoded import recoded_bounds
 from risk.attribution.release import Axis, Published, Release, exact_margins, publish
 from risk.attribution.tables import Table, Variable
 

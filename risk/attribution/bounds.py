@@ -22,12 +22,10 @@ from risk.attribution.programming import (
     contradiction,
     feasible_table,
     programme_bounds,
-    require_feasible,
 )
-from risk.attribution.release import Axis, Published, Release, block_cells
+from risk.attribution.release import Axis, Published, Release
 from risk.attribution.search import LARGEST, Search
 from risk.attribution.shuttle import Contradiction, shuttle
-from risk.attribution.tables import axis_of
 
 Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
 Progress = Callable[[str, float], None]
@@ -297,36 +295,6 @@ def _answer(
         method,
         time.monotonic() - begun,
     )
-
-
-def recoded_bounds(
-    release: Release, members: dict[str, Sequence[int]], *, seconds: float | None = None
-) -> tuple[int, int, bool]:
-    """Tight bounds of one cell of any recoded or marginal table.
-
-    Parameters
-    ----------
-    release
-        The release.
-    members
-        Level numbers for each variable that is not summed out.
-    seconds
-        Time allowed.
-
-    Returns
-    -------
-    lower, upper : int
-        The upper bound is `laws.INFINITE` where there is none.
-    tight : bool
-        Whether both are proven attained.
-    """
-    covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
-    for name, levels in members.items():
-        covered[axis_of(release.variables, name)] = tuple(levels)
-    table = require_feasible(release)
-    block = block_cells(release.shape, covered)
-    found = programme_bounds(system(release), [block], witnesses=table[None, :], seconds=seconds)
-    return int(found.lower[0]), int(found.upper[0]), bool(found.lower_tight[0] and found.upper_tight[0])
 
 
 def _sweeps(progress: Progress | None) -> Callable[[int, int], None] | None:

@@ -85,8 +85,8 @@ def protect(
     """Apply the protections that a release names, and write what would be published."""
     from dataclasses import replace
 
-    from risk.attribution.documents import document_of
     from risk.attribution.reader import read_release
+    from risk.attribution.written import document_of
 
     made = read_release(release)
     document = document_of(made if with_truth else replace(made, truth=None))

@@ -86,9 +86,9 @@ class GraphicalModel:
 
     def conditional(self, sensitive: str, keys: Sequence[str], values: NDArray[np.int64]) -> Floats:
         """See `JointModel`. One query for each different row; a row with probability 0 gets the prior."""
-        rows, which = (
-            np.unique(values, axis=0, return_inverse=True) if keys else (values[:1], np.zeros(len(values), int))
-        )
+        if not keys:
+            return np.tile(self.fitted.marginal([sensitive]), (len(values), 1))
+        rows, which = np.unique(values, axis=0, return_inverse=True)
         prior = self.fitted.marginal([sensitive])
         found = np.tile(prior, (len(rows), 1))
         for i, row in enumerate(rows):

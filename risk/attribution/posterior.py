@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from common.errors import ErrorCode, TrystError
-from risk.attribution.bounds import recoded_bounds
 from risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
+from risk.attribution.recoded import recoded_bounds
 from risk.attribution.release import Published, Release, block_cells
 from risk.attribution.search import Search
 from risk.attribution.shuttle import shuttle

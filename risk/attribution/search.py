@@ -10,144 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from common.errors import ErrorCode, TrystError
 from risk.attribution.laws import INFINITE
+from risk.attribution.search_kernels import descend, explore, fix
 from risk.attribution.shuttle import Contradiction, Shuttled
 
 LARGEST = 200_000
 """Recoded cells beyond which a search, which copies their bounds at each depth, is refused."""
 
 _ALL_FOUND, _STOPPED = 0, 1
-
-
-@njit(cache=True)
-def _propagate(low, high, deps, starts, touching, queue, queued, head, tail):  # type: ignore[no-untyped-def]
-    """Work the queue of dependencies off; False at a contradiction (the queue is emptied then, too)."""
-    size = len(queue)
-    sound = True
-    while head != tail:
-        d = queue[head]
-        head = head + 1 if head + 1 < size else 0
-        queued[d] = False
-        if not sound:
-            continue
-        c, a, b = deps[d, 0], deps[d, 1], deps[d, 2]
-        for turn in range(6):
-            if turn == 0:
-                node, bound, raises = c, low[a] + low[b], True
-            elif turn == 1:
-                node, bound, raises = c, high[a] + high[b], False
-            elif turn == 2:
-                node, bound, raises = a, low[c] - high[b], True
-            elif turn == 3:
-                node, bound, raises = a, high[c] - low[b], False
-            elif turn == 4:
-                node, bound, raises = b, low[c] - high[a], True
-            else:
-                node, bound, raises = b, high[c] - low[a], False
-            if raises and bound > low[node]:
-                low[node] = bound
-            elif not raises and bound < high[node]:
-                high[node] = bound
-            else:
-                continue
-            if low[node] > high[node]:
-                sound = False
-                break
-            for k in range(starts[node], starts[node + 1]):
-                other = touching[k]
-                if not queued[other]:
-                    queued[other] = True
-                    queue[tail] = other
-                    tail = tail + 1 if tail + 1 < size else 0
-    return sound
-
-
-@njit(cache=True)
-def _fix(low, high, node, least, most, deps, starts, touching, queue, queued):  # type: ignore[no-untyped-def]
-    """Narrow one recoded cell to least..most and propagate."""
-    if least > low[node]:
-        low[node] = least
-    if most < high[node]:
-        high[node] = most
-    if low[node] > high[node]:
-        return False
-    tail = 0
-    for k in range(starts[node], starts[node + 1]):
-        queued[touching[k]] = True
-        queue[tail] = touching[k]
-        tail += 1
-    return _propagate(low, high, deps, starts, touching, queue, queued, 0, tail)
-
-
-@njit(cache=True)
-def _explore(low, high, base, deps, starts, touching, found, steps):  # type: ignore[no-untyped-def]
-    """Depth-first search from propagated bounds; fills `found` with feasible base tables.
-
-    Returns (tables found, steps taken, whether the search was cut short).
-    """
-    cells, nodes = len(base), len(low)
-    lows, highs = np.empty((cells + 1, nodes), np.int64), np.empty((cells + 1, nodes), np.int64)
-    queue, queued = np.empty(len(deps) + 1, np.int32), np.zeros(len(deps), np.bool_)
-    branch, value = np.empty(cells + 1, np.int64), np.empty(cells + 1, np.int64)
-    lows[0], highs[0] = low, high
-    depth, count, taken, entering = 0, 0, 0, True
-    while depth >= 0:
-        if entering:
-            # The undecided cell with the fewest values: contradictions show early.
-            best, narrow = -1, np.int64(0)
-            for i in range(cells):
-                width = highs[depth, base[i]] - lows[depth, base[i]]
-                if width > 0 and (best < 0 or width < narrow):
-                    best, narrow = i, width
-            if best < 0:
-                if count == len(found):
-                    return count, taken, 1
-                for i in range(cells):
-                    found[count, i] = lows[depth, base[i]]
-                count += 1
-                depth -= 1
-                entering = False
-                continue
-            branch[depth] = base[best]
-            value[depth] = lows[depth, base[best]]
-        else:
-            value[depth] += 1
-        node = branch[depth]
-        entering = False
-        if value[depth] > highs[depth, node]:
-            depth -= 1
-            continue
-        taken += 1
-        if taken > steps:
-            return count, taken, 1
-        lows[depth + 1] = lows[depth]
-        highs[depth + 1] = highs[depth]
-        if _fix(
-            lows[depth + 1], highs[depth + 1], node, value[depth], value[depth], deps, starts, touching, queue, queued
-        ):
-            depth += 1
-            entering = True
-    return count, taken, 0
-
-
-@njit(cache=True)
-def _descend(low, high, base, order, uniform, deps, starts, touching):  # type: ignore[no-untyped-def]
-    """One random descent: each cell uniform over its propagated range; log of 1/probability, -1 at a dead end."""
-    queue, queued = np.empty(len(deps) + 1, np.int32), np.zeros(len(deps), np.bool_)
-    weight = 0.0
-    for i in order:
-        node = base[i]
-        width = high[node] - low[node] + 1
-        if width > 1:
-            value = low[node] + min(int(uniform[i] * width), width - 1)
-            weight += np.log(width)
-            if not _fix(low, high, node, value, value, deps, starts, touching, queue, queued):
-                return -1.0
-    return weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +102,7 @@ class Search:
         size = min(limit, 256)
         while True:
             found = np.empty((size, len(self.base)), dtype=np.int64)
-            count, _, cut = _explore(
+            count, _, cut = explore(
                 self.low, self.high, self.base, self.deps, self._starts, self._touching, found, steps
             )
             if cut == _STOPPED and count == size and size < limit:
@@ -241,10 +114,10 @@ class Search:
         """A feasible table with a recoded cell at a value, and whether the answer is certain."""
         low, high = self.low.copy(), self.high.copy()
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        if not _fix(low, high, node, value, value, self.deps, self._starts, self._touching, queue, queued):
+        if not fix(low, high, node, value, value, self.deps, self._starts, self._touching, queue, queued):
             return None, True
         found = np.empty((1, len(self.base)), dtype=np.int64)
-        count, _, cut = _explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
+        count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
 
     def above(self, floor: NDArray[np.int64], steps: int) -> tuple[NDArray[np.int64] | None, bool]:
@@ -252,12 +125,12 @@ class Search:
         low, high = self.low.copy(), self.high.copy()
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
         for i in np.flatnonzero(floor > low[self.base]):
-            if not _fix(
+            if not fix(
                 low, high, self.base[i], floor[i], INFINITE, self.deps, self._starts, self._touching, queue, queued
             ):
                 return None, True
         found = np.empty((1, len(self.base)), dtype=np.int64)
-        count, _, cut = _explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
+        count, _, cut = explore(low, high, self.base, self.deps, self._starts, self._touching, found, steps)
         return (found[0] if count else None), count > 0 or cut == _ALL_FOUND
 
     def tighten(self, node: int, seen: NDArray[np.int64] | None = None, steps: int = 1_000_000) -> tuple[bool, bool]:
@@ -293,7 +166,7 @@ class Search:
 
     def _narrow(self, node: int, least: int, most: int) -> None:
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        if not _fix(self.low, self.high, node, least, most, self.deps, self._starts, self._touching, queue, queued):
+        if not fix(self.low, self.high, node, least, most, self.deps, self._starts, self._touching, queue, queued):
             raise Contradiction("release")
 
     def draw(self, count: int, generator: np.random.Generator) -> Drawn:
@@ -306,7 +179,7 @@ class Search:
         tables, logs, dead = [], [], 0
         for _ in range(count):
             low, high = self.low.copy(), self.high.copy()
-            log = _descend(
+            log = descend(
                 low,
                 high,
                 self.base,

@@ -15,10 +15,11 @@ from common.command import build
 from common.errors import TrystError
 from risk.attribution import bounds
 from risk.attribution.assessment import assess
-from risk.attribution.documents import document_of, release_of
+from risk.attribution.documents import release_of
 from risk.attribution.files import tables_of_csv
 from risk.attribution.reader import read_release
 from risk.attribution.report import render
+from risk.attribution.written import document_of
 
 FIGURE_18: dict[str, Any] = {
     "name": "figure 18",
