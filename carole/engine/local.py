@@ -20,7 +20,7 @@ from carole.comparison import FieldComparison
 from carole.engine.cautions import run_cautions
 from carole.engine.decision import decide
 from carole.engine.memory import MemoryBudget
-from carole.engine.offblock import SAMPLE_PAIRS, RandomPairs
+from carole.engine.offblock import SAMPLES, RandomPairs
 from carole.engine.packing import Packing
 from carole.engine.plan import LinkagePlan, Resources
 from carole.engine.preparation import (
@@ -47,6 +47,7 @@ from carole.fellegi_sunter import (
 from carole.fellegi_sunter.cautions import FEW_MATCHES
 from carole.fellegi_sunter.dependence import Beyond
 from common.encoding.contribution import SignatureSet
+from common.errors import ErrorCode, TrystError
 
 Progress = Callable[[str, float], None]
 
@@ -141,11 +142,9 @@ class _Run:
             wanted = selection.patterns
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
         with self._stage("decide"):
-            posterior = None
-            if plan.one_to_one or plan.dependence != "none":
-                beyond = self._beyond(tables, pool)
-                fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels, beyond)
-                scored = _scored(fitted, patterns)
+            beyond = self._beyond(tables, pool)
+            fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels, beyond)
+            scored = _scored(fitted, patterns)
             pairs, links = decide(kept, scored, posterior, plan)
         model = fitted.model
         matches = scored.count * scored.probability
@@ -198,13 +197,19 @@ class _Run:
         names = [rule.name for rule in plan.rules]
         keys = [[side.blocks[name] for name in names] for side in (self._a, self._b)]
         n_pairs = self._a.n_rows * self._b.n_rows
-        source = RandomPairs(keys[0], keys[1], min(SAMPLE_PAIRS, n_pairs), plan.seed)
-        code, mask, count = self._stream(source, tables, pool).count(lambda fraction: None)
+        for most in SAMPLES:
+            source = RandomPairs(keys[0], keys[1], min(most, n_pairs), plan.seed)
+            try:
+                code, mask, count = self._stream(source, tables, pool, twice=False).count(lambda fraction: None)
+                break
+            except TrystError as error:
+                # Fewer pairs have fewer distinct vectors, of which memory holds so many.
+                if error.code is not ErrorCode.MEMORY or most == SAMPLES[-1]:
+                    raise
         outside = mask == 0
-        left_out = n_pairs * float(count[outside].sum()) / source.n_pairs
-        gamma = self._packing.unpack(code[outside])
+        sampled = count[outside]
         scale = n_pairs / source.n_pairs
-        return Beyond(gamma, count[outside] * (left_out / max(1.0, float(count[outside].sum()))), scale)
+        return Beyond(self._packing.unpack(code[outside]), sampled * scale, scale)
 
     @property
     def _bytes_per_pattern(self) -> int:
@@ -215,11 +220,13 @@ class _Run:
         source: PairSource,
         tables: dict[str, NDArray[np.int8]],
         pool: ThreadPoolExecutor,
+        *,
+        twice: bool = True,
     ) -> PairStream:
         budget, fields = self._budget, self._plan.fields
         # Their number is only known when they are counted; what is set aside for them is taken then.
         most_patterns = min(source.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
-        store = budget.try_take(PairStream.stored_bytes(source.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
+        store = twice and budget.try_take(PairStream.stored_bytes(source.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         comparisons = [
             FieldComparison(
                 self._a.fields[field.name], self._b.fields[field.name], field.bounds, tables.get(field.name)

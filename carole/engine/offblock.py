@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from carole.blocking import Part
 
-SAMPLE_PAIRS = 1 << 23
-"""Pairs drawn of the whole product."""
+SAMPLES = (1 << 23, 1 << 20, 1 << 17)
+"""Pairs drawn of the whole product: the first number whose comparison vectors memory holds."""
 
 IN_NO_BLOCK = np.uint32(0)
 

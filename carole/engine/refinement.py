@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from carole.engine.plan import LinkagePlan
 from carole.engine.stream import KeptPairs
-from carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, RuleFields
-from carole.fellegi_sunter.dependence import Beyond, fit_joint
+from carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
+from carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint, misfits
 from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from carole.fellegi_sunter.refinement import refined
 from carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
@@ -76,8 +76,30 @@ def refine(
         pairs = kept.row_a, kept.row_b, kept.pattern
         model, posterior = refined(model, patterns, *pairs, told, rules, level_counts)
     if plan.dependence == "none":
-        return scheme_of(fitted.scheme, model, bounds), posterior
+        found = _misfits(model, patterns, kept, posterior, rules)
+        return replace(scheme_of(fitted.scheme, model, bounds), misfits=found), posterior
     model, joint, posterior = fit_joint(
         model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior
     )
-    return replace(scheme_of(fitted.scheme, model, bounds), joint=joint, n_levels=n_levels), posterior
+    return replace(
+        scheme_of(fitted.scheme, model, bounds), joint=joint, misfits=joint.misfits, n_levels=n_levels
+    ), posterior
+
+
+def _misfits(
+    model: Model,
+    patterns: PatternCounts,
+    kept: KeptPairs,
+    posterior: LinkProbabilities | None,
+    rules: Sequence[RuleFields],
+) -> tuple[Misfit, ...]:
+    """What independence gets wrong; of non-matches only where every pair was counted."""
+    gamma = patterns.gamma
+    if posterior is None:
+        matches = patterns.count * model.match_probabilities(gamma)
+    else:
+        matches = np.bincount(kept.pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
+    within = misfits("matches", gamma, matches, model.fields, Teaching(patterns.mask, rules) if rules else None)
+    if rules:
+        return within
+    return (*within, *misfits("others", gamma, np.maximum(patterns.count - matches, 0.0), model.fields))

@@ -27,6 +27,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.fellegi_sunter.dependence.diagnosis import Misfit
 from carole.fellegi_sunter.dependence.joint import JointModel
 from carole.fellegi_sunter.em import fit
 from carole.fellegi_sunter.kernels import summed
@@ -63,6 +64,8 @@ class FittedScheme:
     joint : JointModel, optional
         Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are what
         each field would say by itself.
+    misfits : tuple of Misfit
+        What independence of the fields gets wrong.
     n_levels : tuple of int, optional
         Levels of the fields, beside those that the model knows.
     """
@@ -71,6 +74,7 @@ class FittedScheme:
     model: Model
     weights: NDArray[np.float64]
     joint: JointModel | None = None
+    misfits: tuple[Misfit, ...] = ()
     n_levels: tuple[int, ...] = ()
 
     @property

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from carole.engine.plan import LinkagePlan, Resources
 from carole.engine.result import Linkage
+from carole.fellegi_sunter.dependence import Distribution
 from carole.fellegi_sunter.model import Model, log2_ratios
 
 HISTOGRAM_BINS = 60
@@ -71,10 +72,40 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "expected_matches": float(model.expected_matches),
         "scheme": plan.scheme,
         "u_method": plan.u,
+        "dependence": _dependence(linkage, plan),
         "iterations": int(model.iterations),
         "converged": bool(model.converged),
         "warnings": list(model.warnings),
         "notes": list(model.notes),
+    }
+
+
+def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    """Which fields depend on each other in each class: what the model has, and what independence gets wrong."""
+    joint = linkage.scheme.joint
+    names = [field.name for field in linkage.model.fields]
+
+    def edges(distribution: Distribution) -> list[dict[str, Any]]:
+        return [
+            {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)}
+            for edge in distribution.structure.edges
+        ]
+
+    return {
+        "kind": "none" if joint is None else plan.dependence,
+        "matches": [] if joint is None else edges(joint.matches),
+        "others": [] if joint is None else edges(joint.others),
+        "misfits": [
+            {
+                "within": misfit.within,
+                "fields": list(misfit.fields),
+                "gain": misfit.gain,
+                "observed": misfit.observed,
+                "expected": misfit.expected,
+                "words": misfit.words,
+            }
+            for misfit in linkage.scheme.misfits
+        ],
     }
 
 
@@ -157,16 +188,23 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
 def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
     """Pairs that the model expects of each comparison vector, with missing values independent of all else."""
     model: Model = linkage.model
-    matches = np.full(gamma.shape[0], model.p)
-    others = np.full(gamma.shape[0], 1.0 - model.p)
+    there = gamma >= 0
+    pairs = np.full(len(gamma), float(model.n_a) * model.n_b)
     for q, field in enumerate(model.fields):
         missing_a, missing_b = linkage.missing.get(field.name, (0.0, 0.0))
         both = (1.0 - missing_a) * (1.0 - missing_b)
-        there = gamma[:, q] >= 0
-        level = np.maximum(gamma[:, q], 0)
-        matches *= np.where(there, both * model.m[q, level], 1.0 - both)
-        others *= np.where(there, both * model.u[q, level], 1.0 - both)
-    counts: NDArray[np.float64] = (matches + others) * model.n_a * model.n_b
+        pairs *= np.where(there[:, q], both, 1.0 - both)
+    joint = linkage.scheme.joint
+    if joint is not None:
+        matches = np.exp(joint.matches.log_probability(gamma))
+        others = np.exp(joint.others.log_probability(gamma))
+    else:
+        matches, others = np.ones(len(gamma)), np.ones(len(gamma))
+        for q in range(gamma.shape[1]):
+            level = np.maximum(gamma[:, q], 0)
+            matches *= np.where(there[:, q], model.m[q, level], 1.0)
+            others *= np.where(there[:, q], model.u[q, level], 1.0)
+    counts: NDArray[np.float64] = pairs * (model.p * matches + (1.0 - model.p) * others)
     return counts
 
 

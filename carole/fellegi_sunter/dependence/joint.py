@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.fellegi_sunter.cautions import FEW_MATCHES
+from carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
 from carole.fellegi_sunter.dependence.distribution import Distribution, estimated
 from carole.fellegi_sunter.dependence.structure import (
     LARGEST_CLIQUE,
@@ -102,13 +103,16 @@ class JointModel:
         Share of matches among all pairs.
     rounds : int
     settled : bool
+    misfits : tuple of Misfit
+        What independence would get wrong, matches first.
     """
 
     matches: Distribution
     others: Distribution
     p: float
-    rounds: int
-    settled: bool
+    rounds: int = 0
+    settled: bool = False
+    misfits: tuple[Misfit, ...] = ()
 
     def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
         """Match weights of comparison vectors, in bits: no longer a sum over fields."""
@@ -195,7 +199,7 @@ def fit_joint(
             choices, since = choices + 1, 0
             settled = settled and all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
             graphs = chosen
-    joint = replace(joint, rounds=rounds, settled=settled)
+    joint = replace(joint, rounds=rounds, settled=settled, misfits=estimator.misfits(matches, others))
     if not settled:
         text = f"the model of dependent fields had not settled after {rounds} rounds: the number of matches still moves"
         current = replace(current, warnings=(*current.warnings, text))
@@ -241,6 +245,14 @@ class _Estimator:
         least = LEAST_GAIN if self._beyond is None else max(LEAST_GAIN, NOISE * self._beyond.scale)
         return choose(self._all_gamma, others, self._model.fields, self._largest_clique, least_gain=least)
 
+    def misfits(self, matches: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[Misfit, ...]:
+        """What independence would get wrong."""
+        fields = self._model.fields
+        return (
+            *misfits("matches", self.gamma, matches, fields, self._teaching),
+            *misfits("others", self._all_gamma, others, fields),
+        )
+
     def estimate(
         self, matches: NDArray[np.float64], others: NDArray[np.float64], graphs: tuple[Structure, Structure]
     ) -> tuple[JointModel, Model]:
@@ -260,8 +272,6 @@ class _Estimator:
             estimated(graphs[0], self.gamma, matches, m, self._n_levels, FEW_MATCHES / 4, self._teaching),
             estimated(graphs[1], self._all_gamma, others, u, self._n_levels, scale),
             p,
-            0,
-            False,
         )
         return joint, replace(model, m=m, u=u, p=p, learnt_from=learnt.sum(axis=1))
 

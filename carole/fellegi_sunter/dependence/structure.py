@@ -139,7 +139,7 @@ def choose(
     O(n_patterns) per table; about n_fields^2 tables at first and few in every later step.
     """
     n_levels = [field.n_levels for field in fields]
-    tables = _Tables(*_merged(coarse(gamma, n_levels), weight, teaching), [min(n, 3) for n in n_levels])
+    tables = Tables(*merged(coarse(gamma, n_levels), weight, teaching), [min(n, 3) for n in n_levels])
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
     while True:
@@ -175,11 +175,11 @@ def coarse(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]
     """Comparison vectors with three levels at most: the lower half, the upper half, the top level."""
     n = np.asarray(n_levels, dtype=np.int8)
     top = np.minimum(n - 1, 2)
-    merged = np.where(gamma == n - 1, top, np.minimum((gamma >= n // 2).astype(np.int8), np.maximum(top - 1, 0)))
-    return np.where(gamma < 0, np.int8(-1), merged).astype(np.int8)
+    few = np.where(gamma == n - 1, top, np.minimum((gamma >= n // 2).astype(np.int8), np.maximum(top - 1, 0)))
+    return np.where(gamma < 0, np.int8(-1), few).astype(np.int8)
 
 
-def _merged(
+def merged(
     gamma: NDArray[np.int8], weight: NDArray[np.float64], teaching: Teaching | None
 ) -> tuple[NDArray[np.int8], NDArray[np.float64], Teaching | None]:
     """Equal vectors put together, under each set of rules."""
@@ -192,7 +192,7 @@ def _merged(
     return np.ascontiguousarray(distinct[:, :-1]).astype(np.int8), total, told
 
 
-class _Tables:
+class Tables:
     """Marginal likelihoods of small tables, each counted where none of the fields asked about is missing."""
 
     def __init__(

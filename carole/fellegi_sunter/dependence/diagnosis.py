@@ -1,0 +1,119 @@
+"""Which two fields independence describes worst, within matches and within non-matches, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.dependence.structure import Tables, Teaching, coarse, counted, merged
+from carole.fellegi_sunter.settings import FieldLevels
+
+Class = Literal["matches", "others"]
+
+FEWEST_PAIRS = 10.0
+"""Pairs with both values below which two fields are not judged."""
+
+MOST_MISFITS = 10
+"""Pairs of fields told, the worst first."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Two fields that depend on each other in one class, measured against independence.
+
+    Parameters
+    ----------
+    within : {"matches", "others"}
+    fields : tuple of str
+    gain : float
+        Log Bayes factor of dependence over independence, on three levels.
+    observed, expected : float
+        Share of the pairs in which both fields are at the top level (others), or both below it (matches): as the
+        class has it, and as it would be if the fields were independent.
+    """
+
+    within: Class
+    fields: tuple[str, str]
+    gain: float
+    observed: float
+    expected: float
+
+    @property
+    def words(self) -> str:
+        """The same as a sentence."""
+        first, second = self.fields
+        if self.within == "others":
+            what = f"pairs of two people agree on both {first} and {second}"
+        else:
+            what = f"pairs of one person differ on both {first} and {second}"
+        if self.expected <= 0:
+            return f"{what} although independence allows none"
+        ratio = self.observed / self.expected
+        if ratio >= 1:
+            return f"{what} {_times(ratio)} as often as independence has it ({_per(self.observed)})"
+        return f"{what} {ratio:.2f} times as often as independence has it ({_per(self.observed)})"
+
+
+def misfits(
+    within: Class,
+    gamma: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    fields: Sequence[FieldLevels],
+    teaching: Teaching | None = None,
+) -> tuple[Misfit, ...]:
+    """Pairs of fields by how much independence fails to describe them, the worst first.
+
+    Parameters
+    ----------
+    within : {"matches", "others"}
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    weight : ndarray of float64, shape (n_patterns,)
+        Expected pairs of the class by pattern.
+    fields : sequence of FieldLevels
+    teaching : Teaching, optional
+        Which patterns may speak of which fields; None: each of all.
+
+    Returns
+    -------
+    tuple of Misfit
+        Those with a positive gain.
+
+    Notes
+    -----
+    O(n_patterns * n_fields**2).
+    """
+    n_levels = [field.n_levels for field in fields]
+    few, weight, teaching = merged(coarse(gamma, n_levels), weight, teaching)
+    levels = [min(n, 3) for n in n_levels]
+    tables = Tables(few, weight, teaching, levels)
+    found = []
+    for v, w in combinations(range(len(fields)), 2):
+        table = counted((v, w), few, weight, levels, teaching)
+        total = float(table.sum())
+        gain = tables.bayes_factor(0, v, w) if total >= FEWEST_PAIRS else 0.0
+        if gain <= 0:
+            continue
+        share = table / total
+        one, other = share.sum(axis=1), share.sum(axis=0)
+        if within == "others":
+            observed, expected = share[-1, -1], one[-1] * other[-1]
+        else:
+            observed, expected = share[:-1, :-1].sum(), one[:-1].sum() * other[:-1].sum()
+        names = (fields[v].name, fields[w].name)
+        found.append(Misfit(within, names, gain, float(observed), float(expected)))
+    return tuple(sorted(found, key=lambda misfit: -misfit.gain))[:MOST_MISFITS]
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:,.0f} times"
+
+
+def _per(share: float) -> str:
+    if share >= 0.001:
+        return f"{share:.1%} of them"
+    return f"one in {1 / share:,.0f}" if share > 0 else "never"
