@@ -28,6 +28,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         rules=tuple(RulePlan(rule.name, rule.fields) for rule in spec.blocking),
         scheme=spec.model.scheme,
         u=spec.model.u,
+        dependence=spec.model.dependence,
         one_to_one=spec.links.assignment == "one_to_one",
         threshold=spec.links.threshold,
         seed=spec.model.seed,

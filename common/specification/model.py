@@ -238,6 +238,9 @@ class ModelSpec(Section):
     similarity."""
     u: Literal["all_pairs", "corrected", "free"] = "corrected"
     """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
+    dependence: Literal["none", "pairwise", "decomposable"] = "decomposable"
+    """Which fields may depend on each other, in matches and in other pairs each by itself: none; pairwise, a forest of
+    pairs; decomposable, up to four fields at once. Which do is found from the data. The weighted schemes know none."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Of the random numbers; the same seed gives the same run."""
     max_iterations: int = Field(default=500, ge=1, le=1_000_000)
