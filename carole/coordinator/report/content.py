@@ -24,6 +24,12 @@ They are the same as the files a linkage leaves behind, so that a report can be 
       expected_matches                   float, p times the pairs of the whole product
       scheme                             "multinomial" | "exact" | "lr_weighted" | "log_lr_weighted"; optional
       u_method                           "all_pairs" | "corrected" | "free"
+      dependence                         which fields depend on each other; optional
+        kind                             "none" | "pairwise" | "decomposable"
+        matches, others                  list of {fields: two names, gain: float}: edges of the model among pairs of one
+                                         person and of two, with the log Bayes factor that each brought
+        misfits                          list of {within: "matches" | "others", fields, gain, observed, expected: float,
+                                         words: str}, what independence gets wrong, the worst first
       iterations                         int
       converged                          bool
       warnings                           list of str, shown before everything else

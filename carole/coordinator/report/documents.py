@@ -67,6 +67,33 @@ class Field(TypedDict):
     shaded: NotRequired[Shaded]
 
 
+class Edge(TypedDict):
+    """Two fields that depend on each other in the model."""
+
+    fields: Sequence[str]
+    gain: float
+
+
+class Misfit(TypedDict):
+    """Two fields that independence describes badly, in one class of pairs."""
+
+    within: str
+    fields: Sequence[str]
+    gain: float
+    observed: float
+    expected: float
+    words: str
+
+
+class Dependence(TypedDict):
+    """Which fields depend on each other."""
+
+    kind: str
+    matches: list[Edge]
+    others: list[Edge]
+    misfits: list[Misfit]
+
+
 class Model(TypedDict):
     """The fitted model: ``model.json``."""
 
@@ -75,6 +102,7 @@ class Model(TypedDict):
     expected_matches: float
     scheme: NotRequired[str]
     u_method: str
+    dependence: NotRequired[Dependence]
     iterations: int
     converged: bool
     warnings: list[str]

@@ -20,6 +20,7 @@ from .palette import colour_rules
 from .svg import draw
 
 _MISFITS = 12
+_DEPENDENCES = 3
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "figures": _figures(content),
         "parameters": _parameters(content),
         "misfits": _misfits(content),
+        "dependence": _dependence(content),
         "stages": _stages(content),
         "total_seconds": sum(stage["seconds"] for stage in content.timings["stages"]),
         "reduction": 1.0 - linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0,
@@ -177,6 +179,26 @@ def _misfits(content: ReportContent) -> list[dict[str, Any]]:
         )
     rows.sort(key=lambda row: -abs(float(row["residual"])))  # type: ignore[arg-type]
     return rows[:_MISFITS]
+
+
+def _dependence(content: ReportContent) -> dict[str, Any] | None:
+    """Return the fields that depend on each other, or nothing if none does."""
+    told = content.model.get("dependence")
+    if told is None or not (told["misfits"] or told["matches"] or told["others"]):
+        return None
+    words = [
+        misfit["words"]
+        for within in ("matches", "others")
+        for misfit in [misfit for misfit in told["misfits"] if misfit["within"] == within][:_DEPENDENCES]
+    ]
+    return {
+        "kind": told["kind"],
+        "words": words,
+        **{
+            within: ", ".join(" and ".join(edge["fields"]) for edge in told[within]) or "none that matters"
+            for within in ("matches", "others")
+        },
+    }
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:

@@ -205,6 +205,25 @@ def test_warnings_come_first_and_failure_to_converge_before_them(documents: dict
     assert order == sorted(order)
 
 
+@pytest.mark.parametrize("kind", ["none", "decomposable"])
+def test_dependent_fields_are_told(documents: dict[str, Any], kind: str) -> None:
+    def misfit(within: str, words: str) -> dict[str, Any]:
+        return {"within": within, "fields": ["a", "b"], "gain": 9.0, "observed": 0.1, "expected": 0.01, "words": words}
+
+    edges = [{"fields": ["surname", "sex"], "gain": 80.0}]
+    told = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
+    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": edges, "misfits": told}
+    text = Page(html_of(documents)).text
+    assert "Pairs differ." in text
+    assert "Pairs agree 2." in text
+    assert "Pairs agree 3." not in text
+    assert ("to be independent all the same" in text) == (kind == "none")
+    in_model = "Among pairs of one person: none that matters. Among pairs of two people: surname and sex."
+    assert (in_model in text) == (kind != "none")
+    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": [], "misfits": []}
+    assert "separate witnesses" not in Page(html_of(documents)).text
+
+
 def test_misfits_are_sorted_and_named(documents: dict[str, Any]) -> None:
     html = html_of(documents)
     table = html[html.index('<table class="patterns">') :].split("</table>")[0]
