@@ -7,7 +7,7 @@ more work than comparing the candidate pairs themselves; `FieldComparison` then 
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,13 @@ from carole.comparison.kernels import (
     weighted_level_counts,
     word_major_tiles,
 )
+from carole.comparison.strings import Comparator, levels_of, pair_similarities, similarity_table
 from carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
 from common.encoding.contribution import FieldSignatures
+from common.encoding.values import unpack_values
+
+AnyComparator = Literal["jaccard", "jaro", "jaro_winkler"]
+"""How two values of a field are compared: by signatures, or by the values themselves."""
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -44,9 +49,13 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def level_table(
-    a: FieldSignatures, b: FieldSignatures, bounds: Sequence[float], pool: ThreadPoolExecutor
+    a: FieldSignatures,
+    b: FieldSignatures,
+    bounds: Sequence[float],
+    pool: ThreadPoolExecutor,
+    comparator: AnyComparator = "jaccard",
 ) -> NDArray[np.int8]:
-    """Level of every pair of distinct signatures of a field.
+    """Level of every pair of distinct signatures, or values, of a field.
 
     Parameters
     ----------
@@ -56,6 +65,8 @@ def level_table(
         Inclusive upper bounds of the levels.
     pool : ThreadPoolExecutor
         Runs blocks of rows of `a`.
+    comparator : {"jaccard", "jaro", "jaro_winkler"}
+        The last two for values, in trusted mode.
 
     Returns
     -------
@@ -67,6 +78,16 @@ def level_table(
     """
     table = np.empty((a.n_distinct, b.n_distinct), dtype=np.int8)
     if table.size == 0:
+        return table
+    if comparator != "jaccard":
+        values = [unpack_values(side.signatures, "comparison") for side in (a, b)]
+
+        def compare_values(first: int) -> None:
+            rows = slice(first, first + ROWS_PER_BLOCK)
+            table[rows] = levels_of(similarity_table(values[0][rows], values[1], comparator), bounds)
+
+        for _ in pool.map(compare_values, range(0, a.n_distinct, ROWS_PER_BLOCK)):
+            pass
         return table
     limits = read_only(disagreement_limits(a.bits, bounds))
     tiles = read_only(word_major_tiles(b.signatures))
@@ -86,6 +107,7 @@ def level_counts(
     bounds: Sequence[float],
     pool: ThreadPoolExecutor,
     table: NDArray[np.int8] | None = None,
+    comparator: AnyComparator = "jaccard",
 ) -> NDArray[np.int64]:
     """Exact number of pairs of rows at each level, over all pairs of two files.
 
@@ -95,6 +117,8 @@ def level_counts(
         As for `level_table`.
     table : ndarray of int8, optional
         From `level_table`; without it the levels are computed in strips and forgotten.
+    comparator
+        As for `level_table`.
 
     Returns
     -------
@@ -108,12 +132,16 @@ def level_counts(
     if a.n_distinct == 0 or b.n_distinct == 0:
         return total
     limits = read_only(disagreement_limits(a.bits, bounds))
-    tiles = read_only(word_major_tiles(b.signatures if table is None else b.signatures[:0]))
+    trusted = comparator != "jaccard"
+    tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
+    values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
 
     def count(first: int) -> NDArray[np.int64]:
         rows = slice(first, first + ROWS_PER_BLOCK)
         if table is not None:
             levels = table[rows]
+        elif comparator != "jaccard":
+            levels = levels_of(similarity_table(values[0][rows], values[1], comparator), bounds)
         else:
             signatures = read_only(padded_words(a.signatures[rows]))
             levels = np.empty((len(signatures), b.n_distinct), dtype=np.int8)
@@ -138,6 +166,8 @@ class FieldComparison:
         Inclusive upper bounds of the levels.
     table : ndarray of int8, optional
         From `level_table`; without it, pairs are compared as they come.
+    comparator
+        As for `level_table`.
     """
 
     def __init__(
@@ -146,8 +176,12 @@ class FieldComparison:
         b: FieldSignatures,
         bounds: Sequence[float],
         table: NDArray[np.int8] | None = None,
+        comparator: AnyComparator = "jaccard",
     ) -> None:
         self.n_levels = len(bounds)
+        self._values: ValuePairs | None = None
+        if comparator != "jaccard" and table is None:
+            self._values = ValuePairs(a, b, bounds, comparator)
         self._table = None if table is None else read_only(table)
         self._signatures = read_only(a.signatures), read_only(b.signatures)
         self._codes = read_only(a.codes), read_only(b.codes)
@@ -169,10 +203,33 @@ class FieldComparison:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`."""
         if self._table is not None:
             add_table_levels(self._table, *self._codes, row_a, row_b, n_pairs, stride, self.missing, out)
+        elif self._values is not None:
+            levels = self._values.levels(row_a[:n_pairs], row_b[:n_pairs])
+            out[:n_pairs] += stride * np.where(levels < 0, self.missing, levels).astype(np.int64)
         else:
             add_compared_levels(
                 *self._signatures, self._levels, *self._codes, row_a, row_b, n_pairs, stride, self.missing, out
             )
+
+
+class ValuePairs:
+    """Values of one field of two files, compared pair by pair: where a table of all pairs would be too large."""
+
+    def __init__(self, a: FieldSignatures, b: FieldSignatures, bounds: Sequence[float], comparator: Comparator) -> None:
+        self._values = [unpack_values(side.signatures, "comparison") for side in (a, b)]
+        self._codes = a.codes, b.codes
+        self._bounds = bounds
+        self._comparator = comparator
+
+    def levels(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> NDArray[np.int8]:
+        """Level of each pair of rows, -1 where a value is missing."""
+        in_a, in_b = self._codes[0][row_a], self._codes[1][row_b]
+        there = (in_a >= 0) & (in_b >= 0)
+        found = np.full(len(in_a), -1, dtype=np.int8)
+        first = [self._values[0][code] for code in in_a[there].tolist()]
+        second = [self._values[1][code] for code in in_b[there].tolist()]
+        found[there] = levels_of(pair_similarities(first, second, self._comparator), self._bounds)
+        return found
 
 
 def equal_pairs(a: FieldSignatures, b: FieldSignatures) -> int:
@@ -203,6 +260,7 @@ def level_distribution(
     table: NDArray[np.int8] | None = None,
     exact_limit: int,
     sample: int,
+    comparator: AnyComparator = "jaccard",
 ) -> NDArray[np.float64]:
     """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
@@ -215,7 +273,10 @@ def level_distribution(
     exact_limit : int
         Up to so many pairs of distinct values the numbers are those of all pairs.
     sample : int
-        Beyond it, number of random pairs of rows, and the sum of what is returned.
+        Beyond it, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
+        slower than signatures, and a sixteenth of both limits holds for them.
+    comparator
+        As for `level_table`.
 
     Returns
     -------
@@ -232,8 +293,11 @@ def level_distribution(
     n_pairs = len(rows_a) * len(rows_b)
     if n_pairs == 0:
         return np.zeros(len(bounds))
-    if a.n_distinct * b.n_distinct <= exact_limit:
-        return level_counts(a, b, bounds, pool, table).astype(np.float64)
+    if comparator != "jaccard":
+        exact_limit, sample = exact_limit // 16, sample // 16
+    if table is not None or a.n_distinct * b.n_distinct <= exact_limit:
+        return level_counts(a, b, bounds, pool, table, comparator).astype(np.float64)
+    compared = None if comparator == "jaccard" else ValuePairs(a, b, bounds, comparator)
     # The level of a pair with no disagreeing bit is set apart, so that equal pairs can be left out.
     lookup = levels_by_disagreement(a.bits, bounds)
     lookup[0] = len(bounds)
@@ -246,6 +310,10 @@ def level_distribution(
         n, stream = task
         row_a = rows_a[stream.integers(0, len(rows_a), n)]
         row_b = rows_b[stream.integers(0, len(rows_b), n)]
+        if compared is not None:
+            unlike = a.codes[row_a].astype(np.int64), b.codes[row_b].astype(np.int64)
+            different = (a.signatures[unlike[0]] != b.signatures[unlike[1]]).any(axis=1)
+            return np.bincount(compared.levels(row_a[different], row_b[different]), minlength=len(bounds))
         drawn = np.zeros(n, dtype=np.int64)
         add_compared_levels(
             signatures_a, signatures_b, levels, codes_a, codes_b, row_a, row_b, n, 1, len(bounds), drawn

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, JaroWinkler
-from rapidfuzz.process import cdist
+from rapidfuzz.process import cdist, cpdist
 
 Comparator = Literal["jaro", "jaro_winkler"]
 
@@ -57,6 +57,14 @@ def similarity_table(
         return np.zeros((len(a), len(b)))
     table: NDArray[np.float64] = cdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=threads)
     return table
+
+
+def pair_similarities(a: Sequence[str], b: Sequence[str], comparator: Comparator) -> NDArray[np.float64]:
+    """Similarity of each value of one list to the value at its place in the other, shape (len(a),)."""
+    if not len(a):
+        return np.zeros(0)
+    found: NDArray[np.float64] = cpdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=1)
+    return found
 
 
 def levels_of(similarity: NDArray[np.float64], bounds: Sequence[float]) -> NDArray[np.int8]:

@@ -152,7 +152,9 @@ class _Rehearsal:
             peer = made.members.in_role(side.other.role)
             path = party.path / f"{side}.yaml"
             path.write_text(
-                _custodian_configuration(address, self._sources[side], peer.identity.hex, self._digest.hex())
+                _custodian_configuration(
+                    address, self._sources[side], peer.identity.hex, self._digest.hex(), self._spec.mode
+                )
             )
             custodians[side] = self._services.start(ServiceProcess(str(side), path, logs))
         for side, service in custodians.items():
@@ -270,7 +272,7 @@ def _carole_configuration(resources: Resources) -> str:
     )
 
 
-def _custodian_configuration(address: str, source: Path, peer: str, digest: str) -> str:
+def _custodian_configuration(address: str, source: Path, peer: str, digest: str, mode: str) -> str:
     kind = "parquet" if source.suffix.lower() in {".parquet", ".pq"} else "csv"
     return yaml.safe_dump(
         {
@@ -280,7 +282,7 @@ def _custodian_configuration(address: str, source: Path, peer: str, digest: str)
             "results": "results",
             "source": {kind: {"path": str(source.absolute())}},
             "peer": {"identity": peer},
-            "policy": {"approve": [digest]},
+            "policy": {"approve": [digest], "modes": [mode]},
             "poll": {"retry_seconds": 0.5},
         },
         sort_keys=False,

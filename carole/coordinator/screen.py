@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from common.specification.defaults import Mode
+from common.specification.modes import SENT
 from protos.linkage.v1 import project_pb2
 
 console = Console()
@@ -26,15 +28,14 @@ STATE_WORDS = {
 }
 
 
-def show_mode(mode: str) -> None:
+def show_mode(mode: Mode) -> None:
     """Name the mode, and what it lets Carole see, before anything else happens."""
     console.print(
         Panel(
-            "Names never leave the custodians, but Carole sees which rows have equal or similar values in each field. "
-            "With public counts of names she could guess common ones. Use it with a Carole trusted not to try.",
+            SENT[mode],
             title=f"{mode} mode",
             title_align="left",
-            border_style="yellow",
+            border_style="yellow" if mode == "open" else "bold red",
         )
     )
 

@@ -229,7 +229,11 @@ class _Run:
         store = twice and budget.try_take(PairStream.stored_bytes(source.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         comparisons = [
             FieldComparison(
-                self._a.fields[field.name], self._b.fields[field.name], field.bounds, tables.get(field.name)
+                self._a.fields[field.name],
+                self._b.fields[field.name],
+                field.bounds,
+                tables.get(field.name),
+                field.comparator,
             )
             for field in fields
         ]

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from carole.comparison.levels import AnyComparator
 from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.errors import ErrorCode, TrystError
 
@@ -15,11 +16,12 @@ Dependence = Literal["none", "pairwise", "decomposable"]
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """A compared field: its name, bits per signature, and the inclusive upper bounds of its levels."""
+    """A compared field: its name, bits per signature, the inclusive upper bounds of its levels, and the comparator."""
 
     name: str
     bits: int
     bounds: tuple[float, ...]
+    comparator: AnyComparator = "jaccard"
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))

@@ -38,6 +38,13 @@ def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
             )  # fmt: skip
         for field in plan.fields:
             got = part.fields.get(field.name)
+            expected = "signatures" if field.comparator == "jaccard" else "values"
+            if got is not None and got.content != expected:
+                raise TrystError(
+                    ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
+                    where=f"{side}, field {field.name}", got=got.content,
+                    remedy="contribute again under the specification of this run",
+                )  # fmt: skip
             if got is None or got.bits != field.bits:
                 raise TrystError(
                     ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
@@ -92,7 +99,7 @@ def level_tables(
         copies = side_b.signatures.nbytes * 2
         cells = sizes[field.name]
         if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
-            tables[field.name] = level_table(side_a, side_b, field.bounds, pool)
+            tables[field.name] = level_table(side_a, side_b, field.bounds, pool, field.comparator)
             budget.give_back(copies)
         progress((done + 1) / len(plan.fields))
     return tables
@@ -123,6 +130,7 @@ def all_pairs_levels(
         counts[q, : len(field.bounds)] = level_distribution(
             a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
             table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
+            comparator=field.comparator,
         )  # fmt: skip
         progress((q + 1) / len(plan.fields))
     return counts

@@ -24,7 +24,9 @@ Progress = Callable[[str, float], None]
 def plan_of(spec: Specification) -> LinkagePlan:
     """What the engine is to do, from the specification."""
     return LinkagePlan(
-        fields=tuple(FieldPlan(field.name, field.bits, _bounds(field, spec)) for field in spec.fields),
+        fields=tuple(
+            FieldPlan(field.name, field.bits, _bounds(field, spec), spec.comparator_of(field)) for field in spec.fields
+        ),
         rules=tuple(RulePlan(rule.name, rule.fields) for rule in spec.blocking),
         scheme=spec.model.scheme,
         u=spec.model.u,

@@ -56,6 +56,10 @@ def _check_set(part: SetLayout, spec: Specification) -> None:
     _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
     _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, [rule.name for rule in spec.blocking])
     for field in part.fields:
+        expected = "values" if spec.mode == "trusted" else "signatures"
+        if field.content != expected:
+            where = f"manifest.sets[0].fields.{field.name}"
+            raise _encoding(where, f"mode {spec.mode} takes {expected}", field.content)
         bits = spec.field(field.name).bits
         if field.bits != bits:
             where = f"manifest.sets[0].fields.{field.name}"

@@ -113,6 +113,7 @@ class Worker:
         started = time.monotonic()
         try:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
+            log.info("run reads", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
             with Heartbeat(self._store, lease) as heart:
                 links = carry_out(self._store, lease, spec, self._members, self._resources, heart.progress)
         except LostRunError:

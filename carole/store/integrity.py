@@ -74,7 +74,12 @@ def layout_to_text(layout: Layout) -> str:
     """A layout as it is stored: equal texts are equal layouts."""
     return json.dumps(
         [
-            [part.rule, part.rows, [[f.name, f.bits, f.distinct] for f in part.fields], list(part.blocks)]
+            [
+                part.rule,
+                part.rows,
+                [[f.name, f.bits, f.distinct, *([f.content] * (f.content != "signatures"))] for f in part.fields],
+                list(part.blocks),
+            ]
             for part in layout.sets
         ],
         separators=(",", ":"),

@@ -49,7 +49,7 @@ def approve(desk: Desk, task: Task) -> Outcome:
         return Outcome.WAITS_FOR_OPERATOR
     if not _is_current(known.profile, desk):
         profile(desk, task)
-    if not decided and task.specification_digest.hex() in desk.configuration.policy.approve:
+    if not decided and desk.configuration.policy.consents(task.specification_digest, task.spec.mode):
         decide(desk, task.project, task.specification_digest, "approved", "policy")
         decided = "approved"
     if not decided:
@@ -61,7 +61,14 @@ def approve(desk: Desk, task: Task) -> Outcome:
     )
     desk.connection.call(desk.carole.Approve, request, deadline=CONTROL_SECONDS, attempts=3)
     desk.state.update(task.project, stage="approved")
-    log.info("approved", project=task.project, digest=task.specification_digest.hex(), by=known.decided_by or "policy")
+    log.info(
+        "approved",
+        project=task.project,
+        mode=task.spec.mode,
+        values_sent=task.spec.mode == "trusted",
+        digest=task.specification_digest.hex(),
+        by=known.decided_by or "policy",
+    )
     return Outcome.DONE
 
 

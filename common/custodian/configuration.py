@@ -14,6 +14,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from common.configuration import Configuration, ConfiguredPath, load_configuration
+from common.specification.defaults import Mode
 
 MAX_WAIT_SECONDS = 5.0
 """Carole holds a question for a task no longer than this."""
@@ -152,6 +153,13 @@ class Policy(Configuration):
 
     approve: tuple[Annotated[str, _hex_of(64)], ...] = ()
     """Digests of specifications, as `tryst spec check` prints them."""
+    modes: tuple[Mode, ...] = ("open",)
+    """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
+    wait for the operator whatever `approve` says."""
+
+    def consents(self, digest: bytes, mode: str) -> bool:
+        """Whether a specification is approved without asking."""
+        return mode in self.modes and digest.hex() in self.approve
 
 
 class Polling(Configuration):

@@ -141,7 +141,15 @@ def _send(desk: Desk, task: Task, upload: Upload) -> None:
     desk.state.add_timings(task.project, watch.seconds)
     desk.state.mark_committed(upload.id)
     desk.state.update(task.project, stage="contributed")
-    log.info("contributed", project=task.project, upload=upload.id, bytes=upload.total_bytes, **watch.seconds)
+    log.info(
+        "contributed",
+        project=task.project,
+        upload=upload.id,
+        mode=task.spec.mode,
+        values_sent=task.spec.mode == "trusted",
+        bytes=upload.total_bytes,
+        **watch.seconds,
+    )
 
 
 def _begin(desk: Desk, upload: Upload) -> contribution_pb2.BeginUploadResponse:

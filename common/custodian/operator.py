@@ -123,7 +123,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             project.carole_state in _BEFORE_APPROVAL
             and bool(project.profile)
             and project.decided_digest != project.specification_digest
-            and project.specification_digest.hex() not in self._desk.configuration.policy.approve
+            and not self._desk.configuration.policy.consents(project.specification_digest, project.mode)
         )
         trouble = project.trouble
         if project.decision == "declined" and project.decided_digest == project.specification_digest:

@@ -42,7 +42,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
         done = f" {project.fraction:.0%}" if project.fraction else ""
         table.add_row(
             project.project,
-            project.mode or "-",
+            _mode(project.mode),
             STATE_WORDS.get(project.state, "unknown"),
             f"{project.stage or '-'}{done}",
             f"{project.rows:,}" if project.rows else "-",
@@ -58,6 +58,11 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
             console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}")
 
 
+def _mode(mode: str) -> str:
+    """A mode; one in which values leave the house says so."""
+    return "[bold red]trusted: values are sent[/bold red]" if mode == "trusted" else mode or "-"
+
+
 def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
     """The status as plain values."""
     return {
@@ -68,6 +73,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
             {
                 "project": project.project,
                 "mode": project.mode,
+                "values_sent": project.mode == "trusted",
                 "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
                 "stage": project.stage,
                 "fraction": project.fraction,

@@ -8,7 +8,8 @@ The body of a contribution is plain arrays, one after the other, little-endian, 
 bytes to a multiple of 8 so that the receiver can use the arrays where they lie:
 
     for each set
-        for each field    signatures   distinct x bits/64   uint64     strictly ascending as byte strings
+        for each field    signatures   distinct x bits/64   uint64     strictly ascending as byte strings; in trusted
+                                                                       mode the values themselves (`values`)
                           codes        rows                 int32      index into signatures, -1 = missing
         for each rule     keys         rows                 uint64     0 = the row has no blocking key
 
@@ -21,12 +22,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import field as dataclass_field
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.encoding.values import unpack_values
 from common.errors import ErrorCode, TrystError
+
+Content = Literal["signatures", "values"]
+"""What the rows of a field's table are: keyed signatures, or in trusted mode the values."""
 
 MISSING = -1
 """Code of a row that has no value in a field."""
@@ -51,11 +57,12 @@ Number = TypeVar("Number", np.uint64, np.int32)
 
 @dataclass(frozen=True)
 class FieldLayout:
-    """Size of one field of a set: its name, bits per signature, and number of distinct signatures."""
+    """Size of one field of a set: its name, bits per signature or value, their number, and which of the two."""
 
     name: str
     bits: int
     distinct: int
+    content: Content = "signatures"
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,8 @@ class Layout:
                 inside = f"{where}, field {field.name}"
                 _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
                 _limit(field.distinct, 0, part.rows, "distinct signatures (no more than rows)", inside)
+                if field.content not in ("signatures", "values"):
+                    raise _limits("a field holds signatures or values", inside, "something else")
 
 
 @dataclass(frozen=True)
@@ -121,11 +130,14 @@ class FieldSignatures:
         uint64, shape (n_distinct, bits // 64), strictly ascending as byte strings: their order tells nothing.
     codes
         int32, shape (n_rows,): row of `signatures`, or ``MISSING``.
+    content
+        What `signatures` holds: in trusted mode the values, as `values.pack_values` writes them.
     """
 
     bits: int
-    signatures: NDArray[np.uint64]
-    codes: NDArray[np.int32]
+    signatures: NDArray[np.uint64] = dataclass_field(repr=False)
+    codes: NDArray[np.int32] = dataclass_field(repr=False)
+    content: Content = "signatures"
 
     @property
     def n_distinct(self) -> int:
@@ -158,7 +170,9 @@ class SignatureSet:
     @property
     def layout(self) -> SetLayout:
         """The set's sizes."""
-        fields = tuple(FieldLayout(name, field.bits, field.n_distinct) for name, field in self.fields.items())
+        fields = tuple(
+            FieldLayout(name, field.bits, field.n_distinct, field.content) for name, field in self.fields.items()
+        )
         return SetLayout(self.rule, self.n_rows, fields, tuple(self.blocks))
 
     def validate(self) -> None:
@@ -186,6 +200,8 @@ class SignatureSet:
             inside = f"{where}, field {name}"
             _check_codes(field, f"{inside}, codes")
             _check_order(field.signatures, f"{inside}, signatures")
+            if field.content == "values":
+                unpack_values(field.signatures, f"{inside}, values")
 
 
 def layout_of(sets: Sequence[SignatureSet]) -> Layout:
@@ -245,7 +261,8 @@ def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[Si
             where = f"{_where(part.rule)}, field {field.name}"
             words = field.bits // WORD_BITS
             signatures = reader.take(field.distinct * words, np.uint64, where).reshape(field.distinct, words)
-            fields[field.name] = FieldSignatures(field.bits, signatures, reader.take(part.rows, np.int32, where))
+            codes = reader.take(part.rows, np.int32, where)
+            fields[field.name] = FieldSignatures(field.bits, signatures, codes, field.content)
         blocks = {rule: reader.take(part.rows, np.uint64, _where(part.rule)) for rule in part.blocks}
         sets.append(SignatureSet(part.rule, part.rows, fields, blocks))
         sets[-1].validate()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from common.encoding.blocking_keys import blocking_keys
 from common.encoding.contribution import MAX_ROWS, MISSING, FieldSignatures, SignatureSet
 from common.encoding.distinct import distinct_values
+from common.encoding.values import pack_values
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive, derive_key
 from common.minhash import signatures
@@ -83,8 +84,11 @@ def encode(
     blocks: dict[str, NDArray[np.uint64]] = {}
 
     def sign(field: FieldSpec) -> None:
-        whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch)
-        fields[field.name] = FieldSignatures(whole.bits, whole.signatures, whole.codes[order])
+        if specification.mode == "trusted":
+            whole = _values(columns[field.name], field)
+        else:
+            whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch)
+        fields[field.name] = FieldSignatures(whole.bits, whole.signatures, whole.codes[order], whole.content)
 
     def block(rule: BlockingRule) -> None:
         key = derive_key(seed, specification.project, Purpose.BLOCKING, digest, rule=rule.name, epoch=epoch)
@@ -153,6 +157,14 @@ def _sign(column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest:
     final = np.full(len(values) + 1, MISSING, dtype=np.int32)
     final[:-1][places >= 0] = ranks[places[places >= 0]]
     return FieldSignatures(field.bits, signed, final[codes])
+
+
+def _values(column: pl.Series, field: FieldSpec) -> FieldSignatures:
+    """The values of one field themselves, for a trusted linkage unit; rows in the order of the file."""
+    values, codes = distinct_values(column.set(column == "", None))
+    packed, ranks = canonical(pack_values(values, field.bits, f"field {field.name}"))
+    final = np.append(ranks, np.int32(MISSING)).astype(np.int32)
+    return FieldSignatures(field.bits, packed, final[codes], "values")
 
 
 def _with_tokens(tokens: Tokens) -> tuple[Tokens, NDArray[np.int64]]:

@@ -27,13 +27,16 @@ def refuse_inconsistent(spec: Specification) -> None:
     TrystErrors
         With one error per mistake.
     """
-    mistakes = list(inconsistencies(dict(enumerate(spec.fields)), dict(enumerate(spec.blocking))))
+    mistakes = list(inconsistencies(dict(enumerate(spec.fields)), dict(enumerate(spec.blocking)), mode=spec.mode))
     if mistakes:
         raise TrystErrors(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
 
 
 def inconsistencies(
-    fields: Mapping[int, FieldSpec], rules: Mapping[int, BlockingRule], other_names: frozenset[str] = frozenset()
+    fields: Mapping[int, FieldSpec],
+    rules: Mapping[int, BlockingRule],
+    other_names: frozenset[str] = frozenset(),
+    mode: object = None,
 ) -> Iterator[Mistake]:
     """Every mistake that lies between values rather than in one of them.
 
@@ -43,6 +46,8 @@ def inconsistencies(
         The compared fields and blocking rules by their position in the document.
     other_names
         Names of fields that are in the document but not in `fields`, because they have mistakes of their own.
+    mode
+        The specification's mode, where it is known.
     """
     if not fields and not other_names:
         yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
@@ -51,6 +56,13 @@ def inconsistencies(
     for position, field in fields.items():
         for check in _FIELD_CHECKS:
             yield from check(field, ("fields", position))
+        if mode == "open" and field.comparator is not None:
+            yield Mistake(
+                ("fields", position, "comparator"),
+                "values can be compared in mode trusted only",
+                field.comparator,
+                "drop it: signatures tell the Jaccard similarity of the tokens",
+            )
     yield from _shared_keys(fields)
     yield from _pattern_space(fields)
     if len(rules) > MAX_RULES:

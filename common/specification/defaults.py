@@ -23,6 +23,8 @@ Step = Literal[
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
 LevelTable = Literal["em8", "em15", "exact"]
 Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
+Mode = Literal["open", "trusted"]
+Comparator = Literal["jaro", "jaro_winkler"]
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DatePart = Literal["year", "month", "day"]
 

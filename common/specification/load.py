@@ -25,7 +25,8 @@ _UNION_TAGS = ("table", "bounds")
 _FIRST_ASKED = "default_factory_not_called"
 _REMEDIES: dict[str, str] = {
     "version": "write `version: 1`",
-    "mode": "write `mode: open`",
+    "mode": "write `mode: open`; `trusted` sends the values themselves",
+    "comparator": "use jaro or jaro_winkler, in mode trusted only",
     "project": "use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
     "name": "use 1 to 64 letters, digits, _ and -, beginning with a letter",
     "key_domain": "use 1 to 64 letters, digits, _ and -, beginning with a letter",
@@ -127,7 +128,8 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         gone = spoilt.get(int(position), frozenset()) if position != "" else frozenset()
         return key != "key_domain" and key not in gone and not (key == "stop_words" and "clean" in gone)
 
-    return [mistake for mistake in inconsistencies(fields, rules, other_names) if is_sure(mistake)]
+    found = inconsistencies(fields, rules, other_names, data.get("mode"))
+    return [mistake for mistake in found if is_sure(mistake)]
 
 
 def _sound(section: type[S], listed: object, stand_in: str) -> tuple[dict[int, S], dict[int, frozenset[str]]]:

@@ -30,11 +30,13 @@ from common.specification.defaults import (
     LEVELS,
     MAX_FIELDS,
     STEPS,
+    Comparator,
     DateOrder,
     DatePart,
     Kind,
     KindDefaults,
     LevelTable,
+    Mode,
     Scheme,
     Step,
     Tokenisation,
@@ -164,6 +166,9 @@ class FieldSpec(Section):
     bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
     """Length of the signature. More bits tell similarities apart more finely (standard error 1/sqrt(bits) at
     most), and cost time and space."""
+    comparator: Comparator | None = None
+    """In mode trusted: how two values are compared, jaro or jaro_winkler (which favours equal beginnings). Default:
+    jaro. In mode open there is no choice: signatures tell the Jaccard similarity of the tokens."""
     levels: Levels = Field(default_factory=_of_kind("levels"))
     """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1."""
     key_domain: Name = Field(default_factory=lambda validated: validated["name"])
@@ -295,8 +300,9 @@ class Specification(Section):
     """Of this format."""
     project: Annotated[str, Field(pattern=PROJECT_PATTERN)]
     """The project's name: public, and salt of its keys."""
-    mode: Literal["open"]
-    """open: one key per field, so that the linkage unit can compare any two values of a field by their signatures."""
+    mode: Mode
+    """open: one key per field, so that the linkage unit can compare any two values of a field by their signatures.
+    trusted: the cleaned values themselves are sent to the linkage unit, which compares them."""
     custodians: Custodians
     """The two files."""
     fields: tuple[FieldSpec, ...] = Field(strict=False, max_length=MAX_FIELDS)
@@ -324,6 +330,10 @@ class Specification(Section):
     def _consistent(self) -> Self:
         refuse_inconsistent(self)
         return self
+
+    def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
+        """How a field's values are compared under this specification's mode."""
+        return "jaccard" if self.mode == "open" else field.comparator or "jaro"
 
     def field(self, name: str) -> FieldSpec:
         """The field of a name; KeyError if there is none."""

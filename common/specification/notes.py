@@ -22,6 +22,17 @@ def notes(spec: Specification) -> tuple[str, ...]:
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
+    if spec.mode == "trusted":
+        sent = _listed([field.name for field in spec.fields])
+        yield (
+            f"Mode trusted: THE VALUES THEMSELVES ARE SENT TO CAROLE: {sent} of every row, cleaned but in clear within"
+            " the encrypted connection, and kept encrypted at her side until uploads expire. Nothing hides them from"
+            " her or from whoever holds her keys. Approve it only if Carole may lawfully see these values; mode open"
+            " sends signatures instead."
+        )
+        if spec.blocking:
+            yield f"Blocking ({_listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
+        return
     yield (
         "Mode open: equal values have equal signatures and similar values similar ones, so Carole can count how often"
         " each value of a field occurs and see which values resemble each other. With public counts of names she can"
@@ -77,6 +88,9 @@ def _learning(spec: Specification) -> Iterator[str]:
 
 
 def _comparison(spec: Specification) -> Iterator[str]:
+    if spec.mode == "trusted":
+        yield "`tokens` are not looked at in mode trusted; `bits` is the room of a value, eight to a byte of UTF-8."
+        return
     for field in spec.fields:
         if field.tokens == "value" and len(field.bounds) > 2:
             yield (

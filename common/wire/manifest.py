@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.encoding.contribution import FieldLayout, Layout, SetLayout
+from common.encoding.contribution import Content, FieldLayout, Layout, SetLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.sides import side_from_wire, side_to_wire
 from protos.linkage.v1 import contribution_pb2
 
 VERSION = 1
+
+_CONTENT: dict[Content, contribution_pb2.FieldContent] = {
+    "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
+    "values": contribution_pb2.FIELD_CONTENT_VALUES,
+}
+_CONTENT_OF = {number: content for content, number in _CONTENT.items()}
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,9 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
             rule=part.rule,
             rows=part.rows,
             fields=[
-                contribution_pb2.FieldLayout(name=field.name, bits=field.bits, distinct=field.distinct)
+                contribution_pb2.FieldLayout(
+                    name=field.name, bits=field.bits, distinct=field.distinct, content=_CONTENT[field.content]
+                )
                 for field in part.fields
             ],
             block_rules=part.blocks,
@@ -60,6 +68,19 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
         sets=sets,
         key_check_value=manifest.key_check_value,
     )
+
+
+def _content(field: contribution_pb2.FieldLayout) -> Content:
+    found = _CONTENT_OF.get(field.content)
+    if found is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "a field holds signatures or values",
+            where="manifest.sets.fields.content",
+            got=f"content {field.content}",
+            remedy="run the same version of Tryst on both sides",
+        )
+    return found
 
 
 def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_rows: int) -> Manifest:
@@ -91,7 +112,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
             SetLayout(
                 part.rule,
                 part.rows,
-                tuple(FieldLayout(field.name, field.bits, field.distinct) for field in part.fields),
+                tuple(FieldLayout(field.name, field.bits, field.distinct, _content(field)) for field in part.fields),
                 tuple(part.block_rules),
             )
             for part in message.sets

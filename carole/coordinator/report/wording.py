@@ -17,6 +17,11 @@ MODES = {
         "mode where Carole is trusted not to try, and never where she might join forces with a custodian: "
         "whoever holds the custodians' key can test any name."
     ),
+    "trusted": (
+        "The values themselves were sent to Carole: every compared field of every row, cleaned but not hidden from "
+        "her, and compared by Jaro or Jaro-Winkler similarity. No identifier and no key was sent. Carole keeps the "
+        "values encrypted at rest until the uploads expire; whoever holds her keys can read them until then."
+    ),
 }
 
 

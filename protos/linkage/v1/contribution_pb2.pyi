@@ -1,5 +1,6 @@
 from protos.linkage.v1 import project_pb2 as _project_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -7,15 +8,24 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class FieldContent(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FIELD_CONTENT_UNSPECIFIED: _ClassVar[FieldContent]
+    FIELD_CONTENT_VALUES: _ClassVar[FieldContent]
+FIELD_CONTENT_UNSPECIFIED: FieldContent
+FIELD_CONTENT_VALUES: FieldContent
+
 class FieldLayout(_message.Message):
-    __slots__ = ("name", "bits", "distinct")
+    __slots__ = ("name", "bits", "distinct", "content")
     NAME_FIELD_NUMBER: _ClassVar[int]
     BITS_FIELD_NUMBER: _ClassVar[int]
     DISTINCT_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
     name: str
     bits: int
     distinct: int
-    def __init__(self, name: _Optional[str] = ..., bits: _Optional[int] = ..., distinct: _Optional[int] = ...) -> None: ...
+    content: FieldContent
+    def __init__(self, name: _Optional[str] = ..., bits: _Optional[int] = ..., distinct: _Optional[int] = ..., content: _Optional[_Union[FieldContent, str]] = ...) -> None: ...
 
 class SetLayout(_message.Message):
     __slots__ = ("rule", "rows", "fields", "block_rules")

@@ -41,6 +41,7 @@ def test_round_trip() -> None:
         (lambda m: setattr(m.sets[0].fields[0], "distinct", 11), ErrorCode.UPLOAD_LIMIT),
         (lambda m: setattr(m.sets[0].fields[0], "name", "born"), ErrorCode.UPLOAD_LIMIT),
         (lambda m: m.sets.add(rule="../../etc", rows=1), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "content", 2), ErrorCode.PARAMETER),
     ],
 )
 def test_refusals(change: object, code: ErrorCode) -> None:
@@ -54,3 +55,12 @@ def test_body_longer_than_allowed_is_refused() -> None:
         manifest_from_wire(sent(), max_bytes=LAYOUT.total_bytes - 1, max_rows=1000)
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
     assert str(LAYOUT.total_bytes) in str(caught.value)
+
+
+def test_that_a_field_holds_values_survives_and_signatures_are_as_before() -> None:
+    field = FieldLayout("surname", 128, 7, "values")
+    trusted = Manifest("study", Side.BOB, 1, b"e" * 32, b"k" * 8, Layout((SetLayout("", 10, (field,), ()),)))
+    message = contribution_pb2.Manifest.FromString(manifest_to_wire(trusted).SerializeToString())
+    assert manifest_from_wire(message, **LIMITS) == trusted
+    # An older reader knows no such field: a manifest of signatures has none.
+    assert all(not found.ListFields()[3:] for found in manifest_to_wire(MANIFEST).sets[0].fields)

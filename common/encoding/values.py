@@ -1,0 +1,87 @@
+"""Values themselves as rows of fixed width, for a linkage unit that is trusted with them.
+
+In trusted mode a field's table holds, in place of each distinct signature, the value's UTF-8 text padded with zero
+bytes to the field's `bits`. So a table of values has the size, the order and the checks of a table of signatures, and
+its size is known before any of it arrives. A value that does not fit is refused where it is, at its custodian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+
+
+def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint64]:
+    """Values as rows of `bits` bits.
+
+    Parameters
+    ----------
+    values
+        Not empty, without U+0000.
+    bits
+        A multiple of 64.
+    where
+        The field, for the error.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_values, bits // 64)
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if a value is empty, has U+0000 or is longer than ``bits // 8`` bytes; the number of such is named.
+    """
+    width = bits // 8
+    texts = [value.encode("utf-8") for value in values]
+    long = sum(len(text) > width for text in texts)
+    if long:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a value may have {width} bytes of UTF-8 in trusted mode",
+            where=where,
+            got=f"{long} longer ones, of up to {max(map(len, texts))} bytes",
+            remedy=f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more",
+        )
+    if unfit := sum(not text or b"\0" in text for text in texts):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "a value is not empty and has no U+0000",
+            where=where,
+            got=f"{unfit} others",
+            remedy="add `unicode` and `whitespace` to the field's cleaning",
+        )
+    rows = np.array(texts, dtype=f"S{width}")
+    return rows.view("<u8").reshape(len(texts), bits // 64).astype(np.uint64, copy=False)
+
+
+def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
+    """The values of `pack_values`, from another party: everything is checked.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if a row is no UTF-8 text padded with zero bytes, or empty.
+    """
+    width = rows.shape[1] * 8
+    texts: list[bytes] = np.ascontiguousarray(rows, dtype="<u8").view(f"S{width}").ravel().tolist()
+    values = []
+    for text in texts:
+        try:
+            value = text.decode("utf-8")
+        except UnicodeDecodeError:
+            value = ""
+        if not value or "\0" in value:
+            raise TrystError(
+                ErrorCode.UPLOAD_CORRUPT,
+                "a value must be UTF-8 text, padded with zero bytes and not empty",
+                where=where,
+                got="something else",
+                remedy="make the contribution again and upload it again",
+            )
+        values.append(value)
+    return values

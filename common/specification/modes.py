@@ -1,0 +1,17 @@
+"""What a mode lets the linkage unit see, in the words that screens and reports use for it."""
+
+from __future__ import annotations
+
+from common.specification.defaults import Mode
+
+SENT: dict[Mode, str] = {
+    "open": (
+        "Names never leave the custodians, but Carole sees which rows have equal or similar values in each field. "
+        "With public counts of names she could guess common ones. Use it with a Carole trusted not to try."
+    ),
+    "trusted": (
+        "THE VALUES THEMSELVES ARE SENT to Carole: every compared field of every row, cleaned but not hidden from her. "
+        "Use it only where Carole may lawfully see them; mode open sends signatures instead."
+    ),
+}
+"""By mode, one or two sentences."""
