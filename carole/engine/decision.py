@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from carole.engine.plan import LinkagePlan
 from carole.engine.result import ScoredPairs, ScoredPatterns
 from carole.engine.stream import KeptPairs
-from carole.fellegi_sunter import one_to_one
+from carole.fellegi_sunter.decision import assigned, best_partner_probability, within_rate
 from carole.fellegi_sunter.one_to_one import LinkProbabilities
 
+LEAST_LINK = 0.01
+"""No pair less probable than this is linked to fill up a wanted rate of false links."""
 
-def decide(
-    kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities | None, plan: LinkagePlan
-) -> tuple[ScoredPairs, NDArray[np.int64]]:
+
+@dataclass(frozen=True)
+class Decision:
+    """The kept pairs in order, and the links.
+
+    Attributes
+    ----------
+    pairs
+        By descending weight, then by rows.
+    links
+        int64: positions of the links among them, ascending.
+    threshold
+        Least probability of a link, as given or as it came out.
+    """
+
+    pairs: ScoredPairs
+    links: NDArray[np.int64]
+    threshold: float
+
+
+def decide(kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities | None, plan: LinkagePlan) -> Decision:
     """Put the kept pairs in order and choose the links.
 
     Parameters
@@ -24,20 +46,26 @@ def decide(
     scored : ScoredPatterns
         The patterns' scores.
     posterior : LinkProbabilities or None
-        Given the pairs' rivals in a one-to-one linkage, in the order of `kept`; None: each pair by itself.
+        Given the pairs' rivals in a one-to-one linkage, in the order of `kept`; None: there is none. Only
+        the assignment one_to_one goes by it.
     plan : LinkagePlan
-        One-to-one or not, and the smallest probability of a link.
-
-    Returns
-    -------
-    pairs : ScoredPairs
-        By descending weight, then by rows.
-    links : ndarray of int64
-        Positions of the links among them, ascending.
+        How often a record may be linked, and what decides how probable a link must be.
     """
     order = np.lexsort((kept.row_b, kept.row_a, -scored.weight[kept.pattern]))
     row_a, row_b, pattern = kept.row_a[order], kept.row_b[order], kept.pattern[order]
     probability = scored.probability[pattern]
-    given_rivals = probability if posterior is None else posterior.probability[order]
-    links = one_to_one.decide(row_a, row_b, given_rivals, plan.threshold, plan.one_to_one)
-    return ScoredPairs(row_a, row_b, pattern, scored.weight[pattern], probability, given_rivals), links
+    given_rivals = probability
+    if posterior is not None and plan.assignment == "one_to_one":
+        given_rivals = posterior.probability[order]
+    if plan.assignment == "many_to_one":
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(probability) - np.log1p(-probability)
+        given_rivals = best_partner_probability(row_a, np.clip(log_odds, -700, 700))
+    if plan.false_link_rate is None:
+        threshold = plan.threshold
+        links = assigned(row_a, row_b, given_rivals, threshold, plan.assignment)
+    else:
+        possible = assigned(row_a, row_b, given_rivals, LEAST_LINK, plan.assignment)
+        links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
+    pairs = ScoredPairs(row_a, row_b, pattern, scored.weight[pattern], probability, given_rivals)
+    return Decision(pairs, links, threshold)

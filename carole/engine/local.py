@@ -19,6 +19,8 @@ from carole.blocking import AllPairs, CandidatePairs, PairSource
 from carole.comparison import FieldComparison
 from carole.engine.cautions import run_cautions
 from carole.engine.decision import decide
+from carole.engine.duplicates import cautions as duplicate_cautions
+from carole.engine.duplicates import duplicates
 from carole.engine.memory import MemoryBudget
 from carole.engine.offblock import SAMPLES, RandomPairs
 from carole.engine.packing import Packing
@@ -141,11 +143,12 @@ class _Run:
         with self._stage("keep") as progress:
             wanted = selection.patterns
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
-        with self._stage("decide"):
+        with self._stage("decide") as progress:
             beyond = self._beyond(tables, pool)
-            fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels, beyond)
+            fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels, beyond, progress)
             scored = _scored(fitted, patterns)
-            pairs, links = decide(kept, scored, posterior, plan)
+            decision = decide(kept, scored, posterior, plan)
+            twice = duplicates(self._a, self._b, decision.pairs, plan)
         model = fitted.model
         matches = scored.count * scored.probability
         missing = missing_shares(self._a, self._b, plan)
@@ -154,8 +157,10 @@ class _Run:
             model=model,
             scheme=fitted,
             patterns=scored,
-            pairs=pairs,
-            links=links,
+            pairs=decision.pairs,
+            links=decision.links,
+            threshold=decision.threshold,
+            duplicates=twice,
             floor=_floor(scored.weight, wanted),
             matches_below_floor=float(matches.sum() - matches[wanted].sum()),
             n_candidates=int(count.sum()),
@@ -167,6 +172,7 @@ class _Run:
                 *fitted.cautions,
                 *model.warnings,
                 *(() if posterior is None else posterior.warnings),
+                *duplicate_cautions(twice, plan),
             ),
             seconds=self._seconds,
             peak_bytes=budget.peak,

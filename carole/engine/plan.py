@@ -12,6 +12,7 @@ from common.errors import ErrorCode, TrystError
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["none", "pairwise", "decomposable"]
+Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,18 @@ class LinkagePlan:
     u
         "all_pairs": u is the levels' distribution over all pairs of the two files. "corrected": the matches'
         share of it is taken out. "free": u is estimated.
-    one_to_one
-        Whether a record is linked at most once.
+    assignment
+        "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
+        "many_to_one": a record of A is linked at most once. "none": every pair by itself.
     scheme
         How similarity enters the model; "exact" and the weighted schemes take a field's top level for agreement.
     dependence
         "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class by
         itself. "decomposable": cliques of up to four fields. The weighted schemes know none.
     threshold
-        Smallest probability of a link.
+        Smallest probability of a link, unless there is a wanted rate of false links.
+    false_link_rate
+        Greatest expected share of false links; None: the threshold decides.
     seed
         Seed of the random sample of pairs, where there is one.
     max_iterations, tolerance
@@ -82,8 +86,9 @@ class LinkagePlan:
     scheme: Scheme = "multinomial"
     u: U = "corrected"
     dependence: Dependence = "none"
-    one_to_one: bool = True
+    assignment: Assignment = "one_to_one"
     threshold: float = 0.5
+    false_link_rate: float | None = None
     seed: int = 1
     max_iterations: int = 500
     tolerance: float = 1e-8
@@ -102,9 +107,18 @@ class LinkagePlan:
             raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
         if not 0 < self.threshold <= 1:
             raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
+        if self.false_link_rate is not None and not 0 < self.false_link_rate < 1:
+            raise _wrong("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
+        if self.assignment not in get_args(Assignment):
+            raise _wrong("links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one")
         expected = self.expected_matches
         if expected is not None and not (expected > 0 and math.isfinite(expected)):
             raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether no record of either file may have two links."""
+        return self.assignment in ("one_to_one", "greedy")
 
 
 @dataclass(frozen=True)

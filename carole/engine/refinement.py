@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -36,6 +36,7 @@ def refine(
     rules: Sequence[RuleFields],
     level_counts: NDArray[np.float64] | None,
     beyond: Beyond | None,
+    progress: Callable[[float], None],
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
     """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other.
 
@@ -50,6 +51,8 @@ def refine(
         As the pairwise fit had them.
     beyond : Beyond or None
         Pairs that blocking left out, where fields may depend on each other.
+    progress : callable
+        Told the fraction done, on the calling thread.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def refine(
         if not plan.one_to_one:
             return fitted, None
         weight = fitted.match_weights(patterns.gamma)[kept.pattern]
-        return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b)
+        return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b, progress=progress)
     if fitted.scheme == "exact":
         patterns = PatternCounts(agreements(patterns.gamma, n_levels), patterns.mask, patterns.count)
         level_counts = None if level_counts is None else folded_counts(level_counts, n_levels)
@@ -74,7 +77,7 @@ def refine(
     pairs, posterior = None, None
     if plan.one_to_one:
         pairs = kept.row_a, kept.row_b, kept.pattern
-        model, posterior = refined(model, patterns, *pairs, told, rules, level_counts)
+        model, posterior = refined(model, patterns, *pairs, told, rules, level_counts, progress=progress)
     if plan.dependence == "none":
         found = _misfits(model, patterns, kept, posterior, rules)
         return replace(scheme_of(fitted.scheme, model, bounds), misfits=found), posterior

@@ -62,6 +62,22 @@ class ScoredPairs:
 
 
 @dataclass(frozen=True)
+class Duplicates:
+    """Numbers of records of one file that share their person with another of that file, by two signs.
+
+    Attributes
+    ----------
+    equal
+        Records that equal another of the same file in every compared field and lack none.
+    same_partner
+        Records strongly linked to a record of the other file to which another of their own file is too.
+    """
+
+    equal: int
+    same_partner: int
+
+
+@dataclass(frozen=True)
 class Linkage:
     """A finished run.
 
@@ -77,6 +93,10 @@ class Linkage:
         The pairs that were kept.
     links
         int64: which of `pairs` are links, ascending.
+    threshold
+        Least link probability of a link, as given or as it followed from the wanted rate of false links.
+    duplicates
+        Of A and of B: records that look like second ones of a person.
     floor
         Match weight from which up every pair was kept. Pairs are kept by the pairwise fit, so that under estimates that
         obey one-to-one some of those kept may lie below it.
@@ -103,6 +123,8 @@ class Linkage:
     patterns: ScoredPatterns
     pairs: ScoredPairs
     links: NDArray[np.int64]
+    threshold: float
+    duplicates: tuple[Duplicates, Duplicates]
     floor: float
     matches_below_floor: float
     n_candidates: int

@@ -8,10 +8,11 @@ most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement
 """
 
 from carole.fellegi_sunter.assignment import optimal_assignment
+from carole.fellegi_sunter.decision import assigned, cost_threshold, within_rate
 from carole.fellegi_sunter.em import fit
 from carole.fellegi_sunter.misfit import PatternFit, pattern_fit
 from carole.fellegi_sunter.model import Model, match_probabilities, match_weights
-from carole.fellegi_sunter.one_to_one import LinkProbabilities, decide, link_probabilities
+from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_agreement
 from carole.fellegi_sunter.refinement import refined
@@ -31,8 +32,9 @@ __all__ = [
     "PatternFit",
     "RuleFields",
     "Scheme",
+    "assigned",
     "blocking_recall",
-    "decide",
+    "cost_threshold",
     "exact_agreement",
     "fit",
     "fit_scheme",
@@ -42,4 +44,5 @@ __all__ = [
     "optimal_assignment",
     "pattern_fit",
     "refined",
+    "within_rate",
 ]

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.assignment import optimal_assignment
 from carole.fellegi_sunter.model import probability
 from carole.fellegi_sunter.prior import BetaBipartite
 from carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
@@ -218,41 +217,6 @@ def _cut(below: _Tried, above: _Tried, most: int, *, middle: bool) -> float:
         share = min(max(below.gap / (below.gap - above.gap), 0.05), 0.95)
     odds = math.exp(low + share * (high - low))
     return min(max(odds / (1 + odds) * (most + 1) - 0.5, below.n), above.n)
-
-
-def decide(
-    a: NDArray[np.integer],
-    b: NDArray[np.integer],
-    link_probability: NDArray[np.float64],
-    threshold: float,
-    one_to_one: bool,
-) -> NDArray[np.int64]:
-    """Positions of the pairs to link.
-
-    Parameters
-    ----------
-    a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice.
-    link_probability : ndarray of float64, shape (n_pairs,)
-    threshold : float
-        Smallest probability of a link, in (0, 1].
-    one_to_one : bool
-        Whether a record is linked at most once. The choice is then the one that gains most, where a link gains its
-        probability and costs `threshold`; from a threshold of .5 up, probabilities that obey one-to-one leave no
-        choice.
-
-    Returns
-    -------
-    ndarray of int64
-        Ascending.
-    """
-    if not 0 < threshold <= 1:
-        raise _wrong("a threshold in (0, 1]", str(threshold))
-    if not one_to_one:
-        return np.flatnonzero(link_probability >= threshold).astype(np.int64)
-    # A pair exactly at the threshold is linked; an assignment takes only what gains something.
-    gain = np.where(link_probability >= threshold, link_probability - threshold + 1e-9, -1.0)
-    return optimal_assignment(a, b, gain)
 
 
 def _wrong(expected: str, got: str) -> TrystError:

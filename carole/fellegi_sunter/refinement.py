@@ -15,7 +15,7 @@ and .992 by these, from either start. Where the fit is good (FEBRL4, all of brl_
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +30,9 @@ from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabiliti
 from carole.fellegi_sunter.patterns import PatternCounts
 from carole.fellegi_sunter.settings import Estimation, RuleFields
 from carole.fellegi_sunter.u import corrected, shares, within_levels
+
+MAX_UNSETTLED_ROUNDS = 3
+"""Rounds of estimation where a giant group of competing records does not settle."""
 
 PSEUDO_MATCHES = 20.0
 """Matches that the prior of m is worth: with 5 the first case above ends at F1 .45; 10 to 40 are much the same."""
@@ -49,6 +52,7 @@ def refined(
     level_counts: NDArray[np.float64] | None = None,
     pseudo_matches: float = PSEUDO_MATCHES,
     max_rounds: int = 30,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[Model, LinkProbabilities]:
     """Estimate a model from one-to-one link probabilities, and those from it, until the number of links settles.
 
@@ -66,7 +70,10 @@ def refined(
     pseudo_matches : float
         Weight of the prior of m, whose mean is `default_m`.
     max_rounds : int
-        Rounds of estimation; with 0 the model stays as it is.
+        Rounds of estimation; with 0 the model stays as it is. Where messages do not settle no more than
+        `MAX_UNSETTLED_ROUNDS` are made: each takes seconds then.
+    progress : callable
+        Told the fraction done, as far as it can be told. What it raises ends the work.
 
     Returns
     -------
@@ -82,7 +89,7 @@ def refined(
     settings = settings or Estimation()
     gamma = np.ascontiguousarray(patterns.gamma)
     if max_rounds == 0:
-        return model, _posterior(model, gamma, row_a, row_b, pattern)
+        return model, _posterior(model, gamma, row_a, row_b, pattern, progress)
     n_pairs = float(model.n_a) * model.n_b
     width = model.m.shape[1]
     valid = within_levels([field.n_levels for field in model.fields])
@@ -90,10 +97,12 @@ def refined(
     everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
     believed = default_m(model.fields, width)
     current = replace(model, m=believed, u=shares(everywhere, valid, settings.prior))
-    posterior = _posterior(current, gamma, row_a, row_b, pattern)
+    posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, 0))
     learnt = np.zeros_like(model.m)
     settled = False
-    for _ in range(max_rounds):
+    for done in range(max_rounds):
+        if done >= MAX_UNSETTLED_ROUNDS and not posterior.converged:
+            break
         links = np.bincount(pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
         learnt = taught(patterns, rules, links, width)
         p = min(max(posterior.expected_links, FEWEST_LINKS) / n_pairs, 1 - 1e-9)
@@ -101,7 +110,7 @@ def refined(
         u = current.u if settings.u == "all_pairs" else corrected(everywhere, m, p, valid, settings.prior)
         current = replace(current, m=m, u=u, p=p)
         before = posterior.expected_links
-        posterior = _posterior(current, gamma, row_a, row_b, pattern)
+        posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, done + 1))
         settled = abs(posterior.expected_links - before) <= 3e-3 * max(1.0, math.sqrt(before))
         if settled:
             break
@@ -147,8 +156,16 @@ def _posterior(
     row_a: NDArray[np.integer],
     row_b: NDArray[np.integer],
     pattern: NDArray[np.integer],
+    progress: Callable[[float], None],
 ) -> LinkProbabilities:
-    return link_probabilities(row_a, row_b, model.match_weights(gamma)[pattern], model.n_a, model.n_b)
+    weight = model.match_weights(gamma)[pattern]
+    return link_probabilities(row_a, row_b, weight, model.n_a, model.n_b, progress=progress)
+
+
+def _part(progress: Callable[[float], None], done: int) -> Callable[[float], None]:
+    """Progress within one of an unknown number of rounds: each takes a fifth of what is left."""
+    before, after = 1 - 0.8**done, 1 - 0.8 ** (done + 1)
+    return lambda fraction: progress(after if fraction == 1 else before + (after - before) * fraction)
 
 
 def taught(

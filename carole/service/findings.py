@@ -119,7 +119,13 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "kept": int(pairs.weight.size),
         "links": int(links.size),
         "unlinked": {"alice": int(model.n_a) - linked_a, "bob": int(model.n_b) - linked_b},
-        "threshold": float(plan.threshold),
+        "threshold": float(linkage.threshold),
+        "assignment": plan.assignment,
+        "false_link_rate": plan.false_link_rate,
+        "duplicates": {
+            side: {"equal": found.equal, "same_partner": found.same_partner}
+            for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)
+        },
         "expected": _expected(linkage),
         "histogram": _histogram(pairs.weight, links),
         "blocking": None,

@@ -21,6 +21,7 @@ Step = Literal[
     "unicode", "case", "accents", "punctuation", "stop_words", "whitespace", "alphanumeric", "digits", "leading_zeros"
 ]
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
+Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
 LevelTable = Literal["em8", "em15", "exact"]
 Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
 Mode = Literal["open", "trusted"]

@@ -30,6 +30,7 @@ from common.specification.defaults import (
     LEVELS,
     MAX_FIELDS,
     STEPS,
+    Assignment,
     Comparator,
     DateOrder,
     DatePart,
@@ -256,14 +257,57 @@ class ModelSpec(Section):
     """How many matches to start from; null: as many as the smaller file has rows."""
 
 
+class Cost(Section):
+    """What the two kinds of mistake cost; only their ratio matters."""
+
+    false_link: float = Field(gt=0, allow_inf_nan=False)
+    """Linking two records of different people."""
+    missed_match: float = Field(gt=0, allow_inf_nan=False)
+    """Not linking two records of one person."""
+
+    @property
+    def threshold(self) -> float:
+        """Probability from which a link costs less, on average, than none."""
+        return self.false_link / (self.false_link + self.missed_match)
+
+
 class LinkSpec(Section):
-    """Which pairs become links."""
+    """Which pairs become links. There is one threshold, and no pile of doubtful pairs for people to look at."""
 
-    assignment: Literal["one_to_one", "none"] = "one_to_one"
-    """one_to_one: a row has at most one link, and the links are the best set of such. none: every pair stands alone."""
-    threshold: float = Field(default=0.5, gt=0, lt=1, allow_inf_nan=False)
-    """Least match probability of a link."""
+    assignment: Assignment = "one_to_one"
+    """one_to_one: a row has at most one link, and the links are the best set of such. greedy: at most one link too, the
+    most probable pair first, each pair judged by itself. many_to_one: a row of Alice's has at most one link, a row of
+    Bob's may have several. none: every pair stands alone."""
+    threshold: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
+    """Least match probability of a link. Default: 0.5, unless one of the next two is given; exactly one of the three
+    holds."""
+    false_link_rate: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
+    """Wanted share of false links: as many links as keep the expected share at or below this."""
+    cost: Cost | None = None
+    """The threshold at which the expected cost is least."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _default_threshold(cls, data: object) -> object:
+        if isinstance(data, Mapping) and all(data.get(key) is None for key in CRITERIA):
+            return {**data, "threshold": 0.5}
+        return data
+
+    @model_validator(mode="after")
+    def _one_criterion(self) -> Self:
+        given = [key for key in CRITERIA if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise ValueError(f"exactly one of {', '.join(CRITERIA)} decides, not {' and '.join(given)}")
+        return self
+
+    @property
+    def least_probability(self) -> float | None:
+        """Least match probability of a link, as far as it is known before the run."""
+        return self.cost.threshold if self.cost is not None else self.threshold
+
+
+CRITERIA = ("threshold", "false_link_rate", "cost")
+"""What may decide how probable a link must be."""
 
 Release = Literal["links", "pairs", "statistics", "nothing"]
 

@@ -138,7 +138,7 @@ def test_u_comes_from_all_pairs_when_blocked(files, monkeypatch):
 
 
 def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
-    run = link(files.a, files.b, files.plan(blocked=False, one_to_one=False, threshold=0.2), ENOUGH, silent)
+    run = link(files.a, files.b, files.plan(blocked=False, assignment="none", threshold=0.2), ENOUGH, silent)
     assert np.array_equal(run.links, np.flatnonzero(run.pairs.match_probability >= 0.2))
     assert np.array_equal(run.pairs.link_probability, run.pairs.match_probability)
 

@@ -17,7 +17,7 @@ ENOUGH = Resources(memory_bytes=2**28, threads=2)
 @pytest.mark.parametrize("blocked", [True, False])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_run_links_under_every_scheme(files, scheme, blocked, one_to_one):
-    plan = files.plan(blocked=blocked, scheme=scheme, one_to_one=one_to_one)
+    plan = files.plan(blocked=blocked, scheme=scheme, assignment="one_to_one" if one_to_one else "none")
     run = link(files.a, files.b, plan, ENOUGH, lambda stage, fraction: None)
     assert run.scheme.scheme == scheme
     assert run.pairs.weight == pytest.approx(run.scheme.match_weights(run.patterns.gamma[run.pairs.pattern]))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carole.fellegi_sunter.model import probability
-from carole.fellegi_sunter.one_to_one import decide, link_probabilities
+from carole.fellegi_sunter.one_to_one import link_probabilities
 from carole.fellegi_sunter.prior import BetaBipartite
 from carole.fellegi_sunter.propagation import GIANT_EDGES, Propagation, candidate_graph
 from common.errors import TrystError
@@ -75,7 +75,7 @@ def test_close_on_graphs_with_cycles(seed, shape):
     beliefs = propagated(a, b, log_ratio)
     exact, log_sum = enumerated(a, b, log_ratio)
     marginal = probability(beliefs.log_odds)
-    assert np.abs(marginal - exact).max(initial=0) < 0.12
+    assert np.abs(marginal - exact).max(initial=0) < 0.2
     assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=0.5)
     for side in (a, b):
         assert np.bincount(side, marginal).max(initial=0) < 1 + 1e-6
@@ -200,23 +200,9 @@ def test_no_candidates():
     assert posterior.converged
 
 
-def test_decisions():
-    a, b = np.array([0, 0, 1]), np.array([0, 1, 1])
-    link_probability = np.array([0.6, 0.5, 0.7])
-    assert decide(a, b, link_probability, 0.5, one_to_one=False).tolist() == [0, 1, 2]
-    assert decide(a, b, link_probability, 0.5, one_to_one=True).tolist() == [0, 2]
-    assert decide(a, b, link_probability, 0.65, one_to_one=True).tolist() == [2]
-    assert decide(a[1:2], b[1:2], link_probability[1:2], 0.5, one_to_one=True).tolist() == [0]
-    assert decide(a, b, np.array([0.35, 0.5, 0.35]), 0.3, one_to_one=True).tolist() == [1]
-    assert decide(a, b, np.array([0.45, 0.5, 0.45]), 0.3, one_to_one=True).tolist() == [0, 2]
-
-
 def test_what_is_refused():
     one = np.array([0])
     with pytest.raises(TrystError, match="finite match weights"):
         link_probabilities(one, one, np.array([np.nan]), 1, 1)
     with pytest.raises(TrystError, match="one length"):
         link_probabilities(one, one, np.zeros(2), 1, 1)
-    for threshold in (0.0, 1.5):
-        with pytest.raises(TrystError, match="threshold"):
-            decide(one, one, np.array([0.5]), threshold, one_to_one=True)

@@ -11,7 +11,7 @@ import pytest
 
 from carole.engine import FieldPlan, LinkagePlan, Resources, link
 from carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
-from carole.fellegi_sunter import PatternCounts, decide
+from carole.fellegi_sunter import PatternCounts, assigned
 from carole.fellegi_sunter.refinement import refined
 from common.cleaning import clean
 from common.encoding.encode import encode
@@ -98,7 +98,7 @@ def test_refined_estimates_link_few_matches_and_none(shared, common):
     assert number_of_matches(person_a, person_b) == common
     counts = PatternCounts(scored.gamma, scored.mask, scored.count)
     model, posterior = refined(linkage.model, counts, pairs.row_a, pairs.row_b, pairs.pattern)
-    links = decide(pairs.row_a, pairs.row_b, posterior.probability, 0.5, one_to_one=True)
+    links = assigned(pairs.row_a, pairs.row_b, posterior.probability, 0.5, "one_to_one")
     found = quality(match[links], common)
     assert found.links - found.true_links <= 5
     assert found.recall >= 0.98

@@ -10,7 +10,7 @@ import yaml
 
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.parties import Side
-from common.specification import Specification, load_specification, read_specification
+from common.specification import Specification, dump_specification, load_specification, read_specification
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 
@@ -265,3 +265,34 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         read_specification(path)
     with pytest.raises(TrystError, match="cannot be read, got no such file"):
         read_specification(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize(
+    ("links", "least", "rate"),
+    [
+        ({}, 0.5, None),
+        ({"threshold": 0.9}, 0.9, None),
+        ({"cost": {"false_link": 3, "missed_match": 1}}, 0.75, None),
+        ({"false_link_rate": 0.01, "assignment": "greedy"}, None, 0.01),
+        ({"assignment": "many_to_one", "threshold": None}, 0.5, None),
+    ],
+)
+def test_what_decides_how_probable_a_link_must_be(links, least, rate) -> None:
+    spec = load_specification(changed(links=links))
+    assert (spec.links.least_probability, spec.links.false_link_rate) == (least, rate)
+    assert load_specification(dump_specification(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ({"threshold": 0.5, "false_link_rate": 0.01}, "exactly one of threshold, false_link_rate, cost decides"),
+        ({"cost": {"false_link": -1, "missed_match": 1}}, "links.cost.false_link"),
+        ({"cost": {"false_link": 1}}, "links.cost.missed_match"),
+        ({"false_link_rate": 1.5}, "links.false_link_rate"),
+        ({"assignment": "best"}, "links.assignment"),
+    ],
+)
+def test_decisions_that_make_no_sense_are_refused(links, message) -> None:
+    with pytest.raises(TrystErrors, match=message):
+        load_specification(changed(links=links))

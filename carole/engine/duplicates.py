@@ -1,0 +1,62 @@
+"""Records that look like second records of a person in one file, from what a linkage of two files sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.plan import LinkagePlan
+from carole.engine.result import Duplicates, ScoredPairs
+from common.encoding.contribution import MISSING, SignatureSet
+
+STRONG = 0.5
+"""Match probability, of a pair by itself, from which two records are strongly linked."""
+
+
+def duplicates(
+    a: SignatureSet, b: SignatureSet, pairs: ScoredPairs, plan: LinkagePlan
+) -> tuple[Duplicates, Duplicates]:
+    """Duplicates within A and within B, as far as the comparison of the two files shows them.
+
+    Notes
+    -----
+    Nothing inside a file is compared but for equality: duplicates that differ, of people whom the other file does not
+    have, are not seen. O(rows * fields + pairs).
+    """
+    names = [field.name for field in plan.fields]
+    strong = pairs.match_probability >= STRONG
+    row_a, row_b = pairs.row_a[strong], pairs.row_b[strong]
+    return (
+        Duplicates(_equal(a, names), _sharing(row_a, row_b)),
+        Duplicates(_equal(b, names), _sharing(row_b, row_a)),
+    )
+
+
+def cautions(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[str]:
+    """What to say of duplicates where a record should have one match at most."""
+    many_allowed = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",)}.get(plan.assignment, ())
+    for side, one in zip(("Alice", "Bob"), found, strict=True):
+        if side in many_allowed:
+            continue
+        if one.equal:
+            yield f"{one.equal:,} of {side}'s records equal another of {side}'s in every field: the same person twice?"
+        if one.same_partner:
+            yield (
+                f"{one.same_partner:,} of {side}'s records match a record of the other file that another of {side}'s "
+                "matches too; one of them at most is linked"
+            )
+
+
+def _equal(part: SignatureSet, names: list[str]) -> int:
+    codes = np.stack([part.fields[name].codes for name in names], axis=1)
+    whole = np.ascontiguousarray(codes[(codes != MISSING).all(axis=1)])
+    _, counts = np.unique(whole, axis=0, return_counts=True)
+    return int(counts[counts > 1].sum())
+
+
+def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:
+    """Distinct rows of `own` whose partner in `other` has another partner."""
+    _, place, partners = np.unique(other, return_inverse=True, return_counts=True)
+    return len(np.unique(own[partners[place] > 1]))

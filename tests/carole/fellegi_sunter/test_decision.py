@@ -1,0 +1,107 @@
+"""Decisions: each assignment does what its definition says, thresholds follow from costs and from rates."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carole.fellegi_sunter.decision import assigned, best_partner_probability, cost_threshold, within_rate
+from common.errors import TrystError
+
+A, B = np.array([0, 0, 1]), np.array([0, 1, 1])
+P = np.array([0.6, 0.5, 0.7])
+
+
+def test_a_small_case_by_hand():
+    assert assigned(A, B, P, 0.5, "none").tolist() == [0, 1, 2]
+    assert assigned(A, B, P, 0.5, "one_to_one").tolist() == [0, 2]
+    assert assigned(A, B, P, 0.65, "one_to_one").tolist() == [2]
+    assert assigned(A[1:2], B[1:2], P[1:2], 0.5, "one_to_one").tolist() == [0]
+    assert assigned(A, B, np.array([0.35, 0.5, 0.35]), 0.3, "one_to_one").tolist() == [1]
+    assert assigned(A, B, np.array([0.45, 0.5, 0.45]), 0.3, "one_to_one").tolist() == [0, 2]
+    # Where the best set is not the greedy one.
+    assert assigned(A, B, np.array([0.45, 0.5, 0.45]), 0.3, "greedy").tolist() == [1]
+    assert assigned(A, B, P, 0.5, "many_to_one").tolist() == [0, 2]
+    assert assigned(np.array([0, 1]), np.array([5, 5]), np.array([0.9, 0.8]), 0.5, "many_to_one").tolist() == [0, 1]
+
+
+@st.composite
+def candidates(draw):
+    pairs = draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), unique=True, max_size=12))
+    probability = draw(st.lists(st.sampled_from([0.1, 0.3, 0.5, 0.6, 0.9]), min_size=len(pairs), max_size=len(pairs)))
+    a, b = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    return a, b, np.array(probability)
+
+
+@settings(deadline=None)
+@given(case=candidates(), threshold=st.sampled_from([0.2, 0.5, 0.55]))
+def test_greedy_and_many_to_one_are_those_of_the_definition(case, threshold):
+    a, b, probability = case
+    for assignment, columns_too in (("greedy", True), ("many_to_one", False)):
+        chosen, rows, columns = [], set(), set()
+        for k in sorted(range(len(a)), key=lambda k: -probability[k]):
+            if probability[k] >= threshold and a[k] not in rows and not (columns_too and b[k] in columns):
+                rows.add(a[k])
+                columns.add(b[k])
+                chosen.append(k)
+        assert assigned(a, b, probability, threshold, assignment).tolist() == sorted(chosen)
+
+
+@settings(deadline=None)
+@given(case=candidates(), rate=st.sampled_from([0.05, 0.2, 0.5]))
+def test_a_wanted_rate_takes_as_many_links_as_it_allows(case, rate):
+    probability = case[2]
+    everything = np.arange(len(probability))
+    links, threshold = within_rate(probability, everything, rate)
+    assert len(links) == 0 or (1 - probability[links]).mean() <= rate + 1e-12
+    assert sorted(links.tolist()) == np.flatnonzero(probability >= threshold).tolist()
+    for lower in np.unique(probability[probability < threshold]):
+        assert (1 - probability[probability >= lower]).mean() > rate
+
+
+@pytest.mark.parametrize(("false_link", "missed_match"), [(1, 1), (9, 1), (1, 4), (0.5, 0.25)])
+def test_the_threshold_of_two_costs_is_the_cheapest(false_link, missed_match):
+    threshold = cost_threshold(false_link, missed_match)
+    for p in np.linspace(0.01, 0.99, 99):
+        linking, not_linking = (1 - p) * false_link, p * missed_match
+        if abs(linking - not_linking) > 1e-9:
+            assert (linking < not_linking) == (p > threshold)
+
+
+def test_one_partner_each_is_exact():
+    rng = np.random.default_rng(3)
+    a = np.repeat(np.arange(3), [1, 2, 3])
+    log_odds = rng.normal(0, 2, 6)
+    found = best_partner_probability(a, log_odds)
+    total, expected = 0.0, np.zeros(6)
+    for chosen in product(*[[None, *np.flatnonzero(a == i)] for i in range(3)]):
+        linked = [k for k in chosen if k is not None]
+        weight = np.exp(log_odds[linked].sum())
+        total += weight
+        expected[linked] += weight
+    np.testing.assert_allclose(found, expected / total)
+    np.testing.assert_allclose(best_partner_probability(np.array([0, 0]), np.array([700.0, 699.0])).sum(), 1.0)
+    assert len(best_partner_probability(a[:0], log_odds[:0])) == 0
+
+
+def test_nothing_to_decide():
+    nobody = np.zeros(0, dtype=np.int64)
+    for assignment in ("one_to_one", "greedy", "many_to_one", "none"):
+        assert len(assigned(nobody, nobody, np.zeros(0), 0.5, assignment)) == 0
+    links, threshold = within_rate(np.zeros(0), nobody, 0.1)
+    assert (len(links), threshold) == (0, 1.0)
+    assert within_rate(np.array([0.5]), np.array([0]), 0.1)[1] == 1.0
+
+
+def test_what_is_refused():
+    for threshold in (0.0, 1.5):
+        with pytest.raises(TrystError, match="threshold"):
+            assigned(A, B, P, threshold, "one_to_one")
+    for rate in (0.0, 1.0, -0.1):
+        with pytest.raises(TrystError, match="false_link_rate"):
+            within_rate(P, np.arange(3), rate)
+    for costs in ((-1.0, 1.0), (1.0, 0.0), (np.inf, 1.0), (1.0, np.nan)):
+        with pytest.raises(TrystError, match=r"cost.*above 0"):
+            cost_threshold(*costs)
