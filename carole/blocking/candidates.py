@@ -88,6 +88,8 @@ class CandidatePairs:
     ----------
     keys_a, keys_b : sequence of ndarray of uint64
         Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
+    most_rules : int
+        More than `MAX_RULES` only for who does not look at the masks, which have no bits for them.
 
     Raises
     ------
@@ -99,11 +101,13 @@ class CandidatePairs:
     Building sorts each rule's keys. Memory: see `index_bytes`.
     """
 
-    def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
-        if not 1 <= len(keys_a) <= MAX_RULES or len(keys_a) != len(keys_b):
+    def __init__(
+        self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], most_rules: int = MAX_RULES
+    ) -> None:
+        if not 1 <= len(keys_a) <= most_rules or len(keys_a) != len(keys_b):
             raise TrystError(
                 ErrorCode.PARAMETER,
-                f"1 to {MAX_RULES} blocking rules expected, the same on both sides",
+                f"1 to {most_rules} blocking rules expected, the same on both sides",
                 where="blocking",
                 got=f"{len(keys_a)} and {len(keys_b)}",
                 remedy="give both sides the specification's rules",
@@ -116,6 +120,11 @@ class CandidatePairs:
     def index_bytes(n_a: int, n_b: int, n_rules: int) -> int:
         """Memory of the index in bytes, at most: keys and order of every row, and the blocks."""
         return n_rules * ((n_a + n_b) * (8 + 4) + min(n_a, n_b) * 4 * 8)
+
+    @property
+    def keys_by_row(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Keys of A's and of B's rows, shape (n_rows, n_rules)."""
+        return self._keys_a, self._keys_b
 
     @property
     def pairs_per_rule(self) -> tuple[int, ...]:
@@ -148,6 +157,14 @@ class CandidatePairs:
         """Split the rules' pairs into parts of at most `size`."""
         for number, rule in enumerate(self._rules):
             yield from _stretches(number, rule.n_pairs, size)
+
+    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+        """Write the rules that each of the first `n` pairs satisfies."""
+        mask[:n] = 0
+        for rule in range(self._keys_a.shape[1]):
+            key = self._keys_a[row_a[:n], rule]
+            shared = (key == self._keys_b[row_b[:n], rule]) & (key != NO_KEY)
+            mask[:n] |= shared.astype(np.uint32) << np.uint32(rule)
 
     def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""

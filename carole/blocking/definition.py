@@ -1,9 +1,13 @@
 """What a candidate pair is, without any regard for speed; the streamed form is tested against it."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+
+from carole.comparison.definition import agreeing_bits
+from common.encoding.contribution import FieldSignatures
 
 NO_KEY = 0
 """The key of a row without a blocking key; it matches nothing, itself included."""
@@ -26,3 +30,58 @@ def candidate_pairs(
                 if key_a == key_b != NO_KEY:
                     pairs[i, j] = pairs.get((i, j), 0) | 1 << rule
     return pairs
+
+
+def banded_pairs(a: FieldSignatures, b: FieldSignatures, bands: int, bits: int) -> set[tuple[int, int]]:
+    """Every pair of rows whose signatures of a field agree on all bits of some band; bands follow each other."""
+
+    def band(part: FieldSignatures, row: int, k: int) -> list[int]:
+        words = part.signatures[part.codes[row]].tolist()
+        return [words[i // 64] >> (i % 64) & 1 for i in range(k * bits, (k + 1) * bits)]
+
+    return {
+        (i, j)
+        for i in range(len(a.codes))
+        for j in range(len(b.codes))
+        if a.codes[i] >= 0 <= b.codes[j] and any(band(a, i, k) == band(b, j, k) for k in range(bands))
+    }
+
+
+def similar_rows(a: FieldSignatures, b: FieldSignatures, least: float) -> set[tuple[int, int]]:
+    """Every pair of rows whose values have an estimated similarity of at least `least`."""
+    return {
+        (i, j)
+        for i in range(len(a.codes))
+        for j in range(len(b.codes))
+        if a.codes[i] >= 0 <= b.codes[j]
+        and estimate(a.signatures[a.codes[i]], b.signatures[b.codes[j]]) >= Fraction(str(least))
+    }
+
+
+def canopy_rows(
+    a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, order: Sequence[int]
+) -> set[tuple[int, int]]:
+    """Every pair of rows whose values lie in a common canopy, centres being picked in a given order.
+
+    The order is of A's distinct values followed by B's.
+    """
+    values = [*a.signatures, *b.signatures]
+    free = set(range(len(values)))
+    pairs: set[tuple[int, int]] = set()
+    for centre in order:
+        if centre in free:
+            alike = [estimate(values[centre], value) for value in values]
+            free -= {i for i, similarity in enumerate(alike) if similarity >= Fraction(str(tight))}
+            inside = {i for i, similarity in enumerate(alike) if similarity >= Fraction(str(loose))}
+            pairs |= {
+                (i, j)
+                for i in range(len(a.codes))
+                for j in range(len(b.codes))
+                if a.codes[i] >= 0 <= b.codes[j] and {int(a.codes[i]), len(a.signatures) + int(b.codes[j])} <= inside
+            }
+    return pairs
+
+
+def estimate(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> Fraction:
+    """Estimated similarity 2n/M - 1 of two signatures, exactly, not clipped."""
+    return Fraction(2 * agreeing_bits(one, other), 64 * len(one)) - 1

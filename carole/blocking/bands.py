@@ -1,0 +1,90 @@
+r"""Locality-sensitive hashing: rows are compared when their signatures of a field agree on all bits of some band.
+
+A 1-bit minwise signature is cut into bands of some bits each. Two values of Jaccard similarity J agree in a bit with
+probability (1 + J)/2, so in a band of r bits with the r-th power of that, and in at least one of b bands with
+
+.. math:: 1 - (1 - ((1 + J)/2)^r)^b.
+
+More bits per band let fewer chance pairs through, more bands lose fewer similar ones. Carole forms the bands from the
+signatures she holds; the custodians need not be asked. No two bands share a bit.
+
+References
+----------
+.. [1] Indyk and Motwani, Approximate nearest neighbors, STOC 1998. doi:10.1145/276698.276876
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.blocking.definition import NO_KEY
+from common.encoding.contribution import FieldSignatures
+from common.errors import ErrorCode, TrystError
+
+MAX_BITS = 63
+"""Bits of a band: with one more than these the bits would not leave room for "no key"."""
+
+
+def share_probability(jaccard: float, bands: int, bits: int) -> float:
+    """Probability that two values share a band.
+
+    Parameters
+    ----------
+    jaccard : float
+        Their similarity, 0 to 1.
+    bands, bits : int
+        Bands, and bits of each.
+    """
+    return float(1 - (1 - ((1 + jaccard) / 2) ** bits) ** bands)
+
+
+def in_words(bands: int, bits: int) -> str:
+    """What the two numbers mean, for people: the chance of a pair to be compared, by similarity."""
+    chances = ", ".join(
+        f"{share_probability(jaccard, bands, bits):.2g} at {jaccard:g}"
+        for jaccard in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
+    )
+    return f"{bands} bands of {bits} bits compare two values with probability {chances} (Jaccard similarity of bigrams)"
+
+
+def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:
+    """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
+
+    Parameters
+    ----------
+    field : FieldSignatures
+    bands, bits : int
+        Bands, and bits of each, 1 to `MAX_BITS`.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the signatures have fewer bits than the bands need.
+
+    Notes
+    -----
+    O(bands * (distinct values + rows)).
+    """
+    if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"bands of 1 to {MAX_BITS} bits that fit into the signature",
+            where="blocking.lsh",
+            got=f"{bands} bands of {bits} bits for signatures of {field.bits}",
+            remedy="use fewer bands or bits, or longer signatures",
+        )
+    keys = []
+    for band in range(bands):
+        of_value = np.append(_bits(field.signatures, band * bits, bits) + np.uint64(1), np.uint64(NO_KEY))
+        keys.append(of_value[field.codes])
+    return keys
+
+
+def _bits(signatures: NDArray[np.uint64], start: int, n: int) -> NDArray[np.uint64]:
+    """Bits `start` to `start + n` of each signature as a number."""
+    word, shift = divmod(start, 64)
+    found = signatures[:, word] >> np.uint64(shift)
+    if shift + n > 64:
+        found = found | (signatures[:, word + 1] << np.uint64(64 - shift))
+    return np.asarray(found & np.uint64((1 << n) - 1), dtype=np.uint64)

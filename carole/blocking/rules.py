@@ -1,0 +1,228 @@
+"""Blocking rules that write their own pairs and recognise anybody's.
+
+A rule numbers the pairs of its blocks, so that any stretch of them can be written at any time; a pair in several blocks
+of the rule is written in the first. `KeyedRule` is for rules with a few keys per row, one of which must be shared:
+LSH bands. `ValueRule` is for rules that relate values of a field: multibit trees and canopies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from carole.blocking.candidates import Block, CandidatePairs, Part
+from carole.blocking.similar_values import ValuePairs
+
+
+class Rule(Protocol):
+    """One blocking rule."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs it numbers: at least as many as it writes."""
+
+    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+        """Write the pairs numbered `start` to `stop`, each pair of the rule once; return how many there are."""
+
+    def mark(
+        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
+    ) -> None:
+        """Set a bit in the masks of those of the first `n` pairs that satisfy the rule."""
+
+    def blocks_above(self, number: int, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs."""
+
+    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Rows of A and of B that satisfy the rule with nobody, whoever they meet."""
+
+
+class KeyedRule:
+    """Rows that share at least one of several keys.
+
+    Parameters
+    ----------
+    keys_a, keys_b : sequence of ndarray of uint64
+        The keys of A's and of B's rows: one array for each, such as a band; keys are compared within it only.
+    """
+
+    def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
+        # Each key is treated as a rule of its own, numbered one after the other; what the first of them has written no
+        # other writes again.
+        self._pairs = CandidatePairs(keys_a, keys_b, most_rules=max(1, len(keys_a)))
+        self._ends = np.cumsum(self._pairs.pairs_per_rule)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all its blocks."""
+        return self._pairs.n_pairs
+
+    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+        """Write the pairs numbered `start` to `stop`; return how many there are."""
+        n = 0
+        ignored = np.empty(stop - start, dtype=np.uint32)
+        key = int(np.searchsorted(self._ends, start, side="right"))
+        while start < stop:
+            before = int(self._ends[key - 1]) if key else 0
+            end = min(stop, int(self._ends[key]))
+            if end > start:
+                n += self._pairs.write(Part(key, start - before, end - before), row_a[n:], row_b[n:], ignored)
+            start, key = end, key + 1
+        return n
+
+    def mark(
+        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
+    ) -> None:
+        """Set a bit in the masks of those of the first `n` pairs that share a key."""
+        _mark_keys(row_a, row_b, n, bit, *self._pairs.keys_by_row, mask)
+
+    def blocks_above(self, number: int, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs."""
+        return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
+
+    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Rows that have no key at all."""
+        keys_a, keys_b = self._pairs.keys_by_row
+        return (keys_a == 0).all(axis=1), (keys_b == 0).all(axis=1)
+
+
+class ValueRule:
+    """Rows whose values of a field are related.
+
+    Parameters
+    ----------
+    related : ValuePairs
+        Values of A with values of B.
+    codes_a, codes_b : ndarray of int32, shape (n_rows,)
+        The rows' values, -1 where missing.
+    """
+
+    def __init__(self, related: ValuePairs, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> None:
+        self._related = related
+        self._codes_a, self._codes_b = np.ascontiguousarray(codes_a), np.ascontiguousarray(codes_b)
+        n_a = len(related.first) - 1
+        n_b = max(int(related.partner.max(initial=-1)), int(codes_b.max(initial=-1))) + 1
+        self._order_a, self._first_a = _grouped(codes_a, n_a)
+        self._order_b, self._first_b = _grouped(codes_b, n_b)
+        self._value_a = np.repeat(np.arange(n_a, dtype=np.int32), np.diff(related.first))
+        sizes = np.diff(self._first_a)[self._value_a] * np.diff(self._first_b)[related.partner]
+        self._ends = np.cumsum(sizes, dtype=np.int64)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of rows with related values."""
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
+        """Write the pairs numbered `start` to `stop`; return how many there are: all of them."""
+        return int(
+            _related_pairs(
+                start, stop, self._ends, self._value_a, self._related.partner, self._first_a, self._first_b,
+                self._order_a, self._order_b, row_a, row_b,
+            )
+        )  # fmt: skip
+
+    def mark(
+        self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
+    ) -> None:
+        """Set a bit in the masks of those of the first `n` pairs whose values are related."""
+        _mark_related(
+            row_a, row_b, n, bit, self._codes_a, self._codes_b, self._related.first, self._related.partner, mask
+        )
+
+    def blocks_above(self, number: int, pairs: int) -> list[Block]:
+        """Pairs of values that more than `pairs` pairs of rows have."""
+        large = np.flatnonzero(np.diff(self._ends, prepend=0) > pairs)
+        size_a = np.diff(self._first_a)[self._value_a[large]]
+        size_b = np.diff(self._first_b)[self._related.partner[large]]
+        return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
+
+    def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Rows without a value."""
+        return self._codes_a < 0, self._codes_b < 0
+
+
+def _grouped(codes: NDArray[np.int32], n: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Rows in the order of their values, those without one left out, and where each value begins."""
+    order = np.argsort(codes, kind="stable").astype(np.int32)
+    present = codes[codes >= 0]
+    first = np.concatenate(([0], np.cumsum(np.bincount(present, minlength=n))))
+    return np.ascontiguousarray(order[len(codes) - len(present) :]), first.astype(np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _mark_keys(
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    n: int,
+    bit: np.uint32,
+    keys_a: NDArray[np.uint64],
+    keys_b: NDArray[np.uint64],
+    mask: NDArray[np.uint32],
+) -> None:
+    for i in range(n):
+        for k in range(keys_a.shape[1]):
+            key = keys_a[row_a[i], k]
+            if key != 0 and key == keys_b[row_b[i], k]:
+                mask[i] |= bit
+                break
+
+
+@njit(nogil=True, cache=True)
+def _mark_related(
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    n: int,
+    bit: np.uint32,
+    codes_a: NDArray[np.int32],
+    codes_b: NDArray[np.int32],
+    first: NDArray[np.int64],
+    partner: NDArray[np.int32],
+    mask: NDArray[np.uint32],
+) -> None:
+    for i in range(n):
+        a, b = codes_a[row_a[i]], codes_b[row_b[i]]
+        if a >= 0 and b >= 0:
+            lo, hi = first[a], first[a + 1]
+            while lo < hi:
+                middle = (lo + hi) // 2
+                if partner[middle] < b:
+                    lo = middle + 1
+                else:
+                    hi = middle
+            if lo < first[a + 1] and partner[lo] == b:
+                mask[i] |= bit
+
+
+@njit(nogil=True, cache=True)
+def _related_pairs(
+    start: int,
+    stop: int,
+    ends: NDArray[np.int64],
+    value_a: NDArray[np.int32],
+    value_b: NDArray[np.int32],
+    first_a: NDArray[np.int64],
+    first_b: NDArray[np.int64],
+    order_a: NDArray[np.int32],
+    order_b: NDArray[np.int32],
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+) -> int:
+    n = 0
+    block = np.searchsorted(ends, start, side="right")
+    at = start
+    while at < stop:
+        before = ends[block - 1] if block > 0 else 0
+        end = min(stop, ends[block])
+        start_a, start_b = first_a[value_a[block]], first_b[value_b[block]]
+        size_b = first_b[value_b[block] + 1] - start_b
+        while at < end:
+            row_a[n] = order_a[start_a + (at - before) // size_b]
+            row_b[n] = order_b[start_b + (at - before) % size_b]
+            n += 1
+            at += 1
+        block += 1
+    return n
