@@ -39,15 +39,6 @@ def share_probability(jaccard: float, bands: int, bits: int) -> float:
     return float(1 - (1 - ((1 + jaccard) / 2) ** bits) ** bands)
 
 
-def in_words(bands: int, bits: int) -> str:
-    """What the two numbers mean, for people: the chance of a pair to be compared, by similarity."""
-    chances = ", ".join(
-        f"{share_probability(jaccard, bands, bits):.2g} at {jaccard:g}"
-        for jaccard in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
-    )
-    return f"{bands} bands of {bits} bits compare two values with probability {chances} (Jaccard similarity of bigrams)"
-
-
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:
     """Keys of every row, one array per band: the bits of the band themselves, `NO_KEY` where the field is missing.
 

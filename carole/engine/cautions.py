@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from carole.blocking import AllPairs, CandidatePairs
+from carole.blocking import AllPairs
 from carole.engine.plan import LinkagePlan
 from carole.engine.selection import Selection
+from carole.engine.sources import BlockedPairs, Source
 from carole.fellegi_sunter import BlockingRecall
 from common.encoding.contribution import SignatureSet
 
@@ -21,7 +22,7 @@ def run_cautions(
     a: SignatureSet,
     b: SignatureSet,
     plan: LinkagePlan,
-    source: AllPairs | CandidatePairs,
+    source: Source,
     selection: Selection,
     blocking: BlockingRecall,
     missing: dict[str, tuple[float, float]],
@@ -31,8 +32,9 @@ def run_cautions(
         for side, share in zip(("Alice", "Bob"), shares, strict=True):
             if share > MANY_MISSING:
                 yield f"{side} has no value of {name} in {share:.0%} of the rows"
-    if isinstance(source, CandidatePairs):
-        yield from _block_cautions(a, b, plan, source)
+    if not isinstance(source.pairs, AllPairs):
+        yield from _skew_cautions(plan, source)
+        yield from _block_cautions(a, b, plan, source.pairs)
         if blocking.recall is None:
             yield f"what blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}"
     if selection.raised:
@@ -42,7 +44,7 @@ def run_cautions(
         )
 
 
-def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: CandidatePairs) -> Iterator[str]:
+def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs) -> Iterator[str]:
     large = source.blocks_above(LARGE_BLOCK)
     for number, rule in enumerate(plan.rules):
         blocks = [block for block in large if block.rule == number]
@@ -56,3 +58,19 @@ def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source:
     for side, rows, n_rows in zip(("Alice's", "Bob's"), source.rows_without_key, (a.n_rows, b.n_rows), strict=True):
         if rows:
             yield f"{rows:,} of {side} {n_rows:,} rows have no blocking key under any rule and cannot be linked"
+
+
+def _skew_cautions(plan: LinkagePlan, source: Source) -> Iterator[str]:
+    """What became of blocks above a rule's limit, by their sizes."""
+    for rule, skew in zip(plan.rules, source.skews, strict=True):
+        if skew.largest_split is not None:
+            yield (
+                f"blocking rule {rule.name}: {skew.split:,} blocks of more than {rule.limit:,} pairs were split by "
+                f"{rule.split}; the largest was {skew.largest_split[0]:,} by {skew.largest_split[1]:,} rows"
+            )
+        if skew.largest_dropped is not None:
+            yield (
+                f"blocking rule {rule.name}: {skew.dropped:,} blocks of more than {rule.limit:,} pairs "
+                f"({skew.pairs_dropped:,} pairs) were left to the other rules; the largest was "
+                f"{skew.largest_dropped[0]:,} by {skew.largest_dropped[1]:,} rows: add a field to the rule"
+            )

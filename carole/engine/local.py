@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking import AllPairs, CandidatePairs, PairSource
+from carole.blocking import AllPairs, PairSource
 from carole.comparison import FieldComparison
 from carole.engine.cautions import run_cautions
 from carole.engine.decision import decide
@@ -31,11 +31,11 @@ from carole.engine.preparation import (
     input_bytes,
     level_tables,
     missing_shares,
-    pair_source,
 )
 from carole.engine.refinement import estimation, refine
 from carole.engine.result import Linkage, ScoredPatterns
 from carole.engine.selection import choose_patterns
+from carole.engine.sources import BlockedPairs, pair_source
 from carole.engine.stream import PairStream
 from carole.fellegi_sunter import (
     BlockingRecall,
@@ -123,10 +123,13 @@ class _Run:
         budget, plan = self._budget, self._plan
         budget.take(input_bytes(self._a, self._b), "the signatures of both files", "link smaller files")
         with self._stage("tables") as progress:
-            source = pair_source(self._a, self._b, plan, budget)
+            found = pair_source(self._a, self._b, plan, budget, lambda done: progress(0.5 * done))
+            source = found.pairs
             work = PairStream.workspace_bytes(self._threads)
             budget.take(work, "the threads' working space", "use fewer threads")
-            tables = level_tables(self._a, self._b, plan, source.n_pairs, budget, pool, progress)
+            tables = level_tables(
+                self._a, self._b, plan, source.n_pairs, budget, pool, lambda done: progress(0.5 + 0.5 * done)
+            )
         with self._stage("levels") as progress:
             levels = self._all_pairs_levels(tables, pool, progress)
         stream = self._stream(source, tables, pool)
@@ -144,7 +147,7 @@ class _Run:
             wanted = selection.patterns
             kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
         with self._stage("decide") as progress:
-            beyond = self._beyond(tables, pool)
+            beyond = self._beyond(source, tables, pool)
             fitted, posterior = refine(fitted, patterns, kept, plan, self._rule_fields(), levels, beyond, progress)
             scored = _scored(fitted, patterns)
             decision = decide(kept, scored, posterior, plan)
@@ -164,11 +167,11 @@ class _Run:
             floor=_floor(scored.weight, wanted),
             matches_below_floor=float(matches.sum() - matches[wanted].sum()),
             n_candidates=int(count.sum()),
-            candidates_per_rule=self._per_rule(source),
+            candidates_per_rule=self._per_rule(mask, count),
             blocking=blocking,
             missing=missing,
             warnings=(
-                *run_cautions(self._a, self._b, plan, source, selection, blocking, missing),
+                *run_cautions(self._a, self._b, plan, found, selection, blocking, missing),
                 *fitted.cautions,
                 *model.warnings,
                 *(() if posterior is None else posterior.warnings),
@@ -195,16 +198,20 @@ class _Run:
         self._budget.give_back(scratch)
         return levels
 
-    def _beyond(self, tables: dict[str, NDArray[np.int8]], pool: ThreadPoolExecutor) -> Beyond | None:
+    def _beyond(
+        self, pairs: AllPairs | BlockedPairs, tables: dict[str, NDArray[np.int8]], pool: ThreadPoolExecutor
+    ) -> Beyond | None:
         """Pairs that blocking leaves out, where the model must know what their fields do together."""
         plan = self._plan
-        if not plan.rules or plan.dependence == "none" or plan.scheme in ("lr_weighted", "log_lr_weighted"):
+        if (
+            isinstance(pairs, AllPairs)
+            or plan.dependence == "none"
+            or plan.scheme in ("lr_weighted", "log_lr_weighted")
+        ):
             return None
-        names = [rule.name for rule in plan.rules]
-        keys = [[side.blocks[name] for name in names] for side in (self._a, self._b)]
         n_pairs = self._a.n_rows * self._b.n_rows
         for most in SAMPLES:
-            source = RandomPairs(keys[0], keys[1], min(most, n_pairs), plan.seed)
+            source = RandomPairs(self._a.n_rows, self._b.n_rows, pairs.mark, min(most, n_pairs), plan.seed)
             try:
                 code, mask, count = self._stream(source, tables, pool, twice=False).count(lambda fraction: None)
                 break
@@ -287,10 +294,12 @@ class _Run:
         agreement[model.learnt_from < FEW_MATCHES] = np.nan
         return blocking_recall(mask, matches, rules, agreement)
 
-    def _per_rule(self, source: AllPairs | CandidatePairs) -> dict[str, int]:
-        if isinstance(source, AllPairs):
-            return {}
-        return {rule.name: n for rule, n in zip(self._plan.rules, source.pairs_per_rule, strict=True)}
+    def _per_rule(self, mask: NDArray[np.uint32], count: NDArray[np.int64]) -> dict[str, int]:
+        """Pairs that satisfy each rule, each pair once."""
+        return {
+            rule.name: int(count[(mask >> np.uint32(r)) & np.uint32(1) == 1].sum())
+            for r, rule in enumerate(self._plan.rules)
+        }
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[Callable[[float], None]]:

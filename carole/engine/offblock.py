@@ -6,7 +6,7 @@ tells how their levels go together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from carole.blocking import Part
 SAMPLES = (1 << 23, 1 << 20, 1 << 17)
 """Pairs drawn of the whole product: the first number whose comparison vectors memory holds."""
 
-IN_NO_BLOCK = np.uint32(0)
+Mark = Callable[[NDArray[np.int32], NDArray[np.int32], int, NDArray[np.uint32]], None]
 
 
 class RandomPairs:
@@ -24,18 +24,19 @@ class RandomPairs:
 
     Parameters
     ----------
-    keys_a, keys_b : sequence of ndarray of uint64
-        Blocking keys of the rows under each rule, 0 where there is none.
+    n_a, n_b : int
+        Rows of the two files.
+    mark : callable
+        Writes the rules that given pairs satisfy: `mark` of a source of blocked pairs.
     n_pairs : int
         Pairs to draw, with replacement.
     seed : int
         The same pairs for the same seed, whatever the threads.
     """
 
-    def __init__(
-        self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], n_pairs: int, seed: int
-    ) -> None:
-        self._keys_a, self._keys_b = keys_a, keys_b
+    def __init__(self, n_a: int, n_b: int, mark: Mark, n_pairs: int, seed: int) -> None:
+        self._n_a, self._n_b = n_a, n_b
+        self._mark = mark
         self._seed = seed
         self.n_pairs = n_pairs
 
@@ -48,10 +49,7 @@ class RandomPairs:
         """Draw a part's pairs; return how many there are."""
         n = part.stop - part.start
         rng = np.random.default_rng([self._seed, part.start])
-        row_a[:n] = rng.integers(0, len(self._keys_a[0]), n, dtype=np.int32)
-        row_b[:n] = rng.integers(0, len(self._keys_b[0]), n, dtype=np.int32)
-        mask[:n] = IN_NO_BLOCK
-        for rule, (a, b) in enumerate(zip(self._keys_a, self._keys_b, strict=True)):
-            key = a[row_a[:n]]
-            mask[:n] |= ((key == b[row_b[:n]]) & (key != 0)).astype(np.uint32) << np.uint32(rule)
+        row_a[:n] = rng.integers(0, self._n_a, n, dtype=np.int32)
+        row_b[:n] = rng.integers(0, self._n_b, n, dtype=np.int32)
+        self._mark(row_a, row_b, n, mask)
         return n

@@ -38,14 +38,58 @@ class FieldPlan:
 
 
 @dataclass(frozen=True)
-class RulePlan:
-    """A blocking rule: its name and the fields its key is made of.
+class Bands:
+    """Locality-sensitive hashing of a field: so many bands of so many signature bits."""
 
-    The m of those fields is never learnt from this rule's pairs, which agree on them by construction.
+    field: str
+    bands: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Canopies:
+    """Canopies of a field's values."""
+
+    field: str
+    tight: float
+    loose: float
+
+
+@dataclass(frozen=True)
+class Similar:
+    """Values of a field of a least estimated similarity."""
+
+    field: str
+    least: float
+
+
+MOST_BLOCK_PAIRS = 100_000_000
+"""Pairs of a block beyond which it is split or dropped, unless the rule says otherwise."""
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """A blocking rule.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    fields
+        The fields it is made of. Their m is never learnt from this rule's pairs, which agree on them by construction.
+    formed
+        How the linkage unit forms it from the signatures; None: from the keys that came with them.
+    limit
+        Most pairs of one block.
+    split
+        Field by whose equality larger blocks are split; None: they are dropped.
     """
 
     name: str
     fields: tuple[str, ...]
+    formed: Bands | Canopies | Similar | None = None
+    limit: int = MOST_BLOCK_PAIRS
+    split: str | None = None
 
 
 @dataclass(frozen=True)

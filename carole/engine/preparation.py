@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking import AllPairs, CandidatePairs
 from carole.comparison import level_distribution, level_table
 from carole.engine.memory import MemoryBudget
 from carole.engine.plan import LinkagePlan
@@ -52,7 +51,7 @@ def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
                     remedy="contribute again under the specification of this run",
                 )  # fmt: skip
         for rule in plan.rules:
-            if rule.name not in part.blocks:
+            if rule.formed is None and rule.name not in part.blocks:
                 raise TrystError(
                     ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
                     where=f"{side}, blocking rule {rule.name}", got="none",
@@ -67,16 +66,6 @@ def input_bytes(*sets: SignatureSet) -> int:
         + sum(keys.nbytes for keys in part.blocks.values())
         for part in sets
     )
-
-
-def pair_source(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget) -> AllPairs | CandidatePairs:
-    """The pairs the plan wants compared."""
-    if not plan.rules:
-        return AllPairs(a.n_rows, b.n_rows)
-    index = CandidatePairs.index_bytes(a.n_rows, b.n_rows, len(plan.rules))
-    budget.take(index, "the index of blocking keys", "use fewer blocking rules")
-    names = [rule.name for rule in plan.rules]
-    return CandidatePairs([a.blocks[name] for name in names], [b.blocks[name] for name in names])
 
 
 def level_tables(

@@ -3,7 +3,9 @@
 The model never sees the pairs that blocking left out. There are two ways to say something of them all the same.
 
 *Capture and recapture.* Rules on different fields fail for different reasons. How often one rule finds what another has
-found then tells how often it finds anything. Rules that share a field fail together and count as one list.
+found then tells how often it finds anything. Rules that share a field fail together and count as one list. Where
+all rules are joined by shared fields in that way, those that share none with each other still tell something, two at
+a time.
 
 *The model.* A rule on whole fields catches a match if both records have the fields and agree on them. m, learnt from
 rules that do not involve a field, says how often they do. This needs no second list, only that
@@ -39,7 +41,7 @@ class BlockingRecall:
     recall : float or None
         None where it is not estimable.
     method : str
-        "no blocking", "capture-recapture", "model" or "not estimable".
+        "no blocking", "capture-recapture", "capture-recapture, two rules at a time", "model" or "not estimable".
     assumptions : tuple of str
         What the estimate stands on, or why there is none.
     found : float
@@ -94,6 +96,14 @@ def blocking_recall(
     if not rules:
         return BlockingRecall(1.0, "no blocking", (), found)
     recaptured = _capture_recapture(mask, matches, rules)
+    two_by_two = _disjoint_pairs(mask, matches, rules) if recaptured is None else None
+    if two_by_two is not None:
+        recall, used = two_by_two
+        assumptions = (
+            f"rules without a common field find matches independently of each other: {'; '.join(used)}",
+            "records wrong in many fields at once are missed by all rules together: recall is then lower than said",
+        )
+        return BlockingRecall(recall, "capture-recapture, two rules at a time", assumptions, found)
     if recaptured is not None:
         assumptions = (
             "rules without a common field find matches independently of each other",
@@ -168,6 +178,30 @@ def _capture_recapture(
         return float(1 - recall - np.prod(1 - recall * shares))
 
     return float(brentq(excess, 1e-9, 1.0)) if excess(1e-9) > 0 else None
+
+
+def _disjoint_pairs(
+    mask: NDArray[np.uint32], matches: NDArray[np.float64], rules: Sequence[RuleFields]
+) -> tuple[float, list[str]] | None:
+    """Share of all matches caught, from pairs of rules without a common field; and which pairs these are.
+
+    With n_r and n_s matches caught by two rules and n_rs by both, all matches are n_r n_s / n_rs (Lincoln, Petersen).
+    Several such pairs are pooled by the ratio of their sums, so that a pair counts for as much as both rules catch.
+    """
+    product = both = 0.0
+    used = []
+    for (r, one), (s, other) in combinations(enumerate(rules), 2):
+        if set(one.fields) & set(other.fields):
+            continue
+        in_r, in_s = ((mask >> np.uint32(k)) & np.uint32(1) == 1 for k in (r, s))
+        together = float(matches[in_r & in_s].sum())
+        if together > 0:
+            product += float(matches[in_r].sum()) * float(matches[in_s].sum())
+            both += together
+            used.append(f"{one.name} and {other.name}")
+    if product <= 0:
+        return None
+    return min(1.0, float(matches.sum()) * both / product), used
 
 
 def _by_model(rules: Sequence[RuleFields], agreement: NDArray[np.float64] | None) -> float | None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from carole.engine import link
-from carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
+from carole.engine.plan import Bands, Canopies, FieldPlan, LinkagePlan, Resources, RulePlan, Similar
 from carole.projects import Project
 from carole.service.findings import findings
 from carole.service.shares import shares
@@ -16,7 +16,7 @@ from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.pki.members import Members
-from common.specification import LEVELS, FieldSpec, Specification
+from common.specification import LEVELS, BlockingRule, FieldSpec, Specification
 
 Progress = Callable[[str, float], None]
 
@@ -27,7 +27,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         fields=tuple(
             FieldPlan(field.name, field.bits, _bounds(field, spec), spec.comparator_of(field)) for field in spec.fields
         ),
-        rules=tuple(RulePlan(rule.name, rule.fields) for rule in spec.blocking),
+        rules=tuple(_rule(rule) for rule in spec.blocking),
         scheme=spec.model.scheme,
         u=spec.model.u,
         dependence=spec.model.dependence,
@@ -44,6 +44,17 @@ def plan_of(spec: Specification) -> LinkagePlan:
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
     # The exact scheme knows nothing between equal and unequal: no need to count what it does not look at.
     return LEVELS["exact"] if spec.model.scheme == "exact" else field.bounds
+
+
+def _rule(rule: BlockingRule) -> RulePlan:
+    formed: Bands | Canopies | Similar | None = None
+    if rule.lsh is not None:
+        formed = Bands(rule.lsh.field, rule.lsh.bands, rule.lsh.bits)
+    elif rule.canopies is not None:
+        formed = Canopies(rule.canopies.field, rule.canopies.tight, rule.canopies.loose)
+    elif rule.similar is not None:
+        formed = Similar(rule.similar.field, rule.similar.least)
+    return RulePlan(rule.name, rule.fields, formed, rule.limit, rule.split)
 
 
 def carry_out(

@@ -54,7 +54,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
 def _check_set(part: SetLayout, spec: Specification) -> None:
     fields = [field.name for field in spec.fields]
     _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
-    _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, [rule.name for rule in spec.blocking])
+    _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, [rule.name for rule in spec.keyed_rules])
     for field in part.fields:
         expected = "values" if spec.mode == "trusted" else "signatures"
         if field.content != expected:

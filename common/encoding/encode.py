@@ -95,14 +95,14 @@ def encode(
         blocks[rule.name] = blocking_keys(columns, specification, rule, key)[order]
 
     jobs = {f"signed {field.name}": partial(sign, field) for field in specification.fields}
-    jobs |= {f"blocking keys {rule.name}": partial(block, rule) for rule in specification.blocking}
+    jobs |= {f"blocking keys {rule.name}": partial(block, rule) for rule in specification.keyed_rules}
     _run(jobs, threads, progress)
     # Jobs end in any order; the set has the specification's.
     in_order = SignatureSet(
         "",
         n_rows,
         {field.name: fields[field.name] for field in specification.fields},
-        {rule.name: blocks[rule.name] for rule in specification.blocking},
+        {rule.name: blocks[rule.name] for rule in specification.keyed_rules},
     )
     return in_order, order
 

@@ -15,6 +15,9 @@ from common.errors import ErrorCode, TrystErrors
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
 from common.specification.mistakes import Mistake, Path, nearest, shown
 
+RULE_KINDS = ("keys", "lsh", "canopies", "similar")
+"""What a blocking rule is made of: one of these."""
+
 if TYPE_CHECKING:
     from common.specification.model import BlockingKey, BlockingRule, FieldSpec, Specification
 
@@ -69,7 +72,9 @@ def inconsistencies(
         yield Mistake(("blocking",), f"at most {MAX_RULES} rules are possible", str(len(rules)), "drop or join some")
     by_name = {field.name: field for field in fields.values()}
     for position, rule in rules.items():
+        yield from _one_kind(rule, ("blocking", position))
         yield from _keys(rule, ("blocking", position), by_name, other_names)
+        yield from _signatures(rule, ("blocking", position), by_name, other_names)
     yield from _repeated_rules(rules)
 
 
@@ -182,6 +187,48 @@ def _pattern_space(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
         )
 
 
+def _one_kind(rule: BlockingRule, path: Path) -> Iterator[Mistake]:
+    kinds = [kind for kind in RULE_KINDS if getattr(rule, kind)]
+    if not kinds:
+        remedy = "list one to eight keys, such as `[{field: surname, prefix: 3}]`, or give lsh, canopies or similar"
+        yield Mistake((*path, "keys"), "has too few entries", remedy=remedy)
+    if len(kinds) > 1:
+        what = f"a rule is exactly one of {', '.join(RULE_KINDS)}"
+        yield Mistake(path, what, " and ".join(kinds), "make a rule of each")
+    if rule.split is not None and not rule.keys:
+        yield Mistake((*path, "split"), "only the blocks of keys can be split", remedy="drop it, or lower the limit")
+
+
+def _signatures(
+    rule: BlockingRule, path: Path, fields: Mapping[str, FieldSpec], other_names: frozenset[str]
+) -> Iterator[Mistake]:
+    """Mistakes in what a rule takes of signatures."""
+    named: list[tuple[Path, str]] = [
+        ((*path, kind, "field"), part.field) for kind in RULE_KINDS[1:] if (part := getattr(rule, kind)) is not None
+    ]
+    if rule.split is not None:
+        named.append(((*path, "split"), rule.split))
+    for here, name in named:
+        if name not in fields and name not in other_names:
+            yield Mistake(here, "no compared field has this name", shown(name), nearest(name, fields))
+    if rule.lsh is not None and (field := fields.get(rule.lsh.field)) is not None:
+        needed = rule.lsh.bands * rule.lsh.bits
+        if needed > field.bits:
+            yield Mistake(
+                (*path, "lsh"),
+                f"{rule.lsh.bands} bands of {rule.lsh.bits} bits need {needed} bits",
+                f"{field.name} has {field.bits}",
+                "use fewer bands, fewer bits in each, or longer signatures",
+            )
+    if rule.canopies is not None and rule.canopies.tight < rule.canopies.loose:
+        yield Mistake(
+            (*path, "canopies"),
+            "tight must not be below loose",
+            f"{rule.canopies.tight:g} and {rule.canopies.loose:g}",
+            "exchange them",
+        )
+
+
 def _keys(
     rule: BlockingRule, path: Path, fields: Mapping[str, FieldSpec], other_names: frozenset[str]
 ) -> Iterator[Mistake]:
@@ -211,8 +258,8 @@ def _key(key: BlockingKey, path: Path, field: FieldSpec) -> Iterator[Mistake]:
 
 
 def _repeated_rules(rules: Mapping[int, BlockingRule]) -> Iterator[Mistake]:
-    seen: dict[frozenset[BlockingKey], int] = {}
+    seen: dict[object, int] = {}
     for position, rule in rules.items():
-        first = seen.setdefault(frozenset(rule.keys), position)
+        first = seen.setdefault((frozenset(rule.keys), rule.lsh, rule.canopies, rule.similar), position)
         if first != position:
             yield Mistake(("blocking", position, "keys"), f"blocking[{first}] has the same keys", remedy="drop one")

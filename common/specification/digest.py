@@ -23,9 +23,10 @@ def encoding_digest(spec: Specification) -> bytes:
     """SHA-256 over what decides the signatures and blocking keys.
 
     Covers the version, the mode, each field's name, kind, cleaning, date format, tokens, bits and key domain (all
-    defaults filled in), the blocking rules, and the edition of the cleaning steps with the version of the Unicode
-    tables that this Python carries: a letter that one custodian's table knows and the other's does not is cleaned
-    differently. Column names, identifiers, levels, thresholds and retention do not enter.
+    defaults filled in), the keys of the blocking rules, and the edition of the cleaning steps with the version of the
+    Unicode tables that this Python carries: a letter that one custodian's table knows and the other's does not is
+    cleaned differently. Column names, identifiers, levels, thresholds, retention and the blocking rules that Carole
+    forms from the signatures do not enter.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def encoding_digest(spec: Specification) -> bytes:
         "version": spec.version,
         "mode": spec.mode,
         "fields": [_encoded_part(field) for field in spec.fields],
-        "blocking": [rule.model_dump(mode="json") for rule in spec.blocking],
+        "blocking": [rule.model_dump(mode="json", include={"name", "keys"}) for rule in spec.keyed_rules],
         "cleaning": CLEANING_EDITION,
         "unicode": unicodedata.unidata_version,
     }

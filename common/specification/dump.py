@@ -79,7 +79,12 @@ class _Writer:
     def rule(self, rule: BlockingRule, path: str) -> Iterator[str]:
         yield from self.comment(path, 2)
         yield f"  - name: {_scalar(rule.name)}"
-        yield f"    keys: [{', '.join(_flow(key) for key in rule.keys)}]"
+        if rule.keys:
+            yield f"    keys: [{', '.join(_flow(key) for key in rule.keys)}]"
+        for key, info in BlockingRule.model_fields.items():
+            value = getattr(rule, key)
+            if key not in ("name", "keys") and value != info.default:
+                yield f"    {key}: {_flow(value, all_keys=True)}"
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
         for paragraph in self.comments.get(path, "").splitlines():

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification.checks import inconsistencies
+from common.specification.checks import RULE_KINDS, inconsistencies
 from common.specification.document import MAX_BYTES, read_document
 from common.specification.mistakes import Mistake, Path, nearest, shown
 from common.specification.model import BlockingRule, FieldSpec, Section, Specification
@@ -113,7 +113,11 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
     value is gone is left out.
     """
     fields, spoilt = _sound(FieldSpec, data.get("fields"), "field")
-    rules, _ = _sound(BlockingRule, data.get("blocking"), "rule")
+    rules, spoilt_rules = _sound(BlockingRule, data.get("blocking"), "rule")
+    for position, gone in spoilt_rules.items():
+        # Without what it is made of a rule says nothing that could be checked.
+        if gone & set(RULE_KINDS):
+            del rules[position]
     listed = data.get("fields")
     other_names = frozenset(
         str(item.get("name")) if isinstance(item, dict) else "?"

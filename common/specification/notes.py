@@ -38,8 +38,8 @@ def _leakage(spec: Specification) -> Iterator[str]:
         " each value of a field occurs and see which values resemble each other. With public counts of names she can"
         " recover many of them without any key. Use it with a Carole trusted not to try."
     )
-    if spec.blocking:
-        rules = _listed([rule.name for rule in spec.blocking])
+    if spec.keyed_rules:
+        rules = _listed([rule.name for rule in spec.keyed_rules])
         yield (
             f"Blocking ({rules}): Carole also sees which rows of the two files share a key of a rule, though not the"
             " key; rows joined by several rules can be told apart more easily."
@@ -70,6 +70,13 @@ def _learning(spec: Specification) -> Iterator[str]:
     if not spec.blocking:
         yield "No blocking: every row of one file is compared with every row of the other."
         return
+    for rule in spec.blocking:
+        if rule.lsh is not None:
+            chances = ", ".join(f"{rule.lsh.chance(j):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0))
+            yield (
+                f"Blocking rule {rule.name}: {rule.lsh.bands} bands of {rule.lsh.bits} bits compare two values with"
+                f" probability {chances} of similarity (share of tokens in common)."
+            )
     used = [set(rule.fields) for rule in spec.blocking]
     in_all = [field.name for field in spec.fields if all(field.name in fields for fields in used)]
     if in_all:

@@ -79,3 +79,23 @@ def test_a_list_that_finds_all_the_others_found():
 def test_no_rules_lose_nothing():
     estimate = blocking_recall(np.zeros(2, dtype=np.uint32), np.array([3.0, 4.0]), [])
     assert (estimate.recall, estimate.lost, estimate.method) == (1.0, 0.0, "no blocking")
+
+
+def test_rules_that_chain_through_shared_fields_are_taken_two_at_a_time():
+    """Rules a, b and ab: one list in all, but a and b share no field. Fields agree independently."""
+    agree = {"a": 0.9, "b": 0.8, "c": 0.7}
+    rules = [RuleFields("a", (0,)), RuleFields("bc", (1, 2)), RuleFields("ac", (0, 2)), RuleFields("b", (1,))]
+    counts: dict[int, float] = {}
+    for a in (0, 1):
+        for b in (0, 1):
+            for c in (0, 1):
+                share = np.prod([p if x else 1 - p for x, p in zip((a, b, c), agree.values(), strict=True)])
+                bits = a | (b & c) << 1 | (a & c) << 2 | b << 3
+                counts[bits] = counts.get(bits, 0.0) + 1000 * float(share)
+    lost = counts.pop(0)
+    mask, matches = np.array(list(counts), dtype=np.uint32), np.array(list(counts.values()))
+    estimate = blocking_recall(mask, matches, rules)
+    assert estimate.method == "capture-recapture, two rules at a time"
+    assert "a and bc; a and b; ac and b" in estimate.assumptions[0]
+    assert estimate.recall == pytest.approx(1 - lost / 1000, abs=1e-9)
+    assert estimate.lost == pytest.approx(lost)

@@ -103,7 +103,21 @@ def test_the_specification_digest_is_what_its_page_says() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON.
     content = canonical_json(example().model_dump(mode="json"))
     assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
-    assert content.startswith(b'{"blocking":[{"keys":[{"field":"date_of_birth","part":"year","prefix":null},')
+    assert content.startswith(b'{"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",')
+
+
+def test_rules_that_carole_forms_alone_need_no_new_signatures() -> None:
+    alone = [
+        {"name": "alike", "lsh": {"field": "surname", "bands": 10, "bits": 12}},
+        {"name": "canopies", "canopies": {"field": "surname"}},
+        {"name": "tree", "similar": {"field": "surname"}},
+    ]
+    data = example().model_dump()
+    more = Specification.model_validate({**data, "blocking": [*data["blocking"], *alone]})
+    assert encoding_digest(more) == encoding_digest(example())
+    assert specification_digest(more) != specification_digest(example())
+    limited = example(blocking__0__limit=1000, blocking__0__split="surname")
+    assert encoding_digest(limited) == encoding_digest(example())
 
 
 def test_canonical_json() -> None:

@@ -296,3 +296,38 @@ def test_what_decides_how_probable_a_link_must_be(links, least, rate) -> None:
 def test_decisions_that_make_no_sense_are_refused(links, message) -> None:
     with pytest.raises(TrystErrors, match=message):
         load_specification(changed(links=links))
+
+
+def test_rules_that_carole_forms_from_signatures() -> None:
+    rules = [
+        {"name": "alike", "lsh": {"field": "surname", "bands": 10, "bits": 12}, "limit": 1000},
+        {"name": "canopies", "canopies": {"field": "surname", "tight": 0.9, "loose": 0.6}},
+        {"name": "tree", "similar": {"field": "surname", "least": 0.8}},
+        {"name": "keyed", "keys": [{"field": "sex"}], "limit": 50, "split": "surname"},
+    ]
+    spec = load_specification(changed(blocking=rules))
+    assert [rule.fields for rule in spec.blocking] == [("surname",)] * 3 + [("sex", "surname")]
+    assert [rule.name for rule in spec.keyed_rules] == ["keyed"]
+    assert load_specification(dump_specification(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("rule", "where", "what"),
+    [
+        ({}, "blocking[2].keys", "too few entries"),
+        ({"keys": [{"field": "sex"}], "similar": {"field": "sex"}}, "blocking[2]", "exactly one of"),
+        ({"lsh": {"field": "surnam"}}, "blocking[2].lsh.field", "did you mean surname?"),
+        ({"lsh": {"field": "surname", "bands": 200, "bits": 16}}, "blocking[2].lsh", "need 3200 bits"),
+        ({"lsh": {"field": "surname", "bits": 64}}, "blocking[2].lsh.bits", "less than or equal to 63"),
+        ({"canopies": {"field": "surname", "tight": 0.4, "loose": 0.6}}, "blocking[2].canopies", "tight must not"),
+        ({"similar": {"field": "surname", "least": 1.5}}, "blocking[2].similar.least", "less than or equal to 1"),
+        ({"similar": {"field": "surname"}, "split": "sex"}, "blocking[2].split", "only the blocks of keys"),
+        ({"keys": [{"field": "sex"}], "split": "nobody"}, "blocking[2].split", "no compared field"),
+        ({"keys": [{"field": "sex"}], "limit": 0}, "blocking[2].limit", "greater than or equal to 1"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused(rule: dict[str, Any], where: str, what: str) -> None:
+    found = mistakes(with_rule(**rule))
+    assert len(found) == 1, found
+    assert f" {where}:" in found[0]
+    assert what in found[0]
