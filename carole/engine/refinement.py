@@ -82,7 +82,7 @@ def refine(
         found = _misfits(model, patterns, kept, posterior, rules)
         return replace(scheme_of(fitted.scheme, model, bounds), misfits=found), posterior
     model, joint, posterior = fit_joint(
-        model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior
+        model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior, progress
     )
     return replace(
         scheme_of(fitted.scheme, model, bounds), joint=joint, misfits=joint.misfits, n_levels=n_levels

@@ -21,7 +21,7 @@ exactly and the others come from a random sample of them (`Beyond`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,7 +50,13 @@ from carole.fellegi_sunter.u import corrected, shares, within_levels
 Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 """Rows of A, rows of B and patterns of pairs."""
 
-MAX_ROUNDS = 40
+GROWTH = (1, 2, 4, 8, 16)
+"""Edges that the graph of non-matches may have at first, and when it is chosen again."""
+
+ROUNDS_PER_STEP = 3
+"""Rounds after which it is."""
+
+MAX_ROUNDS = 60
 """Rounds before giving up, which is reported."""
 
 NOISE = 5.0
@@ -134,6 +140,7 @@ def fit_joint(
     beyond: Beyond | None = None,
     pairs: Pairs | None = None,
     first: LinkProbabilities | None = None,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class by itself.
 
@@ -151,6 +158,8 @@ def fit_joint(
         Rows of A, rows of B and patterns of the pairs kept, as for `refined`; None: each pair by itself.
     first : LinkProbabilities, optional
         Under `model`, where estimation starts; needed with `pairs`.
+    progress : callable, optional
+        As for `link_probabilities`.
 
     Returns
     -------
@@ -176,16 +185,21 @@ def fit_joint(
     else:
         matches = patterns.count * model.match_probabilities(gamma)
     posterior = first
-    # Non-matches first: what a family has in common must not be learnt as an oddity of matches.
+    # The most telling dependence of non-matches first, then more and more: what neighbours have in common must not be
+    # taken for matches while the rest is learnt, nor matches lost to neighbours for strangers who are alike. Matches
+    # come last: what a family has in common must not be learnt as an oddity of theirs.
     others = estimator.others(matches, pairs, posterior)
-    graphs = independent(len(model.fields)), estimator.graph_of_others(others)
+    none = independent(len(model.fields))
+    graphs = none, estimator.graph_of_others(others, GROWTH[0])
     choices, settled, rounds, since = 1, False, 0, 0
     while not settled and rounds < MAX_ROUNDS:
         rounds, since = rounds + 1, since + 1
         joint, current = estimator.estimate(matches, others, graphs)
         weight = joint.match_weights(gamma)
         if pairs is not None:
-            posterior = link_probabilities(pairs[0], pairs[1], weight[pairs[2]], model.n_a, model.n_b)
+            posterior = link_probabilities(
+                pairs[0], pairs[1], weight[pairs[2]], model.n_a, model.n_b, progress=progress
+            )
             expected = np.bincount(pairs[2], posterior.probability, minlength=len(gamma)).astype(np.float64)
         else:
             log_odds = weight * np.log(2.0) + np.log(joint.p) - np.log1p(-joint.p)
@@ -194,10 +208,19 @@ def fit_joint(
         settled = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
         matches = expected
         others = estimator.others(matches, pairs, posterior)
-        if choices < MAX_CHOICES and (settled or since == ROUNDS_PER_CHOICE):
-            chosen = estimator.graph_of_matches(matches), estimator.graph_of_others(others)
+        growing = choices < len(GROWTH)
+        if choices < len(GROWTH) + MAX_CHOICES and (
+            settled or since == (ROUNDS_PER_STEP if growing else ROUNDS_PER_CHOICE)
+        ):
+            chosen = (
+                none if growing else estimator.graph_of_matches(matches),
+                estimator.graph_of_others(others, GROWTH[choices] if growing else None),
+            )
             choices, since = choices + 1, 0
-            settled = settled and all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
+            same = all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
+            settled = settled and same and not growing
+            if growing and len(chosen[1].edges) < GROWTH[choices - 1]:
+                choices = len(GROWTH)
             graphs = chosen
     joint = replace(joint, rounds=rounds, settled=settled, misfits=estimator.misfits(matches, others))
     if not settled:
@@ -239,11 +262,18 @@ class _Estimator:
         """Which fields depend on each other among matches."""
         return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._teaching)
 
-    def graph_of_others(self, others: NDArray[np.float64]) -> Structure:
+    def graph_of_others(self, others: NDArray[np.float64], most_edges: int | None) -> Structure:
         """Which fields depend on each other among non-matches."""
         # The accidents of a sampled pair count for as many as it stands for, and must not look like dependence.
         least = LEAST_GAIN if self._beyond is None else max(LEAST_GAIN, NOISE * self._beyond.scale)
-        return choose(self._all_gamma, others, self._model.fields, self._largest_clique, least_gain=least)
+        return choose(
+            self._all_gamma,
+            others,
+            self._model.fields,
+            self._largest_clique,
+            least_gain=least,
+            most_edges=most_edges,
+        )
 
     def misfits(self, matches: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[Misfit, ...]:
         """What independence would get wrong."""

@@ -114,6 +114,7 @@ def choose(
     largest_clique: int,
     teaching: Teaching | None = None,
     least_gain: float = LEAST_GAIN,
+    most_edges: int | None = None,
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
 
@@ -129,6 +130,8 @@ def choose(
         Which patterns may speak of which fields; None: each of all.
     least_gain : float
         Log Bayes factor that an edge must bring.
+    most_edges : int, optional
+        Where to stop.
 
     Returns
     -------
@@ -142,7 +145,7 @@ def choose(
     tables = Tables(*merged(coarse(gamma, n_levels), weight, teaching), [min(n, 3) for n in n_levels])
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
-    while True:
+    while most_edges is None or len(gains) < most_edges:
         best, move = least_gain, None
         for v in range(len(fields)):
             for w in range(v + 1, len(fields)):
