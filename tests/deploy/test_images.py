@@ -49,7 +49,7 @@ def test_a_custodians_image_holds_nobody_elses_code(party: str) -> None:
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
     paths = set(copied(STAGES, "carole"))
     tops = {path.partition("/")[0] for path in paths - PACKAGING}
-    assert tops == {"protos", "common", "carole", "deploy"}
+    assert tops == {"protos", "common", "risk", "carole", "deploy"}
     assert not any(path == "carole" or path.startswith("carole/coordinator") for path in paths)
     # Every package of hers that is there is imported by something outside of itself.
     files = list(python_files(paths - PACKAGING))
