@@ -27,7 +27,7 @@ from common.specification import Specification, load_specification
 def run(path: Path, spec: Specification, threads: int) -> tuple[SignatureSet, dict[str, float]]:
     """Read, clean and sign one file, as a custodian does."""
     started, used = time.perf_counter(), time.process_time()
-    columns = [field.column_of(Side.ALICE) for field in spec.fields]
+    columns = [name for field in spec.fields for name in field.columns_of(Side.ALICE)]
     frame = read_csv(CsvSource(path=path), columns).frame
     read = time.perf_counter()
     cleaned = clean(frame, spec, Side.ALICE)

@@ -24,10 +24,11 @@ from carole.engine.duplicates import duplicates
 from carole.engine.memory import MemoryBudget
 from carole.engine.offblock import SAMPLES, RandomPairs
 from carole.engine.packing import Packing
-from carole.engine.plan import LinkagePlan, Resources
+from carole.engine.plan import LinkagePlan, Resources, RulePlan
 from carole.engine.preparation import (
     all_pairs_levels,
     check,
+    crosswise,
     input_bytes,
     level_tables,
     missing_shares,
@@ -116,7 +117,7 @@ class _Run:
         self._threads = resources.threads
         self._progress = progress
         self._budget = MemoryBudget(resources.memory_bytes)
-        self._packing = Packing([field.name for field in plan.fields], [len(field.bounds) for field in plan.fields])
+        self._packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
         self._seconds: dict[str, float] = {}
 
     def result(self, pool: ThreadPoolExecutor) -> Linkage:
@@ -226,7 +227,7 @@ class _Run:
 
     @property
     def _bytes_per_pattern(self) -> int:
-        return PATTERN_BYTES + 2 * len(self._plan.fields) + PATTERN_BYTES_PER_THREAD * self._threads
+        return PATTERN_BYTES + 2 * len(self._plan.compared) + PATTERN_BYTES_PER_THREAD * self._threads
 
     def _stream(
         self,
@@ -250,8 +251,15 @@ class _Run:
             )
             for field in fields
         ]
+        positions = {field.name: q for q, field in enumerate(fields)}
+        exchanges = [
+            (comparison, (positions[first], positions[second]))
+            for comparison, (first, second) in zip(
+                crosswise(self._a, self._b, self._plan), self._plan.swaps, strict=True
+            )
+        ]
         return PairStream(
-            source, comparisons, self._packing, pool, self._threads, most_patterns=most_patterns, store=store
+            source, comparisons, exchanges, self._packing, pool, self._threads, most_patterns=most_patterns, store=store
         )
 
     def _fit(self, patterns: PatternCounts, levels: NDArray[np.float64] | None) -> FittedScheme:
@@ -259,22 +267,29 @@ class _Run:
         return fit_scheme(
             plan.scheme,
             patterns,
-            [field.name for field in plan.fields],
-            [field.bounds for field in plan.fields],
+            [field.name for field in plan.compared],
+            [field.bounds for field in plan.compared],
             self._a.n_rows,
             self._b.n_rows,
             estimation(plan),
             self._rule_fields(),
             levels,
+            range(len(plan.fields), len(plan.compared)),
         )
 
     def _rule_fields(self) -> list[RuleFields]:
         """Rules by the positions of their fields; fields that are not compared have none to learn."""
         position = {field.name: q for q, field in enumerate(self._plan.fields)}
         return [
-            RuleFields(rule.name, tuple(position[name] for name in rule.fields if name in position))
+            RuleFields(rule.name, (*(position[n] for n in rule.fields if n in position), *self._exchanged(rule)))
             for rule in self._plan.rules
         ]
+
+    def _exchanged(self, rule: RulePlan) -> Iterator[int]:
+        """Positions of the crosswise comparisons that a rule's pairs say nothing of: rows agree on a field straight."""
+        for q, swap in enumerate(self._plan.swaps, start=len(self._plan.fields)):
+            if set(swap) & set(rule.fields):
+                yield q
 
     def _blocking(
         self,
@@ -291,6 +306,10 @@ class _Run:
                 for q, field in enumerate(model.fields)
             ]
         )
+        # What is said of a field's levels holds where it was not exchanged.
+        position = {field.name: q for q, field in enumerate(model.fields)}
+        for q, swap in enumerate(self._plan.swaps, start=len(self._plan.fields)):
+            agreement[[position[name] for name in swap]] *= model.m[q, 0]
         agreement[model.learnt_from < FEW_MATCHES] = np.nan
         return blocking_recall(mask, matches, rules, agreement)
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from carole.comparison.crosswise import BOUNDS
 from carole.comparison.levels import AnyComparator
 from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.errors import ErrorCode, TrystError
@@ -102,6 +103,8 @@ class LinkagePlan:
         Compared fields, in the order of the model.
     rules
         Blocking rules; none compares every pair.
+    swaps
+        Pairs of fields compared crosswise too, by name; each adds a comparison of its own after the fields'.
     u
         "all_pairs": u is the levels' distribution over all pairs of the two files. "corrected": the matches'
         share of it is taken out. "free": u is estimated.
@@ -127,6 +130,7 @@ class LinkagePlan:
 
     fields: tuple[FieldPlan, ...]
     rules: tuple[RulePlan, ...] = ()
+    swaps: tuple[tuple[str, str], ...] = ()
     scheme: Scheme = "multinomial"
     u: U = "corrected"
     dependence: Dependence = "none"
@@ -144,6 +148,9 @@ class LinkagePlan:
         names = [field.name for field in self.fields]
         if len(set(names)) != len(names):
             raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
+        exchanged = [name for swap in self.swaps for name in swap]
+        if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
+            raise _wrong("swaps", "each field at most once, and only compared ones", "others", "mend the swaps")
         if self.scheme not in SCHEMES:
             raise _wrong("model.scheme", f"one of {', '.join(SCHEMES)}", repr(self.scheme), "name one of them")
         if self.dependence not in get_args(Dependence):
@@ -158,6 +165,12 @@ class LinkagePlan:
         expected = self.expected_matches
         if expected is not None and not (expected > 0 and math.isfinite(expected)):
             raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+
+    @property
+    def compared(self) -> tuple[FieldPlan, ...]:
+        """What the model sees of a pair: the fields, then a comparison for each pair that may be exchanged."""
+        crosswise = (FieldPlan(f"{first}-{second}-exchanged", 64, BOUNDS) for first, second in self.swaps)
+        return (*self.fields, *crosswise)
 
     @property
     def one_to_one(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.comparison import level_distribution, level_table
+from carole.comparison.crosswise import CrosswiseComparison
 from carole.engine.memory import MemoryBudget
 from carole.engine.plan import LinkagePlan
 from common.encoding.contribution import MISSING, SignatureSet
@@ -57,6 +58,26 @@ def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
                     where=f"{side}, blocking rule {rule.name}", got="none",
                     remedy="contribute again under the specification of this run",
                 )  # fmt: skip
+
+
+def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
+    """The comparisons of fields that may be exchanged.
+
+    Raises
+    ------
+    TrystError
+        ENCODING_MISMATCH if two of them differ in the length of their signatures.
+    """
+    made = []
+    for first, second in plan.swaps:
+        sides = [(part.fields[first], part.fields[second]) for part in (a, b)]
+        if len({field.bits for side in sides for field in side}) > 1:
+            raise TrystError(
+                ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged have signatures of one length",
+                where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same bits",
+            )  # fmt: skip
+        made.append(CrosswiseComparison(*sides))
+    return made
 
 
 def input_bytes(*sets: SignatureSet) -> int:
@@ -113,15 +134,19 @@ def all_pairs_levels(
     -----
     Blocks are ignored: u must not take the block for the match class (MODELS, section 3).
     """
-    counts = np.zeros((len(plan.fields), max(len(field.bounds) for field in plan.fields)))
-    streams = np.random.default_rng(plan.seed).spawn(len(plan.fields))
-    for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=True)):
+    counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
+    streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
+    for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=False)):
         counts[q, : len(field.bounds)] = level_distribution(
             a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
             table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
             comparator=field.comparator,
         )  # fmt: skip
-        progress((q + 1) / len(plan.fields))
+        progress((q + 1) / len(plan.compared))
+    for q, comparison in enumerate(crosswise(a, b, plan), start=len(plan.fields)):
+        found = comparison.distribution(pool, streams[q], SAMPLE_PAIRS)
+        counts[q, : len(found)] = found
+        progress((q + 1) / len(plan.compared))
     return counts
 
 
@@ -131,4 +156,10 @@ def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[
     def share(part: SignatureSet, name: str) -> float:
         return float((part.fields[name].codes == MISSING).mean())
 
-    return {field.name: (share(a, field.name), share(b, field.name)) for field in plan.fields}
+    def share_of_either(part: SignatureSet, names: tuple[str, str]) -> float:
+        return float(np.logical_or(*(part.fields[name].codes == MISSING for name in names)).mean())
+
+    found = {field.name: (share(a, field.name), share(b, field.name)) for field in plan.fields}
+    for names, comparison in zip(plan.swaps, plan.compared[len(plan.fields) :], strict=True):
+        found[comparison.name] = share_of_either(a, names), share_of_either(b, names)
+    return found

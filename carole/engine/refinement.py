@@ -62,7 +62,7 @@ def refine(
         Under it, in the order of `kept`; None where a record may have several matches.
     """
     model = fitted.model
-    bounds = [field.bounds for field in plan.fields]
+    bounds = [field.bounds for field in plan.compared]
     n_levels = tuple(len(field) for field in bounds)
     if fitted.scheme in ("lr_weighted", "log_lr_weighted"):
         if not plan.one_to_one:

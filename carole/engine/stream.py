@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from carole.blocking import PairSource, Part
 from carole.comparison import FieldComparison
+from carole.comparison.crosswise import CrosswiseComparison
 from carole.engine.counting import PatternCounter, merged
 from carole.engine.packing import Packing
 from carole.engine.parallel import in_order
@@ -58,6 +59,8 @@ class PairStream:
         The pairs.
     fields : sequence of FieldComparison
         The compared fields.
+    exchanges : sequence of (CrosswiseComparison, pair of int)
+        Comparisons of two fields crosswise, and the positions of the two; their levels follow the fields'.
     packing : Packing
         How their levels are packed.
     pool : ThreadPoolExecutor
@@ -74,6 +77,7 @@ class PairStream:
         self,
         source: PairSource,
         fields: Sequence[FieldComparison],
+        exchanges: Sequence[tuple[CrosswiseComparison, tuple[int, int]]],
         packing: Packing,
         pool: ThreadPoolExecutor,
         threads: int,
@@ -84,6 +88,7 @@ class PairStream:
         self._source = source
         self._fields = fields
         self._packing = packing
+        self._exchanges = list(zip(exchanges, packing.strides[len(fields) :], strict=True))
         self._pool = pool
         self._threads = threads
         self._most_patterns = most_patterns
@@ -197,8 +202,12 @@ class PairStream:
     def _compare(self, work: _Workspace, n: int) -> None:
         """Pack the comparison vectors of a workspace's first `n` pairs."""
         work.code[:n] = 0
-        for comparison, stride in zip(self._fields, self._packing.strides, strict=True):
+        strides, n_levels = self._packing.strides, self._packing.n_levels
+        for comparison, stride in zip(self._fields, strides, strict=False):
             comparison.add(work.row_a, work.row_b, n, stride, work.code)
+        for (exchange, (first, second)), stride in self._exchanges:
+            straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
+            exchange.add(work.row_a, work.row_b, n, stride, straight, work.code)
 
     def _run(self, function: Callable[[Part], int], progress: Callable[[float], None]) -> None:
         total, done = max(1, self._source.n_pairs), 0

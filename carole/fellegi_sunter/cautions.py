@@ -105,7 +105,7 @@ def _about_field(
     if np.count_nonzero(counts) == 1:
         return [f"{field.name} takes one level in every pair: it says nothing"]
     found = []
-    if unlearnable:
+    if unlearnable and not field.exception:
         found.append(
             f"every blocking rule involves {field.name}, so how often matches agree on it cannot be learnt: assumed "
             f"{TOP_SHARE_BY_DEFAULT:.0%} at the top level; add a rule without it"

@@ -18,6 +18,9 @@ from common.errors import ErrorCode, TrystError
 TOP_SHARE_BY_DEFAULT = 0.9
 """P(top level | match) of a field whose m cannot be learnt; the other levels share the rest evenly."""
 
+LOWEST_SHARE_OF_EXCEPTIONS = 0.98
+"""Where m of a comparison whose higher levels are exceptions begins, and what stands in where it cannot be learnt."""
+
 
 def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
     """Raise unless there are at most 32 rules, each of known fields."""
@@ -75,12 +78,23 @@ def unlearnable(rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.bool_]
 
 def default_m(fields: Sequence[FieldLevels], width: int) -> NDArray[np.float64]:
     """m of fields that cannot be learnt: `TOP_SHARE_BY_DEFAULT` at the top level, the rest shared evenly."""
-    return _top_heavy([np.ones(field.n_levels) for field in fields], TOP_SHARE_BY_DEFAULT, width)
+    m = _top_heavy([np.ones(field.n_levels) for field in fields], TOP_SHARE_BY_DEFAULT, width)
+    return _with_exceptions(m, fields)
 
 
 def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> NDArray[np.float64]:
     """m to start from, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
-    return _top_heavy([np.arange(1.0, field.n_levels + 1) ** 2 for field in fields], top, width)
+    m = _top_heavy([np.arange(1.0, field.n_levels + 1) ** 2 for field in fields], top, width)
+    return _with_exceptions(m, fields)
+
+
+def _with_exceptions(m: NDArray[np.float64], fields: Sequence[FieldLevels]) -> NDArray[np.float64]:
+    """m with nearly all matches at the lowest level of comparisons of which the others are exceptions."""
+    for q, field in enumerate(fields):
+        if field.exception and field.n_levels > 1:
+            m[q, : field.n_levels] = (1 - LOWEST_SHARE_OF_EXCEPTIONS) / (field.n_levels - 1)
+            m[q, 0] = LOWEST_SHARE_OF_EXCEPTIONS
+    return m
 
 
 def _top_heavy(shapes: Sequence[NDArray[np.float64]], top: float, width: int) -> NDArray[np.float64]:

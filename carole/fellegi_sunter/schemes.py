@@ -110,6 +110,7 @@ def fit_scheme(
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
     level_counts: NDArray[np.float64] | None = None,
+    exceptions: Sequence[int] = (),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
@@ -124,6 +125,8 @@ def fit_scheme(
         Inclusive upper bounds of each field's levels.
     n_a, n_b, settings, rules, level_counts
         As for `fit`.
+    exceptions : sequence of int
+        Positions of the comparisons whose lowest level is what most matches have.
 
     Returns
     -------
@@ -148,10 +151,10 @@ def fit_scheme(
         )
     n_levels = [len(field) for field in bounds]
     if scheme == "multinomial":
-        fields = [FieldLevels(name, n) for name, n in zip(names, n_levels, strict=True)]
+        fields = [FieldLevels(name, n_levels[q], q in exceptions) for q, name in enumerate(names)]
         model = fit(patterns, fields, n_a, n_b, settings, rules, level_counts)
         return scheme_of(scheme, model, bounds)
-    binary = [FieldLevels(name, min(n, 2)) for name, n in zip(names, n_levels, strict=True)]
+    binary = [FieldLevels(name, min(n_levels[q], 2), q in exceptions) for q, name in enumerate(names)]
     folded = None if level_counts is None else folded_counts(level_counts, n_levels)
     model = fit(agreement_counts(patterns, n_levels), binary, n_a, n_b, settings, rules, folded)
     return scheme_of(scheme, model, bounds)

@@ -13,10 +13,15 @@ U = Literal["all_pairs", "corrected", "free"]
 
 @dataclass(frozen=True)
 class FieldLevels:
-    """A compared field: its name and its number of levels, the last being the most similar."""
+    """A compared field: its name and its number of levels, the last being the most similar.
+
+    An `exception` is a comparison whose lowest level is what most matches have, as the exchange of two values;
+    estimation begins there.
+    """
 
     name: str
     n_levels: int
+    exception: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

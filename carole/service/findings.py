@@ -48,7 +48,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     model = linkage.model
     weights = _finite(log2_ratios(model.m, model.u))
     fields = []
-    for q, field in enumerate(plan.fields):
+    for q, field in enumerate(plan.compared):
         n_levels = model.fields[q].n_levels
         # A binary scheme knows the top level and the rest.
         bounds = field.bounds if n_levels == len(field.bounds) else field.bounds[-2:]
@@ -176,11 +176,13 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     """Observed and expected pairs by comparison vector, as the model has them."""
     gamma, count = linkage.patterns.gamma, linkage.patterns.count
     if plan.scheme != "multinomial":
-        n_levels = [len(field.bounds) for field in plan.fields]
+        n_levels = [len(field.bounds) for field in plan.compared]
         gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
         count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
     expected = _expected_counts(linkage, gamma)
-    frequent = np.argsort(-count, kind="stable")[:MOST_PATTERNS]
+    # Where two fields were exchanged they are missing for a reason that is not chance: no yardstick for these.
+    straight = (gamma[:, len(plan.fields) :] <= 0).all(axis=1)
+    frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MOST_PATTERNS, int(straight.sum()))]
     return [
         {
             "gamma": gamma[i].tolist(),

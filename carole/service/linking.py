@@ -28,6 +28,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
             FieldPlan(field.name, field.bits, _bounds(field, spec), spec.comparator_of(field)) for field in spec.fields
         ),
         rules=tuple(_rule(rule) for rule in spec.blocking),
+        swaps=spec.swaps,
         scheme=spec.model.scheme,
         u=spec.model.u,
         dependence=spec.model.dependence,

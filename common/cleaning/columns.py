@@ -23,7 +23,7 @@ from common.cleaning.definition import (
 )
 from common.cleaning.plain_dates import plain_dates
 from common.cleaning.profile import FieldProfile, Profile
-from common.cleaning.source_values import as_text, columns_of
+from common.cleaning.source_values import texts_of
 from common.parties import Side
 from common.specification import FieldSpec, Specification
 from common.specification.defaults import Step
@@ -78,8 +78,8 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str) -> Cleaned
     """
     columns: dict[str, pl.Series] = {}
     profiles = []
-    for spec_field, raw in columns_of(frame, spec, Side(side)):
-        cleaned, profile = _clean_field(as_text(raw, spec_field, Side(side)), spec_field, Side(side))
+    for spec_field, raw in texts_of(frame, spec, Side(side)):
+        cleaned, profile = _clean_field(raw, spec_field, Side(side))
         columns[spec_field.name] = cleaned
         profiles.append(profile)
     return Cleaned(columns=columns, profile=Profile(rows=frame.height, fields=tuple(profiles)))

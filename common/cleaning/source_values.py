@@ -16,17 +16,18 @@ MAX_CHARACTERS = 10_000
 _SHOWN_COLUMNS = 40
 
 
-def columns_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[tuple[FieldSpec, pl.Series]]:
-    """Each field with its column.
+def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[tuple[FieldSpec, pl.Series]]:
+    """Each field with its values as text: those of its column, or of several joined by a blank.
 
     Raises
     ------
     TrystError
         EMPTY_SOURCE if the file has no rows; FIELD_MISSING for a column that the file lacks, one error for each.
     """
-    lacking = [field for field in spec.fields if field.column_of(side) not in frame.columns]
+    present = set(frame.columns)
+    lacking = [(field, name) for field in spec.fields for name in field.columns_of(side) if name not in present]
     if lacking:
-        errors = [_lacks(field, side, frame.columns) for field in lacking]
+        errors = [_lacks(field, name, side, frame.columns) for field, name in lacking]
         raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.FIELD_MISSING, errors)
     if frame.is_empty():
         raise TrystError(
@@ -37,10 +38,21 @@ def columns_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator
             remedy="check that the export or query gives rows",
         )
     for field in spec.fields:
-        yield field, frame[field.column_of(side)]
+        yield field, _joined([as_text(frame[name], name, field, side) for name in field.columns_of(side)])
 
 
-def as_text(column: pl.Series, field: FieldSpec, side: Side) -> pl.Series:
+def _joined(parts: list[pl.Series]) -> pl.Series:
+    """Several columns as one, values joined by a blank; null where none has a value."""
+    if len(parts) == 1:
+        return parts[0]
+    # A blank value is no value: it leaves no blank behind.
+    table = pl.DataFrame({str(place): part.str.strip_chars() for place, part in enumerate(parts)})
+    table = table.select(pl.when(pl.all() != "").then(pl.all()))
+    joined = pl.concat_str(pl.all(), separator=" ", ignore_nulls=True)
+    return table.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(joined)).to_series()
+
+
+def as_text(column: pl.Series, name: str, field: FieldSpec, side: Side) -> pl.Series:
     """A column's values as they would stand in a text file, null where there is none.
 
     Dates become ISO, which every date order reads. Numbers that a program made floating-point because some are missing
@@ -72,7 +84,7 @@ def as_text(column: pl.Series, field: FieldSpec, side: Side) -> pl.Series:
         raise TrystError(
             ErrorCode.SOURCE,
             f"the column of field {field.name} does not hold single values",
-            where=f"{side}'s column {field.column_of(side)!r}",
+            where=f"{side}'s column {name!r}",
             got=f"type {kind}",
             remedy="export it as text, a number or a date",
         )
@@ -81,15 +93,14 @@ def as_text(column: pl.Series, field: FieldSpec, side: Side) -> pl.Series:
         raise TrystError(
             ErrorCode.SOURCE,
             f"a value of field {field.name} is longer than {MAX_CHARACTERS:,} characters",
-            where=f"{side}'s column {field.column_of(side)!r}",
+            where=f"{side}'s column {name!r}",
             got=f"{too_long:,} such values",
             remedy="look for a quote that is not closed or a wrong separator in the file",
         )
     return text
 
 
-def _lacks(field: FieldSpec, side: Side, columns: list[str]) -> TrystError:
-    column = field.column_of(side)
+def _lacks(field: FieldSpec, column: str, side: Side, columns: list[str]) -> TrystError:
     shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
     likely = nearest(column, columns)
     hint = f"{likely} If so, " if likely.startswith("did") else ""

@@ -53,7 +53,7 @@ def read_records(source: Source, spec: Specification, side: Side) -> tuple[Sourc
         As `read_source` and `check_identifiers`.
     """
     identifier = spec.custodians.of(side).identifier
-    table = read_source(source, [identifier, *(field.column_of(side) for field in spec.fields)])
+    table = read_source(source, [identifier, *(name for field in spec.fields for name in field.columns_of(side))])
     return table, check_identifiers(table, identifier)
 
 

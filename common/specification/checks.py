@@ -30,7 +30,9 @@ def refuse_inconsistent(spec: Specification) -> None:
     TrystErrors
         With one error per mistake.
     """
-    mistakes = list(inconsistencies(dict(enumerate(spec.fields)), dict(enumerate(spec.blocking)), mode=spec.mode))
+    mistakes = list(
+        inconsistencies(dict(enumerate(spec.fields)), dict(enumerate(spec.blocking)), mode=spec.mode, swaps=spec.swaps)
+    )
     if mistakes:
         raise TrystErrors(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
 
@@ -40,6 +42,7 @@ def inconsistencies(
     rules: Mapping[int, BlockingRule],
     other_names: frozenset[str] = frozenset(),
     mode: object = None,
+    swaps: object = (),
 ) -> Iterator[Mistake]:
     """Every mistake that lies between values rather than in one of them.
 
@@ -51,6 +54,8 @@ def inconsistencies(
         Names of fields that are in the document but not in `fields`, because they have mistakes of their own.
     mode
         The specification's mode, where it is known.
+    swaps
+        The pairs of fields that may be exchanged, as the document has them.
     """
     if not fields and not other_names:
         yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
@@ -75,6 +80,10 @@ def inconsistencies(
         yield from _one_kind(rule, ("blocking", position))
         yield from _keys(rule, ("blocking", position), by_name, other_names)
         yield from _signatures(rule, ("blocking", position), by_name, other_names)
+        if mode == "trusted" and rule.keys == ():
+            remedy = "give it keys, or link in mode open"
+            yield Mistake(("blocking", position), "only rules with keys are possible in mode trusted", remedy=remedy)
+    yield from _swaps(swaps, by_name, other_names, mode)
     yield from _repeated_rules(rules)
 
 
@@ -185,6 +194,32 @@ def _pattern_space(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
             f"{patterns:.1e} from {len(fields)} fields",
             "compare fewer fields, or give some fewer levels (exact has two)",
         )
+
+
+def _swaps(
+    swaps: object, fields: Mapping[str, FieldSpec], other_names: frozenset[str], mode: object
+) -> Iterator[Mistake]:
+    seen: set[str] = set()
+    for position, swap in enumerate(swaps if isinstance(swaps, list | tuple) else ()):
+        path: Path = ("swaps", position)
+        if not isinstance(swap, list | tuple) or len(swap) != 2 or not all(isinstance(name, str) for name in swap):
+            continue  # Its type is wrong, which is told elsewhere.
+        if mode == "trusted":
+            yield Mistake(path, "values can be exchanged in mode open only", remedy="drop the swaps")
+        for name in swap:
+            if name not in fields and name not in other_names:
+                yield Mistake(path, "no compared field has this name", shown(name), nearest(str(name), fields))
+            if name in seen:
+                yield Mistake(path, "a field can be exchanged with one other only", shown(name), "drop one of them")
+            seen.add(str(name))
+        first, second = (fields.get(str(name)) for name in swap)
+        if first is not None and second is not None and first.key_domain != second.key_domain:
+            yield Mistake(
+                path,
+                "fields that may be exchanged must share a key domain",
+                f"{first.key_domain} and {second.key_domain}",
+                f"give both `key_domain: {first.key_domain}`",
+            )
 
 
 def _one_kind(rule: BlockingRule, path: Path) -> Iterator[Mistake]:

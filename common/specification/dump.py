@@ -59,6 +59,9 @@ class _Writer:
         for position, rule in enumerate(spec.blocking):
             yield from self.rule(rule, written(("blocking", position)))
         yield ""
+        if spec.swaps:
+            yield from self.comment("swaps", 0)
+            yield f"swaps: {_flow(spec.swaps)}"
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"

@@ -21,7 +21,7 @@ from common.specification.model import BlockingRule, FieldSpec, Section, Specifi
 
 S = TypeVar("S", bound=Section)
 
-_UNION_TAGS = ("table", "bounds")
+_UNION_TAGS = ("table", "bounds", "one", "several")
 _FIRST_ASKED = "default_factory_not_called"
 _REMEDIES: dict[str, str] = {
     "version": "write `version: 1`",
@@ -132,7 +132,7 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         gone = spoilt.get(int(position), frozenset()) if position != "" else frozenset()
         return key != "key_domain" and key not in gone and not (key == "stop_words" and "clean" in gone)
 
-    found = inconsistencies(fields, rules, other_names, data.get("mode"))
+    found = inconsistencies(fields, rules, other_names, data.get("mode"), data.get("swaps"))
     return [mistake for mistake in found if is_sure(mistake)]
 
 

@@ -92,13 +92,24 @@ class Custodians(Section):
         return self.alice if side is Side.ALICE else self.bob
 
 
+def _columns_tag(value: object) -> str:
+    return "one" if isinstance(value, str) else "several"
+
+
+OneOrSeveral = Annotated[
+    Annotated[ColumnName, Tag("one")]
+    | Annotated[tuple[ColumnName, ...], Field(strict=False, min_length=1, max_length=16), Tag("several")],
+    Discriminator(_columns_tag),
+]
+
+
 class Columns(Section):
     """A field's column in each file, when the files name it differently."""
 
-    alice: ColumnName
-    """Its name in Alice's file."""
-    bob: ColumnName
-    """Its name in Bob's file."""
+    alice: OneOrSeveral
+    """Its name in Alice's file; or several, whose values are joined by a blank."""
+    bob: OneOrSeveral
+    """Its name in Bob's file; or several."""
 
 
 class DateFormat(Section):
@@ -145,8 +156,10 @@ class FieldSpec(Section):
     """What the field is called here and on every screen."""
     kind: Kind
     """What it holds: name | text | date | number | code | category. The kind decides every default below."""
-    column: ColumnName | None = None
-    """Its column in both files. Default: the field's name."""
+    column: OneOrSeveral | None = None
+    """Its column in both files; or several, whose values are joined by a blank before they are cleaned: a street and
+    its number, or a date's parts in its order. A row without a value in any of them has none. Default: the field's
+    name."""
     columns: Columns | None = None
     """Its column in each file, when they differ."""
     clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
@@ -203,11 +216,16 @@ class FieldSpec(Section):
         """All missing-value codes: the common ones of the kind, then the field's own."""
         return tuple(dict.fromkeys(self.defaults.missing + self.missing))
 
-    def column_of(self, side: Side | str) -> str:
-        """The field's column in the file of one custodian."""
+    def columns_of(self, side: Side | str) -> tuple[str, ...]:
+        """The field's columns in the file of one custodian: one, or several that are joined."""
+        named: str | tuple[str, ...] = self.name if self.column is None else self.column
         if self.columns is not None:
-            return self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
-        return self.column if self.column is not None else self.name
+            named = self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
+        return (named,) if isinstance(named, str) else named
+
+    def column_of(self, side: Side | str) -> str:
+        """The field's column in the file of one custodian, as people are told: several with a plus between them."""
+        return " + ".join(self.columns_of(side))
 
 
 class BlockingKey(Section):
@@ -219,6 +237,9 @@ class BlockingKey(Section):
     """Of a date, only the year, the month or the day. Default: the whole date."""
     prefix: int | None = Field(default=None, ge=1, le=64)
     """Of a text, only the first characters. Default: the whole value."""
+
+
+Swap = Annotated[tuple[Name, Name], Field(strict=False)]
 
 
 class Bands(Section):
@@ -403,6 +424,9 @@ class Specification(Section):
     """The compared fields."""
     blocking: tuple[BlockingRule, ...] = Field(default=(), strict=False)
     """Rules that choose the pairs to compare; none: every pair is compared."""
+    swaps: tuple[Swap, ...] = Field(default=(), strict=False)
+    """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
+    too, and an exchange is a comparison level of its own. They must share a key domain."""
     model: ModelSpec = ModelSpec()
     """The estimation."""
     links: LinkSpec = LinkSpec()

@@ -129,18 +129,18 @@ def _oddities(spec: Specification) -> Iterator[str]:
         identifier = spec.custodians.of(side).identifier
         columns: dict[str, str] = {}
         for field in spec.fields:
-            column = field.column_of(side)
-            if column == identifier:
-                yield (
-                    f"Field {field.name} compares {side}'s identifier column: right for a shared identifier only, since"
-                    " an own one matches nobody else's."
-                )
-            if column in columns:
-                yield (
-                    f"Fields {columns[column]} and {field.name} read the same column of {side}: their agreement counts"
-                    " twice."
-                )
-            columns.setdefault(column, field.name)
+            for column in field.columns_of(side):
+                if column == identifier:
+                    yield (
+                        f"Field {field.name} compares {side}'s identifier column: right for a shared identifier only,"
+                        " since an own one matches nobody else's."
+                    )
+                if column in columns:
+                    yield (
+                        f"Fields {columns[column]} and {field.name} read the same column of {side}: their agreement"
+                        " counts twice."
+                    )
+                columns.setdefault(column, field.name)
 
 
 def _listed(names: list[str]) -> str:

@@ -199,3 +199,25 @@ def test_a_profile_and_what_is_printed_hold_no_value() -> None:
     assert "unreadable" in text
     assert PLANTED.lower() not in text.lower()
     assert Profile.from_dict(cleaned.profile.as_dict()) == cleaned.profile
+
+
+def test_several_columns_are_one_field() -> None:
+    spec = specification(
+        {"name": "address", "kind": "text", "column": ["number", "street"]},
+        {"name": "born", "kind": "date", "date": {"order": "ymd"}, "column": ["y", "m", "d"]},
+    )
+    frame = pl.DataFrame(
+        {
+            "number": [12, None, 7, None],
+            "street": ["High Street", "Low Road", None, "  "],
+            "y": [1980, 1981, None, None],
+            "m": [3, 12, None, None],
+            "d": [9, 31, None, None],
+        }
+    )
+    cleaned = clean(frame, spec, "alice")
+    assert cleaned.columns["address"].to_list() == ["12 high street", "low road", "7", None]
+    assert cleaned.columns["born"].to_list() == ["19800309", "19811231", None, None]
+    assert cleaned.profile.fields[0].column == "number + street"
+    with pytest.raises(TrystError, match="there is no column 'street' for field address"):
+        clean(frame.drop("street"), spec, "alice")

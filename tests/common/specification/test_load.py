@@ -331,3 +331,29 @@ def test_rules_that_make_no_sense_are_refused(rule: dict[str, Any], where: str, 
     assert len(found) == 1, found
     assert f" {where}:" in found[0]
     assert what in found[0]
+
+
+def test_fields_that_may_be_exchanged() -> None:
+    data = yaml.safe_load(EXAMPLE)
+    pair = [{"name": name, "kind": "name", "key_domain": "names"} for name in ("first", "last")]
+    spec = load_specification(changed(fields=[*data["fields"], *pair], swaps=[["first", "last"]]))
+    assert spec.swaps == (("first", "last"),)
+    assert load_specification(dump_specification(spec)) == spec
+    apart = changed(fields=[*data["fields"], pair[0], {"name": "last", "kind": "name"}], swaps=[["first", "last"]])
+    assert "must share a key domain, got names and last" in mistakes(apart)[0]
+    assert "no compared field" in mistakes(changed(fields=[*data["fields"], *pair], swaps=[["first", "lost"]]))[0]
+    twice = changed(fields=[*data["fields"], *pair], swaps=[["first", "last"], ["last", "first"]])
+    assert all("one other only" in mistake for mistake in mistakes(twice))
+    assert "swaps[0]" in mistakes(changed(swaps=[["surname"]]))[0]
+
+
+def test_a_field_of_several_columns() -> None:
+    spec = load_specification(with_field(kind="text", column=["number", "street"]))
+    assert spec.field("extra").columns_of(Side.BOB) == ("number", "street")
+    assert spec.field("extra").column_of(Side.BOB) == "number + street"
+    assert load_specification(dump_specification(spec)) == spec
+    mixed = load_specification(with_field(kind="text", columns={"alice": ["number", "street"], "bob": "address"}))
+    assert mixed.field("extra").columns_of("alice") == ("number", "street")
+    assert mixed.field("extra").columns_of("bob") == ("address",)
+    assert load_specification(dump_specification(mixed)) == mixed
+    assert "fields[5].column" in mistakes(with_field(kind="text", column=[]))[0]

@@ -1,0 +1,142 @@
+"""Two fields compared crosswise: whether their values stand in each other's place, as given name and surname may.
+
+A pair is taken for exchanged when both crosswise similarities exceed the first bound and together they exceed the
+straight ones. Its level is that of the lesser crosswise similarity: not exchanged (0), similar crosswise, equal
+crosswise. What the two fields say straight is then of no use; it becomes missing, which adds nothing. So the outcomes
+of the three comparisons together, "exchanged so well" or "not, and the levels straight", exclude each other and are
+all there are: a level of its own in one comparison of two fields.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from carole.comparison.kernels import popcount
+from carole.comparison.levels import DRAWN_AT_ONCE, read_only
+from carole.comparison.thresholds import levels_by_disagreement
+from common.encoding.contribution import FieldSignatures
+
+BOUNDS = (0.8, 0.999, 1.0)
+"""Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""
+
+TwoFields = tuple[FieldSignatures, FieldSignatures]
+
+
+class CrosswiseComparison:
+    """Two fields of two files, ready to give the level of exchange of any pair of rows.
+
+    Parameters
+    ----------
+    a, b : pair of FieldSignatures
+        Both fields of each file, of equal numbers of bits and under the same keys.
+    """
+
+    def __init__(self, a: TwoFields, b: TwoFields) -> None:
+        self._signatures = (
+            read_only(a[0].signatures), read_only(a[1].signatures), read_only(b[0].signatures), read_only(b[1].signatures)
+        )  # fmt: skip
+        self._codes = read_only(a[0].codes), read_only(a[1].codes), read_only(b[0].codes), read_only(b[1].codes)
+        self._levels = read_only(levels_by_disagreement(a[0].bits, BOUNDS))
+        self._n_rows = len(a[0].codes), len(b[0].codes)
+
+    def add(
+        self,
+        row_a: NDArray[np.int32],
+        row_b: NDArray[np.int32],
+        n_pairs: int,
+        stride: int,
+        straight: tuple[tuple[int, int], tuple[int, int]],
+        out: NDArray[np.int64],
+    ) -> None:
+        """Add `stride` times the level of each of the first `n_pairs` pairs to `out`; make the two fields missing.
+
+        Parameters
+        ----------
+        row_a, row_b, n_pairs, stride, out
+            As for `FieldComparison.add`.
+        straight : pairs of int
+            Stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0): are not.
+        """
+        _add_crosswise(
+            *self._signatures, *self._codes, self._levels, row_a, row_b, n_pairs, stride, *straight[0], *straight[1],
+            out,
+        )  # fmt: skip
+
+    def distribution(self, pool: ThreadPoolExecutor, rng: np.random.Generator, sample: int) -> NDArray[np.float64]:
+        """Numbers of pairs by level over all pairs of the two files, or over a random sample where they are more."""
+        n_levels = len(BOUNDS)
+        n_a, n_b = self._n_rows
+        everything = n_a * n_b <= sample
+        n = min(n_a * n_b, sample)
+        starts = range(0, n, DRAWN_AT_ONCE)
+
+        def draw(task: tuple[int, np.random.Generator]) -> NDArray[np.int64]:
+            start, stream = task
+            size = min(DRAWN_AT_ONCE, n - start)
+            if everything:
+                row_a, row_b = (rows.astype(np.int32) for rows in np.divmod(np.arange(start, start + size), n_b))
+            else:
+                row_a, row_b = (stream.integers(0, rows, size, dtype=np.int32) for rows in (n_a, n_b))
+            drawn = np.zeros(size, dtype=np.int64)
+            self.add(row_a, row_b, size, 1, ((0, 0), (0, 0)), drawn)
+            return np.bincount(drawn, minlength=n_levels + 1)[:n_levels]
+
+        streams = rng.spawn(len(starts))
+        counts = sum(pool.map(draw, zip(starts, streams, strict=True)), np.zeros(n_levels))
+        return np.asarray(counts, dtype=np.float64)
+
+
+@njit(nogil=True, cache=True)
+def _disagreeing(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> int:
+    total = np.uint64(0)
+    for w in range(len(one)):
+        total += popcount(one[w] ^ other[w])
+    return int(total)
+
+
+@njit(nogil=True, cache=True)
+def _add_crosswise(
+    first_a: NDArray[np.uint64],
+    second_a: NDArray[np.uint64],
+    first_b: NDArray[np.uint64],
+    second_b: NDArray[np.uint64],
+    codes_first_a: NDArray[np.int32],
+    codes_second_a: NDArray[np.int32],
+    codes_first_b: NDArray[np.int32],
+    codes_second_b: NDArray[np.int32],
+    levels: NDArray[np.int8],
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    n_pairs: int,
+    stride: int,
+    first_stride: int,
+    first_levels: int,
+    second_stride: int,
+    second_levels: int,
+    out: NDArray[np.int64],
+) -> None:
+    top = levels[0]
+    for i in range(n_pairs):
+        fa, sa = codes_first_a[row_a[i]], codes_second_a[row_a[i]]
+        fb, sb = codes_first_b[row_b[i]], codes_second_b[row_b[i]]
+        if fa < 0 or sa < 0 or fb < 0 or sb < 0:
+            out[i] += stride * (top + 1)
+            continue
+        one = _disagreeing(first_a[fa], second_b[sb])
+        level = levels[one]
+        if level == 0:
+            continue
+        other = _disagreeing(second_a[sa], first_b[fb])
+        level = min(level, levels[other])
+        if level == 0:
+            continue
+        if _disagreeing(first_a[fa], first_b[fb]) + _disagreeing(second_a[sa], second_b[sb]) <= one + other:
+            continue
+        out[i] += stride * level
+        if first_stride > 0:
+            out[i] += first_stride * (first_levels - out[i] // first_stride % (first_levels + 1))
+            out[i] += second_stride * (second_levels - out[i] // second_stride % (second_levels + 1))
