@@ -25,7 +25,7 @@ from carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
 from carole.fellegi_sunter.decision import assigned
 from carole.fellegi_sunter.dependence import JointModel, fit_joint
 from carole.fellegi_sunter.one_to_one import LinkProbabilities
-from carole.fellegi_sunter.refinement import refined
+from carole.fellegi_sunter.refinement import believed_model, refined
 from carole.service.linking import plan_of
 from common.cleaning import clean
 from common.encoding.encode import encode
@@ -96,7 +96,8 @@ def linked(case: Neighbours, kind: str) -> tuple[Model, JointModel | None, NDArr
         Pairs linked under one-to-one.
     """
     model = fit(case.patterns, FIELDS, case.n_a, case.n_b)
-    by_pattern = model.match_probabilities(case.patterns.gamma)
+    start = believed_model(model, case.patterns)
+    by_pattern = np.maximum(*(each.match_probabilities(case.patterns.gamma) for each in (model, start)))
     kept = np.flatnonzero(by_pattern[case.member] >= WORTH_KEEPING)
     row_a, row_b = np.divmod(kept, case.n_b)
     pairs = row_a, row_b, case.member[kept]

@@ -33,7 +33,7 @@ from carole.engine.preparation import (
     level_tables,
     missing_shares,
 )
-from carole.engine.refinement import estimation, refine
+from carole.engine.refinement import estimation, refine, worth_keeping
 from carole.engine.result import Linkage, ScoredPatterns
 from carole.engine.selection import choose_patterns
 from carole.engine.sources import BlockedPairs, pair_source
@@ -142,7 +142,7 @@ class _Run:
             fitted = self._fit(patterns, levels)
             scored = _scored(fitted, patterns)
             most = budget.free // KEPT_BYTES
-            selection = choose_patterns(scored, plan.threshold, most, KEPT_BYTES)
+            selection = choose_patterns(worth_keeping(fitted, scored, plan, levels), plan.threshold, most, KEPT_BYTES)
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
         with self._stage("keep") as progress:
             wanted = selection.patterns

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.engine.plan import LinkagePlan
+from carole.engine.result import ScoredPatterns
 from carole.engine.stream import KeptPairs
 from carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
 from carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint, misfits
 from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
-from carole.fellegi_sunter.refinement import refined
+from carole.fellegi_sunter.refinement import believed_model, refined
 from carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
 
 
@@ -26,6 +27,30 @@ def estimation(plan: LinkagePlan) -> Estimation:
         max_iterations=plan.max_iterations,
         tolerance=plan.tolerance,
     )
+
+
+def worth_keeping(
+    fitted: FittedScheme,
+    scored: ScoredPatterns,
+    plan: LinkagePlan,
+    level_counts: NDArray[np.float64] | None,
+) -> ScoredPatterns:
+    """The vectors with the better of two scores: the pairwise fit's, and that of the model refinement starts from.
+
+    Where few records have a match the pairwise fit may have taken neighbours for matches, and then thinks nothing of a
+    match that moved away.
+    """
+    if not plan.one_to_one or fitted.scheme in ("lr_weighted", "log_lr_weighted"):
+        return scored
+    bounds = [field.bounds for field in plan.compared]
+    n_levels = [len(field) for field in bounds]
+    patterns = PatternCounts(fitted.estimated(scored.gamma, n_levels), scored.mask, scored.count)
+    if fitted.scheme == "exact" and level_counts is not None:
+        level_counts = folded_counts(level_counts, n_levels)
+    start = scheme_of(fitted.scheme, believed_model(fitted.model, patterns, estimation(plan), level_counts), bounds)
+    weight = np.maximum(scored.weight, start.match_weights(scored.gamma))
+    probability = np.maximum(scored.probability, start.match_probabilities(scored.gamma))
+    return replace(scored, weight=weight, probability=probability)
 
 
 def refine(

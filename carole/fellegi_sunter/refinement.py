@@ -95,8 +95,8 @@ def refined(
     valid = within_levels([field.n_levels for field in model.fields])
     fixed = unlearnable(rules, len(model.fields))
     everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
-    believed = default_m(model.fields, width)
-    current = replace(model, m=believed, u=shares(everywhere, valid, settings.prior))
+    current = believed_model(model, patterns, settings, level_counts)
+    believed = current.m
     posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, 0))
     learnt = np.zeros_like(model.m)
     settled = False
@@ -134,6 +134,23 @@ def refined(
         warnings=(*warnings, *_disagreement(model, posterior, settled)),
     )
     return current, posterior
+
+
+def believed_model(
+    model: Model,
+    patterns: PatternCounts,
+    settings: Estimation | None = None,
+    level_counts: NDArray[np.float64] | None = None,
+) -> Model:
+    """The model that estimation under one-to-one starts from: matches agree nearly always, others as all pairs do.
+
+    A pair that it takes for a possible match must be among those kept, however the pairwise fit judges it.
+    """
+    settings = settings or Estimation()
+    width = model.m.shape[1]
+    valid = within_levels([field.n_levels for field in model.fields])
+    everywhere = counted_levels(patterns.gamma, patterns.count, width) if level_counts is None else level_counts
+    return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
 def _disagreement(model: Model, posterior: LinkProbabilities, settled: bool) -> list[str]:
