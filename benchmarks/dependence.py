@@ -75,8 +75,9 @@ def neighbours(rng: np.random.Generator, n: int = 1000, common: int = 500, moved
         b[wrong, q] = rng.integers(1000, 2000, int(wrong.sum()))
     gone = np.flatnonzero(rng.random(n) < moved)
     b[gone, 3:] = rng.integers(0, 60, len(gone))[:, None]
-    gamma = (a[:, None, :] == b[None, :, :]).astype(np.int8).reshape(-1, a.shape[1])
-    distinct, member, count = np.unique(gamma, axis=0, return_inverse=True, return_counts=True)
+    code = sum((a[:, None, q] == b[None, :, q]).astype(np.int64) << q for q in range(len(FIELDS)))
+    vectors, member, count = np.unique(np.asarray(code).ravel(), return_inverse=True, return_counts=True)
+    distinct = (vectors[:, None] >> np.arange(len(FIELDS)) & 1).astype(np.int8)
     same = np.zeros((n, n), dtype=np.bool_)
     same[np.arange(common), np.arange(common)] = True
     patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))

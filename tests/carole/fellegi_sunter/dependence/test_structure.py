@@ -1,0 +1,111 @@
+"""Graphs of dependent fields: beside the search of the models library, with missing values, with blocking."""
+
+import numpy as np
+import pytest
+
+from carole.fellegi_sunter.dependence.structure import Structure, Teaching, choose, coarse, counted, independent
+from carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from risk.models.counts import SparseCounts
+from risk.models.graphs import Graph
+from risk.models.greedy import greedy
+from risk.models.scores import HyperDirichlet
+
+
+def latent(rng, n=3000, n_levels=(2, 3, 2, 3, 2)):
+    """Vectors in which fields 0, 1 and 2 follow a hidden class, 3 follows 2 a little, and 4 follows nothing."""
+    hidden = rng.random(n) < 0.4
+    gamma = np.column_stack([rng.integers(0, k, n) for k in n_levels]).astype(np.int8)
+    for q in range(3):
+        follows = hidden & (rng.random(n) < 0.7)
+        gamma[follows, q] = n_levels[q] - 1
+    gamma[(gamma[:, 2] == 1) & (rng.random(n) < 0.2), 3] = 0
+    return gamma, [FieldLevels(f"f{q}", k) for q, k in enumerate(n_levels)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_the_greedy_search_of_the_models_library_where_nothing_is_missing(seed):
+    gamma, fields = latent(np.random.default_rng(seed))
+    chosen = choose(gamma, np.ones(len(gamma)), fields, 5, least_gain=1e-10)
+    counts = SparseCounts.from_records(gamma.astype(np.int64), [field.n_levels for field in fields])
+    found = greedy(HyperDirichlet(counts))
+    best = {tuple(sorted(pair)) for pair in found.best.graph.edges}
+    assert set(chosen.graph.edges) == best
+    assert {(0, 1), (0, 2), (1, 2)} <= best
+
+
+@pytest.mark.parametrize(("largest", "most"), [(2, 4), (3, 7)])
+def test_cliques_stay_small(largest, most):
+    rng = np.random.default_rng(1)
+    together = rng.random(4000) < 0.5
+    gamma = np.column_stack([np.where(rng.random(4000) < 0.9, together, ~together) for _ in range(5)]).astype(np.int8)
+    chosen = choose(gamma, np.ones(4000), [FieldLevels(str(q), 2) for q in range(5)], largest)
+    assert max(clique.bit_count() for clique in chosen.graph.cliques) == largest
+    assert len(chosen.edges) == most
+    assert [edge.gain for edge in chosen.edges] == sorted((edge.gain for edge in chosen.edges), reverse=True)
+
+
+def test_most_edges_stops_it_at_the_most_telling():
+    gamma, fields = latent(np.random.default_rng(2))
+    weight = np.ones(len(gamma))
+    all_of_them = choose(gamma, weight, fields, 4)
+    first = choose(gamma, weight, fields, 4, most_edges=1)
+    assert len(first.edges) == 1 < len(all_of_them.edges)
+    assert first.edges[0].fields in {edge.fields for edge in all_of_them.edges}
+
+
+def test_independent_fields_have_no_edge():
+    """Over fifty files of independent fields: an edge needs odds of twenty."""
+    rng = np.random.default_rng(3)
+    fields = [FieldLevels(str(q), 8) for q in range(5)]
+    edges = sum(
+        len(choose(rng.integers(0, 8, (500, 5)).astype(np.int8), np.ones(500), fields, 4).edges) for _ in range(50)
+    )
+    assert edges <= 5
+
+
+def test_missing_values_hide_nothing_of_what_is_there():
+    rng = np.random.default_rng(4)
+    gamma, fields = latent(rng, 20_000)
+    holes = np.where(rng.random(gamma.shape) < 0.3, np.int8(-1), gamma).astype(np.int8)
+    weight = np.ones(len(gamma))
+    found = {edge.fields for edge in choose(holes, weight, fields, 4).edges}
+    assert {(0, 1), (0, 2), (1, 2)} <= found
+    assert not any(4 in pair for pair in found)
+
+
+def test_being_found_by_one_of_two_rules_is_no_dependence():
+    """Only pairs that agree on field 0 or on field 1 are there, so that both never disagree."""
+    rng = np.random.default_rng(5)
+    gamma = (rng.random((20_000, 4)) < 0.8).astype(np.int8)
+    mask = (gamma[:, 0] + 2 * gamma[:, 1]).astype(np.uint32)
+    gamma, mask = gamma[mask > 0], mask[mask > 0]
+    fields = [FieldLevels(str(q), 2) for q in range(4)]
+    rules = [RuleFields("zero", (0,)), RuleFields("one", (1,))]
+    weight = np.ones(len(gamma))
+    assert (0, 1) in {edge.fields for edge in choose(gamma, weight, fields, 4).edges}
+    assert choose(gamma, weight, fields, 4, Teaching(mask, rules)).edges == ()
+
+
+def test_three_levels_stand_for_many():
+    gamma = np.array([[0, 0, 0], [3, 1, 0], [4, 1, 1], [6, 2, 1], [7, 2, -1]], dtype=np.int8)
+    assert coarse(gamma, [8, 3, 2]).tolist() == [[0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 2, 1], [2, 2, -1]]
+    assert coarse(np.zeros((2, 1), dtype=np.int8), [1]).tolist() == [[0], [0]]
+
+
+def test_tables_count_what_is_there():
+    gamma = np.array([[0, 1], [0, 1], [1, -1], [1, 0]], dtype=np.int8)
+    table = counted((1, 0), gamma, np.array([1.0, 2.0, 4.0, 0.5]), [2, 2])
+    assert table.tolist() == [[0.0, 0.5], [3.0, 0.0]]
+
+
+def test_families_come_after_their_parents_who_know_each_other():
+    graph = Graph.from_edges(6, [(0, 1), (1, 2), (0, 2), (2, 3), (4, 5)])
+    seen: set[int] = set()
+    edges = set()
+    for field, parents in Structure(graph).families:
+        assert set(parents) <= seen
+        assert graph.is_complete(sum(1 << q for q in parents))
+        seen.add(field)
+        edges |= {tuple(sorted((field, parent))) for parent in parents}
+    assert edges == set(graph.edges)
+    assert independent(3).families == ((0, ()), (1, ()), (2, ())) or len(independent(3).families) == 3
