@@ -1,0 +1,76 @@
+"""Dependent fields through a whole run, blocked and not, and the pairs drawn beyond the blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from carole.blocking import CandidatePairs
+from carole.engine import LinkagePlan, Resources, link
+from carole.engine.offblock import RandomPairs
+from carole.service.findings import findings
+from common.errors import TrystError
+
+ENOUGH = Resources(memory_bytes=2**28, threads=2)
+
+
+def silent(stage, fraction):
+    """No progress."""
+
+
+@pytest.mark.parametrize("scheme", ["multinomial", "exact", "log_lr_weighted"])
+@pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.parametrize("one_to_one", [True, False])
+def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
+    assignment = "one_to_one" if one_to_one else "none"
+    plan = files.plan(blocked=blocked, scheme=scheme, assignment=assignment, dependence="decomposable")
+    run = link(files.a, files.b, plan, ENOUGH, silent)
+    right = np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links])
+    assert right > 0.8 * files.n_common
+    gamma = run.patterns.gamma
+    assert (run.scheme.joint is None) == (scheme == "log_lr_weighted")
+    if run.scheme.joint is not None:
+        weight = run.scheme.joint.match_weights(run.scheme.estimated(gamma, [8] * 4))
+        np.testing.assert_allclose(run.patterns.weight, weight)
+    told = findings(run, plan, ENOUGH, {})["model"]["dependence"]
+    assert told["kind"] == ("none" if run.scheme.joint is None else "decomposable")
+    for misfit in told["misfits"]:
+        assert misfit["gain"] > 0
+        assert set(misfit["fields"]) <= {field.name for field in plan.fields}
+
+
+def test_without_it_independence_is_judged_all_the_same(files):
+    run = link(files.a, files.b, files.plan(blocked=True), ENOUGH, silent)
+    assert run.scheme.joint is None
+    assert {misfit.within for misfit in run.scheme.misfits} <= {"matches"}
+
+
+def test_threads_change_nothing(files):
+    plan = files.plan(blocked=True, dependence="decomposable")
+    first, second = (link(files.a, files.b, plan, Resources(2**28, threads), silent) for threads in (1, 3))
+    np.testing.assert_array_equal(first.pairs.link_probability, second.pairs.link_probability)
+    np.testing.assert_array_equal(first.links, second.links)
+
+
+def test_random_pairs_know_which_rules_they_satisfy():
+    rng = np.random.default_rng(1)
+    keys_a, keys_b = ([rng.integers(0, 4, n).astype(np.uint64) for _ in range(2)] for n in (50, 40))
+    source = RandomPairs(50, 40, CandidatePairs(keys_a, keys_b).mark, 5000, 7)
+    room = np.empty(1000, np.int32), np.empty(1000, np.int32), np.empty(1000, np.uint32)
+    seen = set()
+    for part in source.parts(1000):
+        n = source.write(part, *room)
+        for i, j, mask in zip(*(column[:n].tolist() for column in room), strict=True):
+            seen.add((i, j))
+            expected = sum(1 << r for r in range(2) if keys_a[r][i] == keys_b[r][j] != 0)
+            assert mask == expected
+        again = tuple(column[:n].copy() for column in room)
+        source.write(part, *room)
+        assert all(np.array_equal(column[:n], before) for column, before in zip(room, again, strict=True))
+    # 5000 draws with replacement of 2000 pairs: 1 - exp(-2.5) of them are expected.
+    assert len(seen) == pytest.approx(2000 * (1 - np.exp(-2.5)), rel=0.03)
+
+
+def test_an_unknown_kind_is_refused(files):
+    with pytest.raises(TrystError, match=r"model\.dependence"):
+        LinkagePlan(files.plan(blocked=False).fields, dependence="total")
