@@ -37,8 +37,11 @@ class CrosswiseComparison:
 
     def __init__(self, a: TwoFields, b: TwoFields) -> None:
         self._signatures = (
-            read_only(a[0].signatures), read_only(a[1].signatures), read_only(b[0].signatures), read_only(b[1].signatures)
-        )  # fmt: skip
+            read_only(a[0].signatures),
+            read_only(a[1].signatures),
+            read_only(b[0].signatures),
+            read_only(b[1].signatures),
+        )
         self._codes = read_only(a[0].codes), read_only(a[1].codes), read_only(b[0].codes), read_only(b[1].codes)
         self._levels = read_only(levels_by_disagreement(a[0].bits, BOUNDS))
         self._n_rows = len(a[0].codes), len(b[0].codes)
