@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.dependence.structure import Tables, Teaching, coarse, counted, merged
+from carole.fellegi_sunter.dependence.structure import Sampled, Tables, Teaching, coarse
 from carole.fellegi_sunter.settings import FieldLevels
 
 Class = Literal["matches", "others"]
@@ -65,6 +65,7 @@ def misfits(
     weight: NDArray[np.float64],
     fields: Sequence[FieldLevels],
     teaching: Teaching | None = None,
+    sampled: Sampled | None = None,
 ) -> tuple[Misfit, ...]:
     """Pairs of fields by how much independence fails to describe them, the worst first.
 
@@ -77,6 +78,8 @@ def misfits(
     fields : sequence of FieldLevels
     teaching : Teaching, optional
         Which patterns may speak of which fields; None: each of all.
+    sampled : Sampled, optional
+        Which of the pairs stand for others.
 
     Returns
     -------
@@ -88,12 +91,10 @@ def misfits(
     O(n_patterns * n_fields**2).
     """
     n_levels = [field.n_levels for field in fields]
-    few, weight, teaching = merged(coarse(gamma, n_levels), weight, teaching)
-    levels = [min(n, 3) for n in n_levels]
-    tables = Tables(few, weight, teaching, levels)
+    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], teaching, sampled)
     found = []
     for v, w in combinations(range(len(fields)), 2):
-        table = counted((v, w), few, weight, levels, teaching)
+        table = tables.counted((v, w))
         total = float(table.sum())
         gain = tables.bayes_factor(0, v, w) if total >= FEWEST_PAIRS else 0.0
         if gain <= 0:

@@ -32,7 +32,7 @@ from carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
 from carole.fellegi_sunter.dependence.distribution import Distribution, estimated
 from carole.fellegi_sunter.dependence.structure import (
     LARGEST_CLIQUE,
-    LEAST_GAIN,
+    Sampled,
     Structure,
     Teaching,
     choose,
@@ -59,9 +59,6 @@ ROUNDS_PER_STEP = 3
 MAX_ROUNDS = 60
 """Rounds before giving up, which is reported."""
 
-NOISE = 5.0
-"""Log Bayes factor that chance may bring an edge: half the 96th percentile of chi squared, 4 degrees."""
-
 MAX_CHOICES = 4
 """Times the graphs are chosen: the second choice sees better classes than the first, and later ones rarely differ."""
 
@@ -71,6 +68,9 @@ ROUNDS_PER_CHOICE = 8
 SETTLED = 1e-2
 """Change of the expected number of matches, relative to its square root, at which it has settled."""
 
+
+NEAR = 1e-4
+"""Match probability from which a pair comes near a match, where pairs kept do not say it."""
 
 LINKED = 0.9
 """Link probability from which a record counts as linked, and its other pairs as no matches."""
@@ -178,7 +178,11 @@ def fit_joint(
     .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
     """
     settings = settings or Estimation()
-    estimator = _Estimator(model, patterns, LARGEST_CLIQUE[dependence], settings, rules, level_counts, beyond)
+    if pairs is None:
+        near = model.match_probabilities(np.ascontiguousarray(patterns.gamma)) >= NEAR
+    else:
+        near = np.bincount(pairs[2], minlength=patterns.n_patterns) > 0
+    estimator = _Estimator(model, patterns, LARGEST_CLIQUE[dependence], settings, rules, level_counts, beyond, near)
     gamma = estimator.gamma
     if pairs is not None and first is not None:
         matches = np.bincount(pairs[2], first.probability, minlength=len(gamma)).astype(np.float64)
@@ -241,9 +245,10 @@ class _Estimator:
         rules: Sequence[RuleFields],
         level_counts: NDArray[np.float64] | None,
         beyond: Beyond | None,
+        near: NDArray[np.bool_],
     ) -> None:
         self.gamma = np.ascontiguousarray(patterns.gamma)
-        self._model, self._settings, self._beyond = model, settings, beyond
+        self._model, self._settings, self._beyond, self._near = model, settings, beyond, near
         self._largest_clique = largest_clique
         self._count = patterns.count.astype(np.float64)
         self._n_levels = [field.n_levels for field in model.fields]
@@ -264,23 +269,29 @@ class _Estimator:
 
     def graph_of_others(self, others: NDArray[np.float64], most_edges: int | None) -> Structure:
         """Which fields depend on each other among non-matches."""
-        # The accidents of a sampled pair count for as many as it stands for, and must not look like dependence.
-        least = LEAST_GAIN if self._beyond is None else max(LEAST_GAIN, NOISE * self._beyond.scale)
         return choose(
             self._all_gamma,
             others,
             self._model.fields,
             self._largest_clique,
-            least_gain=least,
             most_edges=most_edges,
+            sampled=self._sampled(others),
         )
+
+    def _sampled(self, others: NDArray[np.float64]) -> Sampled | None:
+        if self._beyond is None:
+            return None
+        nothing = np.zeros(len(self.gamma))
+        drawn = np.concatenate([nothing, self._beyond.count])
+        near = np.where(np.concatenate([self._near, np.zeros(len(self._beyond.count), dtype=np.bool_)]), others, 0.0)
+        return Sampled(drawn, near, self._beyond.scale)
 
     def misfits(self, matches: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[Misfit, ...]:
         """What independence would get wrong."""
         fields = self._model.fields
         return (
             *misfits("matches", self.gamma, matches, fields, self._teaching),
-            *misfits("others", self._all_gamma, others, fields),
+            *misfits("others", self._all_gamma, others, fields, sampled=self._sampled(others)),
         )
 
     def estimate(
@@ -318,8 +329,7 @@ class _Estimator:
             known, share = strangers(pairs, posterior.probability, n_a, n_b, len(self._count))
             others = np.maximum(self._count - matches, 0.0)
             if share >= FEWEST_LINKED:
-                kept = np.bincount(pairs[2], minlength=len(self._count)) > 0
-                others = np.where(kept, np.minimum(known / share, self._count), self._count)
+                others = np.where(self._near, np.minimum(known / share, self._count), self._count)
         return others if self._beyond is None else np.concatenate([others, self._beyond.count])
 
 

@@ -61,6 +61,28 @@ class Teaching:
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """Where the patterns of a class come from, when some of them were drawn and stand for many.
+
+    Scores then weigh a drawn pair as one, so that its accidents do not look like dependence. What the few pairs that
+    compete with matches have in common would be lost in that, though all of them were counted: they add to a score.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_patterns,)
+        Of the pairs of each pattern, those that drawn ones stand for.
+    near : ndarray of float64, shape (n_patterns,)
+        Of the pairs of each pattern, those that come near a match.
+    scale : float
+        Pairs that a drawn one stands for.
+    """
+
+    weight: NDArray[np.float64]
+    near: NDArray[np.float64]
+    scale: float
+
+
+@dataclass(frozen=True)
 class Edge:
     """Two fields that depend on each other given match status, and what that is worth.
 
@@ -113,8 +135,9 @@ def choose(
     fields: Sequence[FieldLevels],
     largest_clique: int,
     teaching: Teaching | None = None,
-    least_gain: float = LEAST_GAIN,
     most_edges: int | None = None,
+    sampled: Sampled | None = None,
+    least_gain: float = LEAST_GAIN,
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
 
@@ -128,10 +151,12 @@ def choose(
         Fields that may depend on each other all at once.
     teaching : Teaching, optional
         Which patterns may speak of which fields; None: each of all.
-    least_gain : float
-        Log Bayes factor that an edge must bring.
     most_edges : int, optional
         Where to stop.
+    sampled : Sampled, optional
+        Which of the pairs stand for others.
+    least_gain : float
+        Log Bayes factor that an edge must bring.
 
     Returns
     -------
@@ -142,7 +167,7 @@ def choose(
     O(n_patterns) per table; about n_fields^2 tables at first and few in every later step.
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(*merged(coarse(gamma, n_levels), weight, teaching), [min(n, 3) for n in n_levels])
+    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], teaching, sampled)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
     while most_edges is None or len(gains) < most_edges:
@@ -182,41 +207,50 @@ def coarse(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]
     return np.where(gamma < 0, np.int8(-1), few).astype(np.int8)
 
 
-def merged(
-    gamma: NDArray[np.int8], weight: NDArray[np.float64], teaching: Teaching | None
-) -> tuple[NDArray[np.int8], NDArray[np.float64], Teaching | None]:
-    """Equal vectors put together, under each set of rules."""
-    mask = np.zeros(len(gamma), dtype=np.uint32) if teaching is None else teaching.mask
-    said = weight > 0
-    rows = np.column_stack([gamma[said].astype(np.int64), mask[said].astype(np.int64)])
-    distinct, member = np.unique(rows, axis=0, return_inverse=True)
-    total = np.bincount(member.ravel(), weight[said], minlength=len(distinct)).astype(np.float64)
-    told = None if teaching is None else Teaching(distinct[:, -1].astype(np.uint32), teaching.rules)
-    return np.ascontiguousarray(distinct[:, :-1]).astype(np.int8), total, told
-
-
 class Tables:
-    """Marginal likelihoods of small tables, each counted where none of the fields asked about is missing."""
+    """What joining two fields is worth, from small tables that are counted where none of their fields is missing."""
 
     def __init__(
         self,
         gamma: NDArray[np.int8],
         weight: NDArray[np.float64],
-        teaching: Teaching | None,
         n_levels: Sequence[int],
+        teaching: Teaching | None = None,
+        sampled: Sampled | None = None,
     ) -> None:
-        self._gamma, self._weight, self._teaching = gamma, weight, teaching
+        mask = np.zeros(len(gamma), dtype=np.uint32) if teaching is None else teaching.mask
+        said = weight > 0
+        rows = np.column_stack([gamma[said].astype(np.int64), mask[said].astype(np.int64)])
+        distinct, member = np.unique(rows, axis=0, return_inverse=True)
+
+        def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.bincount(member.ravel(), values[said], minlength=len(distinct)).astype(np.float64)
+
+        self._gamma = np.ascontiguousarray(distinct[:, :-1]).astype(np.int8)
+        self._weight = summed(weight)
         self._n_levels = n_levels
+        self._teaching = None if teaching is None else Teaching(distinct[:, -1].astype(np.uint32), teaching.rules)
+        self._scale = 1.0 if sampled is None else max(1.0, sampled.scale)
+        self._drawn = None if sampled is None else summed(sampled.weight)
+        self._near = None if sampled is None else summed(sampled.near)
         self._known: dict[tuple[int, int, int], float] = {}
+
+    def counted(self, involved: Sequence[int], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Expected pairs by the levels of some fields."""
+        weight = self._weight if weight is None else weight
+        return counted(involved, self._gamma, weight, self._n_levels, self._teaching)
 
     def bayes_factor(self, common: int, v: int, w: int) -> float:
         """Log Bayes factor of joining v and w, whose common neighbours are given."""
         key = (common, v, w)
         if key not in self._known:
-            table = counted((v, w, *members(common)), self._gamma, self._weight, self._n_levels, self._teaching)
-            self._known[key] = (
-                _score(table) + _score(table.sum(axis=(0, 1))) - _score(table.sum(axis=1)) - _score(table.sum(axis=0))
-            )
+            involved = (v, w, *members(common))
+            table = self.counted(involved)
+            gain = _gain(table / self._scale)
+            if self._drawn is not None and self._near is not None:
+                drawn, near = self.counted(involved, self._drawn), self.counted(involved, self._near)
+                gain += _relevance(table, drawn, near, self._scale)
+            self._known[key] = gain
         return self._known[key]
 
 
@@ -236,6 +270,41 @@ def counted(
     shape = tuple(n_levels[q] for q in involved)
     cell = np.ravel_multi_index(tuple(gamma[there, q].astype(np.int64) for q in involved), shape)
     return np.bincount(cell, weight[there], minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
+
+
+def _gain(table: NDArray[np.float64]) -> float:
+    """Log Bayes factor of joining the fields of the first two axes, given those of the others."""
+    return _score(table) + _score(table.sum(axis=(0, 1))) - _score(table.sum(axis=1)) - _score(table.sum(axis=0))
+
+
+def _relevance(
+    table: NDArray[np.float64], drawn: NDArray[np.float64], near: NDArray[np.float64], scale: float
+) -> float:
+    """What joining the fields does to the log likelihood of the pairs that come near a match.
+
+    The ratio of each cell to what conditional independence has there counts as far as the sample leaves no doubt of
+    it (three standard errors): 0 if the fields are independent over all pairs, however the near ones were selected.
+    Pairs that were not drawn are exact.
+    """
+    given = np.maximum(table.sum(axis=(0, 1), keepdims=True), 1e-300)
+    low, high = _bounds(table, drawn, scale)
+    margins = [
+        _bounds(table.sum(axis=axis, keepdims=True), drawn.sum(axis=axis, keepdims=True), scale) for axis in (0, 1)
+    ]
+    least, most = (margins[0][side] * margins[1][side] / given for side in (0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        more = np.where(low > most, np.log(low / most), 0.0)
+        fewer = np.where(high < least, np.log(high / least), 0.0)
+    return float((near * (more + fewer)).sum())
+
+
+def _bounds(
+    table: NDArray[np.float64], drawn: NDArray[np.float64], scale: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Least and most pairs that each cell of a table may have, of which some were drawn."""
+    exact = table - drawn
+    low = exact + np.maximum(drawn - 3 * np.sqrt(drawn * scale), 0.0)
+    return np.maximum(low, 0.0), table + 3 * scale * np.sqrt(drawn / scale + 1.0)
 
 
 def _score(table: NDArray[np.float64]) -> float:
