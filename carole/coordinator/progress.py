@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from carole.coordinator.client import Coordinator
@@ -59,3 +62,18 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
         raise TrystError(ErrorCode.WRONG_STATE, f"the run failed: {last.error}", where=project)
     console.print(f"{last.links:,} links")
     return last
+
+
+def pairs_compared(linkage: Mapping[str, Any]) -> str:
+    """What a run compared and what blocking is believed to have lost, in one sentence or two."""
+    share = linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0
+    blocking = linkage["blocking"]
+    if not blocking:
+        return f"All {linkage['pairs']:,} pairs were compared."
+    said = f"{linkage['candidates']:,} of {linkage['pairs']:,} pairs were compared, {1 - share:.4%} fewer. "
+    if blocking.get("estimated_recall") is None:
+        return said + f"What blocking lost cannot be estimated: {'; '.join(blocking.get('assumptions', []))}."
+    return said + (
+        f"Blocking lost about {blocking['estimated_lost']:,.1f} matches ({1 - blocking['estimated_recall']:.2%}), "
+        f"estimated by {blocking['method']}."
+    )

@@ -22,7 +22,7 @@ from carole.coordinator.client import Coordinator
 from carole.coordinator.connect import connection_of
 from carole.coordinator.narration import Narrator
 from carole.coordinator.processes import ServiceProcess, Services
-from carole.coordinator.progress import bars, follow_run
+from carole.coordinator.progress import bars, follow_run, pairs_compared
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
 from common.parties import Side
@@ -187,6 +187,8 @@ class _Rehearsal:
             )
         self._narrator.step("link")
         run = follow_run(coordinator, project, coordinator.start(project).run)
+        statistics = coordinator.statistics(project, run.run)
+        self._narrator.say(pairs_compared(statistics["linkage"]))
         self._narrator.step("release")
         self._wait_for_shares(coordinator)
         self._narrator.say("Both custodians hold their share.")
@@ -196,7 +198,7 @@ class _Rehearsal:
             shares=shares,
             profiles={side: self._profile(side) for side in Side},
             timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
-            statistics=coordinator.statistics(project, run.run),
+            statistics=statistics,
             peak_memory=self._peak_memory(),
         )
 

@@ -38,6 +38,7 @@ from carole.engine.result import Linkage, ScoredPatterns
 from carole.engine.selection import choose_patterns
 from carole.engine.sources import BlockedPairs, pair_source
 from carole.engine.stream import PairStream
+from carole.engine.unlinkable import best_possible
 from carole.fellegi_sunter import (
     BlockingRecall,
     FittedScheme,
@@ -165,6 +166,7 @@ class _Run:
             links=decision.links,
             threshold=decision.threshold,
             duplicates=twice,
+            best_possible=(best_possible(self._a, plan, fitted), best_possible(self._b, plan, fitted)),
             floor=_floor(scored.weight, wanted),
             matches_below_floor=float(matches.sum() - matches[wanted].sum()),
             n_candidates=int(count.sum()),

@@ -78,6 +78,26 @@ class Duplicates:
 
 
 @dataclass(frozen=True)
+class BestPossible:
+    """How probable a match the records of one file could reach at best.
+
+    Attributes
+    ----------
+    probability
+        float64, ascending: match probability of a record with its like, one for each set of fields that records have.
+    records
+        int64: how many records have just these fields.
+    """
+
+    probability: NDArray[np.float64]
+    records: NDArray[np.int64]
+
+    def below(self, threshold: float) -> int:
+        """Records that cannot reach a threshold."""
+        return int(self.records[self.probability < threshold].sum())
+
+
+@dataclass(frozen=True)
 class Linkage:
     """A finished run.
 
@@ -93,6 +113,8 @@ class Linkage:
         The pairs that were kept.
     links
         int64: which of `pairs` are links, ascending.
+    best_possible
+        Of A and of B: the match probability that records can reach at best, by the fields they have.
     threshold
         Least link probability of a link, as given or as it followed from the wanted rate of false links.
     duplicates
@@ -125,6 +147,7 @@ class Linkage:
     links: NDArray[np.int64]
     threshold: float
     duplicates: tuple[Duplicates, Duplicates]
+    best_possible: tuple[BestPossible, BestPossible]
     floor: float
     matches_below_floor: float
     n_candidates: int

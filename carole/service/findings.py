@@ -16,6 +16,7 @@ from carole.engine.plan import LinkagePlan, Resources
 from carole.engine.result import Linkage
 from carole.fellegi_sunter.dependence import Distribution
 from carole.fellegi_sunter.model import Model, log2_ratios
+from carole.service.insights import examples, history, thresholds, unlinkable
 
 HISTOGRAM_BINS = 60
 MOST_PATTERNS = 500
@@ -73,6 +74,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "scheme": plan.scheme,
         "u_method": plan.u,
         "dependence": _dependence(linkage, plan),
+        "history": history(linkage),
         "iterations": int(model.iterations),
         "converged": bool(model.converged),
         "warnings": list(model.warnings),
@@ -128,6 +130,9 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         },
         "expected": _expected(linkage),
         "histogram": _histogram(pairs.weight, links),
+        "thresholds": thresholds(linkage, plan),
+        "unlinkable": unlinkable(linkage),
+        "examples": examples(linkage, plan),
         "blocking": None,
     }
     floor = _probability(linkage.floor, model.p)
@@ -143,6 +148,10 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
                 }
                 for rule in plan.rules
             ],
+            "reduction": 1 - linkage.n_candidates / (int(model.n_a) * int(model.n_b)),
+            "estimated_lost": None if linkage.blocking.lost is None else float(linkage.blocking.lost),
+            "method": linkage.blocking.method,
+            "assumptions": list(linkage.blocking.assumptions),
             "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
         }
     else:

@@ -52,9 +52,7 @@ def blocking_keys(
     -----
     A microsecond for every distinct key, and much less for a key met before.
     """
-    frame = pl.DataFrame({name: columns[name] for name in rule.fields})
-    parts = [_part(part, specification.field(part.field)) for part in rule.keys]
-    values, codes = distinct_values(frame.select(written_out(parts)).to_series())
+    values, codes = distinct_values(key_text(columns, specification, rule))
     digests = np.empty(len(values) + 1, dtype=np.uint64)
     digests[-1] = NO_KEY  # code -1: a part is missing
     empty = hashlib.blake2b(key=key, digest_size=DIGEST_BYTES)
@@ -63,6 +61,13 @@ def blocking_keys(
         keyed.update(value.encode())
         digests[place] = int.from_bytes(keyed.digest(), "little") or _INSTEAD_OF_ZERO
     return digests[codes]
+
+
+def key_text(columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule) -> pl.Series:
+    """Every row's blocking key under one rule as text, before any key hides it; null where a part is missing."""
+    frame = pl.DataFrame({name: columns[name] for name in rule.fields})
+    parts = [_part(part, specification.field(part.field)) for part in rule.keys]
+    return frame.select(written_out(parts)).to_series()
 
 
 def written_out(parts: list[pl.Expr]) -> pl.Expr:

@@ -101,6 +101,7 @@ def results(
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
     from carole.coordinator.outcome import report_content
+    from carole.coordinator.progress import pairs_compared
     from carole.coordinator.report import write_report
     from carole.coordinator.screen import console
     from common.specification import load_specification
@@ -109,6 +110,7 @@ def results(
         found, text = coordinator.get(project)
         statistics = coordinator.statistics(project, found.run.run)
     out.mkdir(parents=True, exist_ok=True)
+    console.print(pairs_compared(statistics["linkage"]), highlight=False)
     (out / "model.json").write_text(json.dumps(statistics, indent=2) + "\n", encoding="utf-8")
     write_report(out / "report.html", report_content(load_specification(text, project), statistics, None))
     console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")

@@ -30,6 +30,8 @@ They are the same as the files a linkage leaves behind, so that a report can be 
                                          person and of two, with the log Bayes factor that each brought
         misfits                          list of {within: "matches" | "others", fields, gain, observed, expected: float,
                                          words: str}, what independence gets wrong, the worst first
+      history                            {step: ints, p, log_likelihood: floats, top_m: {field: floats}}, the course of
+                                         EM, pair by pair; optional
       iterations                         int
       converged                          bool
       warnings                           list of str, shown before everything else
@@ -47,9 +49,21 @@ They are the same as the files a linkage leaves behind, so that a report can be 
                                          among candidates where `blocking` states the loss; optional
       histogram                          {edges: n + 1 floats, counts: n ints, links: n ints (optional)}, kept pairs
                                          by match weight
+      thresholds                         list of {threshold, precision, recall: float, links: int}: what the model
+                                         expects at other thresholds; optional
+      unlinkable                         {alice, bob: {at_decision: int, below: list of [threshold, records]}}, records
+                                         that could not be linked even to their like; optional
+      examples                           list of {what: str, pairs: int, gamma: levels, prior, together, probability:
+                                         float, weights: floats}, comparison vectors that several pairs have; optional
+      duplicates                         {alice, bob: {equal, same_partner: int}}; optional
+      assignment                         "one_to_one" | "greedy" | "many_to_one" | "none"; optional
+      false_link_rate                    float, the wanted one; optional or null
       blocking                           null when every pair was compared, else
         rules                            list of {name: str, fields: list of str, candidates: int}
-        estimated_recall                 float, share of the matches that are candidates; optional
+        estimated_recall                 float, share of the matches that are candidates; optional or null
+        estimated_lost                   float, matches that are not; optional or null
+        method                           str, of that estimate; optional
+        assumptions                      list of str, that it stands on; optional
       patterns                           list of {gamma: levels (-1 = missing), observed: float, expected: float},
                                          candidate pairs by comparison pattern; optional, the report takes the
                                          worst misfits
@@ -166,6 +180,10 @@ def _mistakes(content: ReportContent) -> Iterator[TrystError]:
     n_fields = len(content.model["fields"])
     for i, pattern in enumerate(content.linkage.get("patterns", [])):
         yield from _levels(f"linkage.patterns[{i}].gamma", pattern["gamma"], content.model["fields"], n_fields)
+    for i, example in enumerate(content.linkage.get("examples", [])):
+        where = f"linkage.examples[{i}]"
+        yield from _levels(f"{where}.gamma", example["gamma"], content.model["fields"], n_fields, shaded=True)
+        yield from _unequal(where, {"gamma": example["gamma"], "weights": example["weights"]})
     if content.evaluation is not None:
         curve, calibration = content.evaluation["curve"], content.evaluation["calibration"]
         yield from _unequal("evaluation.curve", {name: curve[name] for name in ("recall", "precision")})
@@ -190,9 +208,12 @@ def _unequal(where: str, arrays: Mapping[str, Sequence[float]]) -> Iterator[Trys
             )
 
 
-def _levels(where: str, gamma: Sequence[int], fields: list[Field], n_fields: int) -> Iterator[TrystError]:
+def _levels(
+    where: str, gamma: Sequence[int], fields: list[Field], n_fields: int, *, shaded: bool = False
+) -> Iterator[TrystError]:
+    n_levels = [len(field["shaded"]["bounds"]) if shaded and "shaded" in field else len(field["m"]) for field in fields]
     if len(gamma) != n_fields:
         got = f"{len(gamma)} levels for {n_fields} fields"
         yield TrystError(ErrorCode.PARAMETER, "a pattern must have a level per field", where=where, got=got)
-    elif any(not MISSING <= level < len(field["m"]) for level, field in zip(gamma, fields, strict=True)):
+    elif any(not MISSING <= level < n for level, n in zip(gamma, n_levels, strict=True)):
         yield TrystError(ErrorCode.PARAMETER, "a level must exist in its field, or be -1 for missing", where=where)

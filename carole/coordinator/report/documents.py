@@ -103,6 +103,7 @@ class Model(TypedDict):
     scheme: NotRequired[str]
     u_method: str
     dependence: NotRequired[Dependence]
+    history: NotRequired[History]
     iterations: int
     converged: bool
     warnings: list[str]
@@ -130,6 +131,67 @@ class Blocking(TypedDict):
 
     rules: list[Rule]
     estimated_recall: NotRequired[float | None]
+    estimated_lost: NotRequired[float | None]
+    method: NotRequired[str]
+    assumptions: NotRequired[list[str]]
+
+
+class History(TypedDict):
+    """The course of EM."""
+
+    step: Sequence[int]
+    p: Sequence[float]
+    log_likelihood: Sequence[float]
+    top_m: dict[str, Sequence[float]]
+
+
+class AtThreshold(TypedDict):
+    """What the model expects at a threshold."""
+
+    threshold: float
+    links: int
+    precision: float
+    recall: float
+
+
+class Unlinkable(TypedDict):
+    """Records of one file that could not be linked even to their like."""
+
+    at_decision: int
+    below: Sequence[Sequence[float]]
+
+
+class BothUnlinkable(TypedDict):
+    """The same of both files."""
+
+    alice: Unlinkable
+    bob: Unlinkable
+
+
+class Example(TypedDict):
+    """A comparison vector that several pairs have."""
+
+    what: str
+    pairs: int
+    gamma: Sequence[int]
+    prior: float
+    weights: Sequence[float]
+    together: float
+    probability: float
+
+
+class Twice(TypedDict):
+    """Records of one file that look like second ones."""
+
+    equal: int
+    same_partner: int
+
+
+class BothTwice(TypedDict):
+    """The same of both files."""
+
+    alice: Twice
+    bob: Twice
 
 
 class Expected(TypedDict):
@@ -162,6 +224,12 @@ class Linkage(TypedDict):
     floor: NotRequired[float]
     expected: NotRequired[Expected | None]
     patterns: NotRequired[list[Pattern]]
+    thresholds: NotRequired[list[AtThreshold]]
+    unlinkable: NotRequired[BothUnlinkable]
+    examples: NotRequired[list[Example]]
+    duplicates: NotRequired[BothTwice]
+    assignment: NotRequired[str]
+    false_link_rate: NotRequired[float | None]
     warnings: NotRequired[list[str]]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from . import charts, wording
+from . import charts, run_charts, wording
 from .content import ReportContent
 from .palette import colour_rules
 from .svg import draw
@@ -82,9 +82,14 @@ def render_report(content: ReportContent) -> str:
 def _view(content: ReportContent) -> dict[str, Any]:
     """Everything the template shows, worked out, so that the template only places it."""
     run: dict[str, Any] = {"invented": False, "specification_digest": None, "encoding_digest": None, **content.run}
-    linkage: dict[str, Any] = {"floor": None, "expected": None, **content.linkage}
+    linkage: dict[str, Any] = {
+        "floor": None, "expected": None, "thresholds": [], "examples": [], "duplicates": None, "unlinkable": None,
+        "assignment": "one_to_one" if run["one_to_one"] else "none", "false_link_rate": None,
+        **content.linkage,
+    }  # fmt: skip
     if linkage["blocking"]:
-        linkage["blocking"] = {"estimated_recall": None, **linkage["blocking"]}
+        unknown: dict[str, Any] = {"estimated_recall": None, "estimated_lost": None, "method": None, "assumptions": []}
+        linkage["blocking"] = {**unknown, **linkage["blocking"]}
     created = datetime.fromisoformat(run["created"])
     return {
         "content": content,
@@ -106,6 +111,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "total_seconds": sum(stage["seconds"] for stage in content.timings["stages"]),
         "reduction": 1.0 - linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0,
         "threshold_weight": content.threshold_weight if isfinite(content.threshold_weight) else None,
+        "assignment_meaning": wording.ASSIGNMENTS.get(linkage["assignment"], linkage["assignment"]),
         "scheme_meaning": wording.SCHEMES.get(content.model.get("scheme", "multinomial"), content.model.get("scheme")),
         "u_meaning": {
             "all_pairs": "from all pairs, taken as non-matches",
@@ -134,6 +140,7 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
             charts.histogram_chart(content),
             "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the doubtful ones.",
         )
+    drawn |= _run_figures(content)
     if content.evaluation is not None:
         drawn["precision_recall"] = (
             charts.precision_recall_chart(content),
@@ -148,6 +155,35 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
     return {
         name: Figure(draw(chart.drawing, name, chart.alt_text), reading) for name, (chart, reading) in drawn.items()
     }
+
+
+def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
+    linkage = content.linkage
+    drawn = {}
+    if "history" in content.model and len(content.model["history"]["step"]) > 1:
+        drawn["history"] = (
+            run_charts.history_chart(content.model["history"]),
+            "lines that have become level have converged; one that still climbs or falls at the right edge has not.",
+        )
+    if linkage.get("thresholds"):
+        drawn["thresholds"] = (
+            run_charts.thresholds_chart(linkage["thresholds"], linkage["threshold"]),
+            "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters "
+            "little.",
+        )
+    if "unlinkable" in linkage:
+        drawn["unlinkable"] = (
+            run_charts.unlinkable_chart(content, linkage["unlinkable"]),
+            "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
+            "decision says how many.",
+        )
+    for number, example in enumerate(linkage.get("examples", [])):
+        drawn[f"example_{number}"] = (
+            run_charts.waterfall_chart(example, content.model["fields"]),
+            "from the odds before anything is compared each field adds its weight; the bar at the foot is what comes "
+            "out.",
+        )
+    return drawn
 
 
 def _parameters(content: ReportContent) -> list[dict[str, Any]]:

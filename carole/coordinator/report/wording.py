@@ -33,6 +33,14 @@ SCHEMES = {
     "log_lr_weighted": "exact, with the match weight of a field shaded by similarity (log-LR weighted)",
 }
 
+#: What an assignment allows.
+ASSIGNMENTS = {
+    "one_to_one": "one to one",
+    "greedy": "one to one, the most probable pair first",
+    "many_to_one": "a record of Alice's has one link at most, one of Bob's any number",
+    "none": "every pair above the threshold",
+}
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -39,6 +39,7 @@ def test_all_mistakes_at_once(documents: dict[str, Any]) -> None:
         "linkage.histogram",
         "linkage.patterns[0].gamma",
         "linkage.patterns[1].gamma",
+        "linkage.examples[0].gamma",
         "evaluation.curve",
     ]
 

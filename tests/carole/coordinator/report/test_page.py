@@ -12,7 +12,10 @@ from carole.coordinator.report import ReportContent, render_report, write_report
 from carole.coordinator.report.palette import COLOURS
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
-CHARTS = ["histogram", "precision_recall", "calibration", "weights", "levels"]
+CHARTS = [
+    "histogram", "precision_recall", "calibration", "weights", "levels", "history", "thresholds", "unlinkable",
+    "example_0", "example_1",
+]  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -61,6 +64,9 @@ def without_truth(documents: dict[str, Any]) -> dict[str, Any]:
             {"name": "named", "fields": ["surname", "sex"], "candidates": 12_000},
         ],
         "estimated_recall": 0.984,
+        "estimated_lost": 32.5,
+        "method": "capture-recapture",
+        "assumptions": ["rules without a common field find matches independently of each other"],
     }
     return blocked
 
@@ -136,7 +142,8 @@ def test_what_it_says_without_truth(documents: dict[str, Any]) -> None:
     ):
         assert phrase in page.text, phrase
     drawings = [str(attributes["aria-labelledby"]) for tag, attributes in page.tags if tag == "svg"]
-    assert sorted(drawings) == ["histogram-alt", "levels-alt", "weights-alt"]
+    judged = {"precision_recall", "calibration"}
+    assert sorted(drawings) == sorted(f"{name}-alt" for name in CHARTS if name not in judged)
 
 
 def test_only_what_must_be_there_is_needed(documents: dict[str, Any]) -> None:
@@ -159,7 +166,9 @@ def test_a_run_that_found_nothing(documents: dict[str, Any]) -> None:
     nothing["linkage"] |= {"links": 0, "kept": 0, "unlinked": {"alice": 5000, "bob": 4000}, "threshold": 1.0}
     nothing["linkage"]["histogram"] = {"edges": [0, 1], "counts": [0]}
     nothing["model"]["fields"] = []
-    nothing["linkage"]["patterns"] = []
+    nothing["linkage"] |= {"patterns": [], "thresholds": [], "examples": []}
+    del nothing["linkage"]["unlinkable"]
+    del nothing["model"]["history"]
     nothing["timings"]["stages"] = []
     page = Page(html_of(nothing))
     assert "No link was made between the 5,000 records of Alice and the 4,000 of Bob." in page.text
@@ -283,3 +292,38 @@ def test_a_failed_write_leaves_the_earlier_file(
         write_report(path, ReportContent.from_json(without_truth(documents)))
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "an earlier one"
+
+
+def test_thresholds_duplicates_and_the_unlinkable_are_told(documents: dict[str, Any]) -> None:
+    text = Page(html_of(documents)).text
+    for phrase in (
+        "What other thresholds would give",
+        "0.99 1,803 99.99 % 90.12 %",
+        "4 of Alice's equal another of the same file in every field, 31 match a record of the other file",
+        "12 of Alice's and 0 of Bob's, at the decision.",
+        "A comparison in full: the strongest",
+        "The course of the estimation",
+    ):
+        assert phrase in text.replace("\N{NO-BREAK SPACE}", " "), phrase
+    documents["linkage"] |= {"assignment": "greedy", "false_link_rate": 0.01}
+    changed = Page(html_of(documents)).text
+    assert "one to one, the most probable pair first" in changed
+    assert "which keeps the expected share of false links within" in changed
+
+
+def test_a_report_of_an_earlier_run_has_less_to_say(documents: dict[str, Any]) -> None:
+    for name in ("thresholds", "unlinkable", "examples", "duplicates", "assignment"):
+        del documents["linkage"][name]
+    del documents["model"]["history"]
+    text = Page(html_of(documents)).text
+    assert "What other thresholds would give" not in text
+    assert "one to one" in text
+
+
+def test_what_blocking_lost_is_told_with_its_method(documents: dict[str, Any]) -> None:
+    blocked = without_truth(documents)
+    text = Page(html_of(blocked)).text
+    assert "about 32.5 matches were never compared" in text
+    assert "(estimated by capture-recapture)" in text
+    blocked["linkage"]["blocking"] |= {"estimated_recall": None, "assumptions": ["one rule only"]}
+    assert "What was lost cannot be estimated: one rule only." in Page(html_of(blocked)).text

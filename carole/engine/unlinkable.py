@@ -1,0 +1,35 @@
+"""Records that say too little to be linked, however well another agrees with them.
+
+A record compared with itself agrees on everything it has. If even that pair's match probability stays below the
+threshold, no other record can be linked to it: it lacks too many fields, or what it has is too common.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from carole.engine.plan import LinkagePlan
+from carole.engine.result import BestPossible
+from carole.fellegi_sunter import FittedScheme
+from common.encoding.contribution import MISSING, SignatureSet
+
+
+def best_possible(part: SignatureSet, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
+    """What each record of a file could reach at best, its agreement with its like taken by itself.
+
+    Notes
+    -----
+    By fields, not by values: that a rare value says more than a common one is not in the model. O(rows * fields).
+    """
+    missing = np.stack([part.fields[field.name].codes == MISSING for field in plan.fields], axis=1)
+    kinds, records = np.unique(missing, axis=0, return_counts=True)
+    gamma = np.full((len(kinds), len(plan.compared)), -1, dtype=np.int8)
+    position = {}
+    for q, field in enumerate(plan.fields):
+        position[field.name] = q
+        gamma[~kinds[:, q], q] = len(field.bounds) - 1
+    for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
+        gamma[~kinds[:, [position[name] for name in swap]].any(axis=1), q] = 0
+    probability = fitted.match_probabilities(gamma)
+    order = np.argsort(probability, kind="stable")
+    return BestPossible(probability[order], records[order].astype(np.int64))

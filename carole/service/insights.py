@@ -1,0 +1,110 @@
+"""What a run found that explains its decision: the course of EM, thresholds, examples of comparisons, the unlinkable.
+
+Parameters and counts. An example is a comparison vector, levels only, that several pairs have: it stands for no one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from carole.engine.plan import LinkagePlan
+from carole.engine.result import Linkage
+from carole.fellegi_sunter import assigned
+
+THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+STEPS = 60
+"""Steps of EM that are told, evenly spaced, first and last among them."""
+
+FEWEST_PAIRS = 5
+"""A comparison vector is shown as an example only if so many pairs have it."""
+
+
+def history(linkage: Linkage) -> dict[str, Any]:
+    """The course of EM, pair by pair: step, p, log likelihood, and each field's m at its top level."""
+    path = linkage.model.history
+    n = len(path.p)
+    steps = np.unique(np.linspace(0, max(n - 1, 0), min(n, STEPS)).round().astype(np.int64))
+    return {
+        "step": steps.tolist(),
+        "p": [float(path.p[k]) for k in steps],
+        "log_likelihood": [float(path.log_likelihood[k]) for k in steps],
+        "top_m": {
+            field.name: [float(path.m[k, q, field.n_levels - 1]) for k in steps]
+            for q, field in enumerate(linkage.model.fields)
+        },
+    }
+
+
+def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
+    """At each of some thresholds the links there would be, and what the model expects of them; from kept pairs."""
+    pairs = linkage.pairs
+    matches = float(pairs.link_probability.sum()) + linkage.matches_below_floor
+    rows = []
+    for threshold in sorted({*THRESHOLDS, round(float(linkage.threshold), 6)}):
+        if not 0 < threshold < 1:
+            continue
+        links = assigned(pairs.row_a, pairs.row_b, pairs.link_probability, threshold, plan.assignment)
+        right = float(pairs.link_probability[links].sum())
+        rows.append(
+            {
+                "threshold": threshold,
+                "links": len(links),
+                "precision": right / len(links) if len(links) else 1.0,
+                "recall": min(1.0, right / matches) if matches > 0 else 0.0,
+            }
+        )
+    return rows
+
+
+def unlinkable(linkage: Linkage) -> dict[str, Any]:
+    """Per file the records that cannot reach a threshold, at each of some thresholds and at the decision."""
+    grid = sorted({*THRESHOLDS, round(float(linkage.threshold), 6)})
+    return {
+        side: {"at_decision": best.below(linkage.threshold), "below": [[t, best.below(t)] for t in grid]}
+        for side, best in zip(("alice", "bob"), linkage.best_possible, strict=True)
+    }
+
+
+def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
+    """Comparison vectors that several pairs have: strong, about the decision, and weak; each with its sum of weights.
+
+    Where fields depend on each other, the sum is completed by what they say together beside what each says by itself.
+    """
+    scored, scheme = linkage.patterns, linkage.scheme
+    shown = np.flatnonzero(scored.count >= FEWEST_PAIRS)
+    if not len(shown):
+        return []
+    prior = math.log2(linkage.model.p) - math.log2(1 - linkage.model.p)
+    decision = math.log2(linkage.threshold / (1 - linkage.threshold)) if 0 < linkage.threshold < 1 else 0.0
+    odds = scored.weight[shown] + prior - decision
+    above, below = shown[odds >= 0], shown[odds < 0]
+    chosen = []
+    if len(above):
+        by_weight = above[np.argsort(-scored.weight[above], kind="stable")]
+        chosen += [("the strongest", by_weight[0]), ("the weakest above the decision", by_weight[-1])]
+    if len(below):
+        by_weight = below[np.argsort(-scored.weight[below], kind="stable")]
+        commonest = by_weight[np.argmax(scored.count[by_weight])]
+        chosen += [("the strongest below the decision", by_weight[0]), ("the commonest", commonest)]
+    found: dict[int, dict[str, Any]] = {}
+    for what, k in chosen:
+        if int(k) in found:
+            continue
+        gamma = scored.gamma[k]
+        parts = [float(scheme.weights[q, level]) if level >= 0 else 0.0 for q, level in enumerate(gamma)]
+        told = gamma
+        if scheme.scheme == "exact":
+            told = scheme.estimated(gamma[None], [len(field.bounds) for field in plan.compared])[0]
+        found[int(k)] = {
+            "what": what,
+            "pairs": int(scored.count[k]),
+            "gamma": told.tolist(),
+            "prior": prior,
+            "weights": parts,
+            "together": float(scored.weight[k]) - sum(parts),
+            "probability": float(scored.probability[k]),
+        }
+    return list(found.values())
