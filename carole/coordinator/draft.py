@@ -44,7 +44,8 @@ from common.specification import (
     Retention,
     Specification,
 )
-from common.specification.model import MAX_COLUMN_NAME, PROJECT_PATTERN
+from common.specification.model import PROJECT_PATTERN
+from common.specification.section import MAX_COLUMN_NAME
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""

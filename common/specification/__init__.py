@@ -25,6 +25,7 @@ from common.specification.model import (
 )
 from common.specification.notes import notes
 from common.specification.schema import json_schema
+from common.specification.variables import VariableSpec
 
 __all__ = [
     "KINDS",
@@ -42,6 +43,7 @@ __all__ = [
     "ReleaseSpec",
     "Retention",
     "Specification",
+    "VariableSpec",
     "canonical_json",
     "dump_specification",
     "encoding_digest",

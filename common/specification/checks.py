@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from common.errors import ErrorCode, TrystErrors
+from common.parties import Side
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
 from common.specification.mistakes import Mistake, Path, nearest, shown
+from common.specification.variables import VariableSpec, variable_mistakes
 
 RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 """What a blocking rule is made of: one of these."""
@@ -31,7 +34,14 @@ def refuse_inconsistent(spec: Specification) -> None:
         With one error per mistake.
     """
     mistakes = list(
-        inconsistencies(dict(enumerate(spec.fields)), dict(enumerate(spec.blocking)), mode=spec.mode, swaps=spec.swaps)
+        inconsistencies(
+            dict(enumerate(spec.fields)),
+            dict(enumerate(spec.blocking)),
+            mode=spec.mode,
+            swaps=spec.swaps,
+            variables=dict(enumerate(spec.variables)),
+            identifiers={side: spec.custodians.of(side).identifier for side in Side},
+        )
     )
     if mistakes:
         raise TrystErrors(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
@@ -43,6 +53,8 @@ def inconsistencies(
     other_names: frozenset[str] = frozenset(),
     mode: object = None,
     swaps: object = (),
+    variables: Mapping[int, VariableSpec] = MappingProxyType({}),
+    identifiers: Mapping[Side, str] = MappingProxyType({}),
 ) -> Iterator[Mistake]:
     """Every mistake that lies between values rather than in one of them.
 
@@ -56,6 +68,10 @@ def inconsistencies(
         The specification's mode, where it is known.
     swaps
         The pairs of fields that may be exchanged, as the document has them.
+    variables
+        The category variables by their position in the document.
+    identifiers
+        The custodians' identifier columns, where they are known.
     """
     if not fields and not other_names:
         yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
@@ -84,6 +100,8 @@ def inconsistencies(
             remedy = "give it keys, or link in mode open"
             yield Mistake(("blocking", position), "only rules with keys are possible in mode trusted", remedy=remedy)
     yield from _swaps(swaps, by_name, other_names, mode)
+    yield from _repeated("variables", {i: variable.name for i, variable in variables.items()})
+    yield from variable_mistakes(variables, frozenset(by_name), identifiers, mode)
     yield from _repeated_rules(rules)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from common.specification.defaults import CLEANING_EDITION
 from common.specification.model import FieldSpec, Specification
+from common.specification.variables import VariableSpec
 
 _ENCODING = b"tryst encoding digest 1\0"
 _SPECIFICATION = b"tryst specification digest 1\0"
@@ -23,17 +24,18 @@ def encoding_digest(spec: Specification) -> bytes:
     """SHA-256 over what decides the signatures and blocking keys.
 
     Covers the version, the mode, each field's name, kind, cleaning, date format, tokens, bits and key domain (all
-    defaults filled in), the keys of the blocking rules, and the edition of the cleaning steps with the version of the
-    Unicode tables that this Python carries: a letter that one custodian's table knows and the other's does not is
-    cleaned differently. Column names, identifiers, levels, thresholds, retention and the blocking rules that Carole
-    forms from the signatures do not enter.
+    defaults filled in), the keys of the blocking rules, the category variables where there are any (name, holder,
+    categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
+    tables that this Python carries: a letter that one custodian's table knows and the other's does not is
+    cleaned differently. Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that
+    Carole forms from the signatures do not enter.
 
     Returns
     -------
     bytes
         32 bytes.
     """
-    content = {
+    content: dict[str, Any] = {
         "version": spec.version,
         "mode": spec.mode,
         "fields": [_encoded_part(field) for field in spec.fields],
@@ -41,6 +43,8 @@ def encoding_digest(spec: Specification) -> bytes:
         "cleaning": CLEANING_EDITION,
         "unicode": unicodedata.unidata_version,
     }
+    if spec.variables:
+        content["variables"] = [_coded_part(variable) for variable in spec.variables]
     return hashlib.sha256(_ENCODING + canonical_json(content)).digest()
 
 
@@ -75,4 +79,13 @@ def _encoded_part(field: FieldSpec) -> dict[str, Any]:
         "tokens": field.tokens,
         "bits": field.bits,
         "key_domain": field.key_domain,
+    }
+
+
+def _coded_part(variable: VariableSpec) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "holder": variable.holder,
+        "categories": list(variable.places),
+        "missing": sorted(variable.missing_codes),
     }

@@ -10,7 +10,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from common.specification.mistakes import written
-from common.specification.model import BlockingRule, FieldSpec, Section, Specification
+from common.specification.model import BlockingRule, FieldSpec, Specification
+from common.specification.section import Section
+from common.specification.variables import VariableSpec
 
 _WIDTH = 100
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_. /+-]*(?<! )")
@@ -62,6 +64,12 @@ class _Writer:
         if spec.swaps:
             yield from self.comment("swaps", 0)
             yield f"swaps: {_flow(spec.swaps)}"
+        if spec.variables or "variables" in self.comments:
+            yield from self.comment("variables", 0)
+            yield "variables:" if spec.variables else "variables: []"
+            for position, variable in enumerate(spec.variables):
+                yield from self.variable(variable, written(("variables", position)))
+            yield ""
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"
@@ -88,6 +96,17 @@ class _Writer:
             value = getattr(rule, key)
             if key not in ("name", "keys") and value != info.default:
                 yield f"    {key}: {_flow(value, all_keys=True)}"
+
+    def variable(self, variable: VariableSpec, path: str) -> Iterator[str]:
+        yield from self.comment(path, 2)
+        lead = "  - "
+        for key, info in VariableSpec.model_fields.items():
+            value = getattr(variable, key)
+            asked = f"{path}.{key}" in self.comments
+            if asked or info.is_required() or value != info.default:
+                yield from self.comment(f"{path}.{key}", 4)
+                yield f"{lead}{key}: {_flow(value)}"
+                lead = "    "
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
         for paragraph in self.comments.get(path, "").splitlines():

@@ -14,10 +14,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from common.errors import ErrorCode, TrystError, TrystErrors
+from common.parties import Side
 from common.specification.checks import RULE_KINDS, inconsistencies
 from common.specification.document import MAX_BYTES, read_document
 from common.specification.mistakes import Mistake, Path, nearest, shown
-from common.specification.model import BlockingRule, FieldSpec, Section, Specification
+from common.specification.model import BlockingRule, FieldSpec, Specification
+from common.specification.section import Section
+from common.specification.variables import VariableSpec
 
 S = TypeVar("S", bound=Section)
 
@@ -39,6 +42,9 @@ _REMEDIES: dict[str, str] = {
     "kind": "use name, text, date, number, code or category",
     "keys": "list one to eight keys, such as `[{field: surname, prefix: 3}]`",
     "order": "use ymd, dmy or mdy",
+    "holder": "use alice, bob or both",
+    "categories": "list the variable's categories, at least two, such as [good, fair, poor]",
+    "role": "use key, sensitive or other",
 }
 
 
@@ -118,6 +124,7 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         # Without what it is made of a rule says nothing that could be checked.
         if gone & set(RULE_KINDS):
             del rules[position]
+    variables, spoilt_variables = _sound(VariableSpec, data.get("variables"), "variable")
     listed = data.get("fields")
     other_names = frozenset(
         str(item.get("name")) if isinstance(item, dict) else "?"
@@ -127,13 +134,28 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
 
     def is_sure(mistake: Mistake) -> bool:
         section, position, key = (*mistake.path, "", "", "")[:3]
+        if section == "variables" and position != "":
+            return key not in spoilt_variables.get(int(position), ())
         if section != "fields" or not spoilt:
             return True
         gone = spoilt.get(int(position), frozenset()) if position != "" else frozenset()
         return key != "key_domain" and key not in gone and not (key == "stop_words" and "clean" in gone)
 
-    found = inconsistencies(fields, rules, other_names, data.get("mode"), data.get("swaps"))
+    found = inconsistencies(
+        fields, rules, other_names, data.get("mode"), data.get("swaps"), variables, _identifiers(data.get("custodians"))
+    )
     return [mistake for mistake in found if is_sure(mistake)]
+
+
+def _identifiers(custodians: object) -> dict[Side, str]:
+    """The identifier columns, where the document names them rightly."""
+    found = {}
+    for side in Side:
+        custodian = custodians.get(str(side)) if isinstance(custodians, dict) else None
+        identifier = custodian.get("identifier") if isinstance(custodian, dict) else None
+        if isinstance(identifier, str):
+            found[side] = identifier
+    return found
 
 
 def _sound(section: type[S], listed: object, stand_in: str) -> tuple[dict[int, S], dict[int, frozenset[str]]]:

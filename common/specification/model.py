@@ -13,9 +13,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -42,15 +40,10 @@ from common.specification.defaults import (
     Step,
     Tokenisation,
 )
+from common.specification.section import ColumnName, Name, Section, Word
+from common.specification.variables import VariableSpec
 
-NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
-MAX_COLUMN_NAME = 256
-
-
-def _text_of_integer(value: object) -> object:
-    # YAML reads `9999` as a number. Integers are written back exactly as they were read; nothing else would be.
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _no_truth_value(value: object) -> object:
@@ -58,17 +51,8 @@ def _no_truth_value(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-ColumnName = Annotated[str, Field(min_length=1, max_length=MAX_COLUMN_NAME)]
-Word = Annotated[str, BeforeValidator(_text_of_integer), Field(max_length=256)]
 Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Days = Annotated[int, Field(ge=1, le=3650)]
-
-
-class Section(BaseModel):
-    """A part of the specification: immutable, strict, and without room for keys it does not know."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class Custodian(Section):
@@ -427,6 +411,9 @@ class Specification(Section):
     swaps: tuple[Swap, ...] = Field(default=(), strict=False)
     """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
     too, and an exchange is a comparison level of its own. They must share a key domain."""
+    variables: tuple[VariableSpec, ...] = Field(default=(), strict=False)
+    """Category variables that are not compared but carried as keyed codes, for the risk assessment and the joint model;
+    their labels stay with the custodians."""
     model: ModelSpec = ModelSpec()
     """The estimation."""
     links: LinkSpec = LinkSpec()
@@ -440,8 +427,8 @@ class Specification(Section):
     @classmethod
     def _absent_blocking(cls, data: object) -> object:
         # `blocking:` with every rule below it commented out is null in YAML and means no rule.
-        if isinstance(data, Mapping) and "blocking" in data and data["blocking"] is None:
-            return {**data, "blocking": ()}
+        if isinstance(data, Mapping):
+            return {**data, **{key: () for key in ("blocking", "variables") if key in data and data[key] is None}}
         return data
 
     @model_validator(mode="after")
@@ -457,6 +444,17 @@ class Specification(Section):
     def keyed_rules(self) -> tuple[BlockingRule, ...]:
         """The rules for which custodians make blocking keys."""
         return tuple(rule for rule in self.blocking if rule.keys)
+
+    def variables_of(self, side: Side | str) -> tuple[VariableSpec, ...]:
+        """The variables in the file of one custodian."""
+        return tuple(variable for variable in self.variables if variable.held_by(side))
+
+    def variable(self, name: str) -> VariableSpec:
+        """The variable of a name; KeyError if there is none."""
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise KeyError(name)
 
     def field(self, name: str) -> FieldSpec:
         """The field of a name; KeyError if there is none."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from common.parties import Side
 from common.specification.model import Specification
+from common.specification.variables import VariableSpec
 
 
 def notes(spec: Specification) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    return (*_leakage(spec), *_scheme(spec), *_learning(spec), *_comparison(spec), *_oddities(spec))
+    return (*_leakage(spec), *_variables(spec), *_scheme(spec), *_learning(spec), *_comparison(spec), *_oddities(spec))
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
@@ -50,6 +51,38 @@ def _leakage(spec: Specification) -> Iterator[str]:
     for domain, names in domains.items():
         if len(names) > 1:
             yield f"Key domain {domain}: Carole can compare values across {_listed(names)}."
+
+
+def _variables(spec: Specification) -> Iterator[str]:
+    if not spec.variables:
+        return
+    counts = [f"{v.name} ({len(v.categories)} categories, {_holder(v)})" for v in spec.variables]
+    yield (
+        f"Variables {_listed(counts)} are sent as keyed codes of every row: Carole never sees a label, but she counts"
+        " how often each code occurs, alone and together, so that with public margins she can guess which code is"
+        " which category."
+    )
+    cells = {side: math.prod(len(v.categories) for v in spec.variables_of(side)) for side in Side}
+    for side, number in cells.items():
+        if number > 1:
+            size = f"{number:,}" if number < 10**12 else f"{number:.1e}"
+            yield (
+                f"The codes of one row of {side} hold for the whole file: together they may take {size} combinations,"
+                " and a row whose combination is rare can be recognised by it wherever it appears."
+            )
+    keyed = {side: {c: f.name for f in spec.fields for c in f.columns_of(side)} for side in Side}
+    for variable in spec.variables:
+        for side in Side:
+            field = keyed[side].get(variable.column_of(side)) if variable.held_by(side) else None
+            if field is not None:
+                yield (
+                    f"Variable {variable.name} reads the same column of {side} as field {field}: its value is sent as a"
+                    " signature and as a code."
+                )
+
+
+def _holder(variable: VariableSpec) -> str:
+    return "both files" if variable.holder == "both" else f"{variable.holder}'s file"
 
 
 def _scheme(spec: Specification) -> Iterator[str]:

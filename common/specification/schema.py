@@ -27,4 +27,7 @@ def json_schema() -> dict[str, Any]:
     # Pydantic reads `9999` as text where text is meant; an editor must not complain about it.
     for attribute in ("stop_words", "missing"):
         field[attribute]["items"]["type"] = ["string", "integer"]
+    variable = schema["$defs"]["VariableSpec"]["properties"]
+    for attribute in ("categories", "missing"):
+        variable[attribute]["items"]["type"] = ["string", "integer"]
     return schema

@@ -1,0 +1,26 @@
+"""What every section of the specification is made of: strictness, and the small types that several of them use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
+MAX_COLUMN_NAME = 256
+
+
+def _text_of_integer(value: object) -> object:
+    # YAML reads `9999` as a number. Integers are written back exactly as they were read; nothing else would be.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=MAX_COLUMN_NAME)]
+Word = Annotated[str, BeforeValidator(_text_of_integer), Field(max_length=256)]
+
+
+class Section(BaseModel):
+    """A part of the specification: immutable, strict, and without room for keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True)

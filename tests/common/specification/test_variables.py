@@ -1,0 +1,148 @@
+"""Category variables in a specification: what they say, what is refused, and what everyone is told of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from common.errors import TrystErrors
+from common.parties import Side
+from common.specification import (
+    Specification,
+    dump_specification,
+    encoding_digest,
+    load_specification,
+    notes,
+    specification_digest,
+)
+from common.specification.variables import VariableSpec, folded_label
+
+EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
+VARIABLES: list[dict[str, Any]] = [
+    {"name": "driving", "holder": "alice", "categories": ["Good", "Poor"], "role": "sensitive"},
+    {"name": "home", "holder": "bob", "column": "home_base", "categories": ["city", "rural", 3], "missing": ["x", 9]},
+    {"name": "age", "holder": "both", "columns": {"alice": "a", "bob": "b"}, "categories": ["young", "old"]},
+]
+
+
+def text(variables: object) -> str:
+    return EXAMPLE + yaml.safe_dump({"variables": variables})
+
+
+def spec_with(*changed: dict[str, Any]) -> Specification:
+    return load_specification(text([{**one, **more} for one, more in zip(VARIABLES, changed, strict=True)]))
+
+
+SPEC = spec_with({}, {}, {})
+
+
+def test_who_holds_what_and_where():
+    assert [v.name for v in SPEC.variables_of(Side.ALICE)] == ["driving", "age"]
+    assert [v.name for v in SPEC.variables_of("bob")] == ["home", "age"]
+    assert [SPEC.variable("age").column_of(side) for side in Side] == ["a", "b"]
+    assert SPEC.variable("home").column_of("bob") == "home_base"
+    assert SPEC.variable("home").categories == ("city", "rural", "3")
+    assert SPEC.variable("driving").places == {"good": 0, "poor": 1}
+    with pytest.raises(KeyError):
+        SPEC.variable("nobody")
+
+
+def test_they_are_written_out_and_read_again():
+    assert load_specification(dump_specification(SPEC)) == SPEC
+    assert "variables" not in dump_specification(load_specification(EXAMPLE))
+    remarked = dump_specification(SPEC, {"variables[0]": "A remark.", "variables[0].missing": "None besides."})
+    assert "  # A remark.\n  - name: driving\n" in remarked
+    assert load_specification(remarked) == SPEC
+
+
+def test_without_them_nothing_is_encoded_otherwise():
+    plain = load_specification(EXAMPLE)
+    assert load_specification(text([])) == load_specification(text(None)) == plain
+    assert encoding_digest(load_specification(text([]))) == encoding_digest(plain)
+    assert encoding_digest(SPEC) != encoding_digest(plain)
+
+
+@pytest.mark.parametrize("change", [{"role": "other"}, {"column": "x"}, {"categories": ["GOOD ", "poor"]}])
+def test_what_need_not_be_sent_again(change: dict[str, Any]):
+    other = spec_with(change, {}, {})
+    assert encoding_digest(other) == encoding_digest(SPEC)
+    assert specification_digest(other) != specification_digest(SPEC)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "other"},
+        {"holder": "both"},
+        {"categories": ["Poor", "Good"]},
+        {"categories": ["Good", "Poor", "Fair"]},
+        {"missing": ["untold"]},
+    ],
+)
+def test_what_must_be_sent_again(change: dict[str, Any]):
+    assert encoding_digest(spec_with(change, {}, {})) != encoding_digest(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "what"),
+    [
+        ({"holder": "carole"}, "variables[0].holder", "alice, bob or both"),
+        ({"holder": None}, "variables[0].holder", "use alice, bob or both"),
+        ({"categories": ["one"]}, "variables[0].categories", "too few"),
+        ({"categories": "one"}, "variables[0].categories", "must be a list"),
+        ({"categories": ["a", " A "]}, "variables[0].categories[1]", "categories[0] already"),
+        ({"categories": ["a", " "]}, "variables[0].categories[1]", "not blank"),
+        ({"missing": ["POOR"]}, "variables[0].missing[0]", "one of the categories"),
+        ({"columns": {"alice": "a", "bob": "b"}}, "variables[0].columns", "only one file"),
+        (
+            {"holder": "both", "column": "x", "columns": {"alice": "a", "bob": "b"}},
+            "variables[0].columns",
+            "both given",
+        ),
+        ({"name": "AGE"}, "variables[2].name", "taken by variables[0]"),
+        ({"name": "Surname"}, "variables[0].name", "a compared field has this name"),
+        ({"column": "rec_id"}, "variables[0].column", "alice's identifier"),
+        ({"role": "secret"}, "variables[0].role", "key, sensitive or other"),
+        ({"labels": []}, "variables[0].labels", "unknown key"),
+    ],
+)
+def test_mistakes_are_named_by_path_with_a_remedy(change: dict[str, Any], where: str, what: str):
+    changed = [{**VARIABLES[0], **change}, *VARIABLES[1:]]
+    with pytest.raises(TrystErrors) as raised:
+        load_specification(text(changed))
+    found = [str(error) for error in raised.value.errors]
+    assert any(f", {where}: " in mistake and what in mistake for mistake in found), found
+
+
+def test_all_mistakes_are_told_at_once():
+    changed = [{**VARIABLES[0], "role": "x"}, {**VARIABLES[1], "categories": ["a", "a"]}, VARIABLES[2]]
+    with pytest.raises(TrystErrors) as raised:
+        load_specification(text(changed).replace("febrl4", "Not A Name"))
+    assert len(raised.value.errors) == 3
+
+
+def test_both_may_hold_the_variable_of_a_compared_field():
+    assert load_specification(text([{"name": "sex", "holder": "both", "categories": ["f", "m"]}])).variable("sex")
+
+
+def test_missing_codes_give_way_to_categories():
+    variable = VariableSpec.model_validate(
+        {"name": "car", "holder": "bob", "categories": ["none", "one"], "missing": ["Not told"]}
+    )
+    assert {"", "n/a", "not told"} <= variable.missing_codes
+    assert "none" not in variable.missing_codes
+    assert folded_label("  Not\u00a0 TOLD ") == "not told"
+
+
+def test_everyone_is_told_what_carole_sees_of_them():
+    told = "\n".join(notes(SPEC))
+    assert "driving (2 categories, alice's file), home (3 categories, bob's file) and age" in told
+    assert "Carole never sees a label" in told
+    assert "one row of alice hold for the whole file: together they may take 4 combinations" in told
+    assert "one row of bob hold for the whole file: together they may take 6 combinations" in told
+    assert "sent as a signature and as a code" not in told
+    assert "sent as a signature and as a code" in "\n".join(notes(spec_with({"column": "sex"}, {}, {})))
+    assert "codes" not in "\n".join(notes(load_specification(EXAMPLE)))
