@@ -1,0 +1,11 @@
+"""Identification risk: how likely an intruder is to find the right person behind a released record.
+
+`KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
+known. `file_measures` gives one number for the file (DIS with an interval; Pr(PU), Pr(CM|UM), ... where the population
+is known). Numbers only, but for `reader` and the commands.
+"""
+
+from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures
+from risk.identification.key_file import KeyFile
+
+__all__ = ["Dis", "FileMeasures", "KeyFile", "dis", "file_dis", "file_measures"]

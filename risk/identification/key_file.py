@@ -1,0 +1,328 @@
+"""The records of a release as an intruder meets them: key variables, a sampling fraction, sometimes the population.
+
+Everything in this package starts from a `KeyFile`. Combinations of key values are its *cells*; costs grow with the
+cells that occur, never with the table of all combinations.
+
+What a missing value means is the user's choice and is never guessed. ``level``: a level of its own, so that two missing
+values agree with each other and with nothing else. ``any``: it agrees with every value (an intruder cannot exclude the
+record), so that the cells of different records may overlap; measures that need disjoint cells refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.identification.agreement import agreeing
+from risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
+from risk.models.counts import SparseCounts
+
+_NEARLY_OWN = 0.5  # distinct values per record from which a variable is hardly a key
+
+
+@dataclass(frozen=True, eq=False)
+class KeyFile:
+    """Records over key variables.
+
+    Parameters
+    ----------
+    names
+        The key variables.
+    labels
+        The levels of each, in the order of their codes.
+    codes : ndarray of int32, shape (n_records, n_keys)
+        Level numbers from 0; ``-1`` where a missing value agrees with everything.
+    fraction
+        Sampling fraction, above 0 and at most 1.
+    population_cells : ndarray of int32, shape (n_population_cells, n_keys), optional
+        The distinct combinations of the population, in the same codes.
+    population_counts : ndarray of int64, shape (n_population_cells,), optional
+        How many people each stands for.
+    missing
+        What a missing value means.
+
+    Raises
+    ------
+    TrystError
+        No records, a fraction outside (0, 1], codes out of range, a population that cannot hold the sample.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    codes: Codes = field(repr=False)
+    fraction: float
+    population_cells: Codes | None = field(default=None, repr=False)
+    population_counts: Counts | None = field(default=None, repr=False)
+    missing: Missing = "level"
+
+    def __post_init__(self) -> None:
+        _check_shape(self)
+        if not 0.0 < self.fraction <= 1.0:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the sampling fraction must lie above 0 and be at most 1",
+                where="fraction",
+                got=f"{self.fraction:g}",
+                remedy="give the share of the population that the file holds, 0.05 for five per cent",
+            )
+        if self.population_cells is not None:
+            _check_population(self)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        fraction: float | None = None,
+        *,
+        population: Mapping[str, Any] | None = None,
+        missing: Missing = "level",
+        missing_values: Sequence[str] = ("", "NA"),
+    ) -> KeyFile:
+        """Code columns of values.
+
+        Parameters
+        ----------
+        columns
+            The values of each key variable, one for each record; text, numbers, polars or numpy columns.
+        fraction
+            Sampling fraction; with a population it may be left out, and is then the ratio of the sizes.
+        population
+            The same columns for every member of the population.
+        missing
+            What a missing value means (see the module).
+        missing_values
+            Texts that stand for a missing value, beside nulls and NaN.
+
+        Notes
+        -----
+        Values are compared as text; whole numbers keep their order as labels. O(n log n).
+        """
+        if not columns:
+            raise TrystError(ErrorCode.PARAMETER, "at least one key variable is needed", where="keys")
+        if missing not in ("level", "any"):
+            raise TrystError(ErrorCode.PARAMETER, "missing is `level` or `any`", where="missing", got=repr(missing))
+        names = tuple(str(n) for n in columns)
+        sample = [text_of(columns[n], missing_values) for n in names]
+        whole: list[pl.Series] | None = None
+        if population is not None:
+            absent = [n for n in names if n not in population]
+            if absent:
+                raise TrystError(ErrorCode.FIELD_MISSING, f"no column {', '.join(absent)}", where="population")
+            whole = [text_of(population[n], missing_values) for n in names]
+            if len({len(c) for c in whole}) != 1:
+                raise TrystError(ErrorCode.PARAMETER, "columns must have one length", where="population")
+        if len({len(c) for c in sample}) != 1:
+            raise TrystError(ErrorCode.PARAMETER, "columns must have one length", where="records")
+        labels: list[tuple[str, ...]] = []
+        own, others = [], []
+        for q in range(len(names)):
+            both = sample[q] if whole is None else pl.concat([sample[q], whole[q]])
+            found, codes = coded(both, missing)
+            labels.append(found)
+            own.append(codes[: len(sample[q])])
+            others.append(codes[len(sample[q]) :])
+        records = np.stack(own, axis=1)
+        if whole is None:
+            if fraction is None:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    "a sampling fraction is needed",
+                    where="fraction",
+                    remedy="give the share of the population that the file holds, or the population",
+                )
+            return cls(names, tuple(labels), records, fraction, missing=missing)
+        cells, counts, _ = tally(np.stack(others, axis=1), labels)
+        if not len(cells):
+            raise TrystError(ErrorCode.EMPTY_SOURCE, "the population has no records", where="population")
+        share = min(1.0, len(records) / int(counts.sum())) if fraction is None else fraction
+        return cls(names, tuple(labels), records, share, cells, counts, missing)
+
+    @property
+    def n_records(self) -> int:
+        """Size of the sample, n."""
+        return len(self.codes)
+
+    @property
+    def n_keys(self) -> int:
+        """Number of key variables."""
+        return len(self.names)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Number of levels of each key variable."""
+        return tuple(len(x) for x in self.labels)
+
+    @cached_property
+    def _tallied(self) -> tuple[Codes, Counts, Counts]:
+        return tally(self.codes, self.labels)
+
+    @property
+    def cells(self) -> Codes:
+        """The distinct combinations of key values, shape (n_cells, n_keys), in lexicographic order."""
+        return self._tallied[0]
+
+    @property
+    def counts(self) -> Counts:
+        """Records with exactly each combination, shape (n_cells,): f_j, where missing is a level."""
+        return self._tallied[1]
+
+    @property
+    def of_record(self) -> Counts:
+        """The cell of each record, shape (n_records,)."""
+        return self._tallied[2]
+
+    @cached_property
+    def sizes(self) -> Counts:
+        """Records that agree with each cell, shape (n_cells,): its count, and more where missing agrees with all."""
+        if self.missing == "level":
+            return self.counts
+        return agreeing(self.cells, self.cells, self.counts, self.levels)
+
+    @property
+    def frequency(self) -> Counts:
+        """f of each record, shape (n_records,): records that agree with it, itself among them."""
+        return self.sizes[self.of_record]
+
+    @property
+    def uniques(self) -> NDArray[np.int64]:
+        """Numbers of the sample uniques among the records."""
+        return np.flatnonzero(self.frequency == 1)
+
+    @cached_property
+    def population_sizes(self) -> Counts | None:
+        """F_j of each *sample* cell, shape (n_cells,): people of the population who agree with it."""
+        if self.population_cells is None or self.population_counts is None:
+            return None
+        return agreeing(self.cells, self.population_cells, self.population_counts, self.levels)
+
+    @property
+    def population_total(self) -> float:
+        """N: the population's size where it is known, otherwise n divided by the sampling fraction."""
+        if self.population_counts is None:
+            return self.n_records / self.fraction
+        return float(self.population_counts.sum())
+
+    def table(self) -> SparseCounts:
+        """The sample as a sparse contingency table, over the key variables that vary.
+
+        Raises
+        ------
+        TrystError
+            Missing values agree with everything, so records have no cell; or no key variable varies.
+        """
+        self.require_disjoint_cells("a contingency table")
+        kept = self.varying
+        if not kept:
+            raise TrystError(ErrorCode.PARAMETER, "no key variable has two levels", where="keys")
+        return SparseCounts.from_records(
+            self.cells[:, kept], [self.levels[q] for q in kept], [self.names[q] for q in kept], self.counts
+        )
+
+    @property
+    def varying(self) -> list[int]:
+        """Positions of the key variables with more than one level."""
+        return [q for q, n in enumerate(self.levels) if n > 1]
+
+    def only(self, names: Sequence[str]) -> KeyFile:
+        """The same file with some of its key variables, as a release without the others would be."""
+        unknown = [n for n in names if n not in self.names]
+        if unknown or not names:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"there is no key variable {', '.join(unknown)}" if unknown else "a key set is empty",
+                where="keys",
+                remedy=f"the key variables are: {', '.join(self.names)}",
+            )
+        kept = [self.names.index(n) for n in names]
+        labels = tuple(self.labels[q] for q in kept)
+        cells, counts = self.population_cells, self.population_counts
+        if cells is not None and counts is not None:
+            cells, counts, _ = tally(cells[:, kept], labels, counts)
+        return KeyFile(tuple(names), labels, self.codes[:, kept], self.fraction, cells, counts, self.missing)
+
+    def require_disjoint_cells(self, what: str) -> None:
+        """Refuse what has no meaning where missing values agree with everything."""
+        if self.missing == "any" and (self.codes < 0).any():
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"{what} needs every record in one cell, and missing values agree with all",
+                where="missing",
+                remedy="let missing be a level of its own (`level`)",
+            )
+
+    def described(self, cell: Sequence[int] | NDArray[np.int32]) -> dict[str, str]:
+        """The key values of a cell, in words, for a data steward's eyes."""
+        return {n: MISSING_LABEL if v < 0 else own[v] for n, own, v in zip(self.names, self.labels, cell, strict=True)}
+
+    def notes(self) -> list[str]:
+        """What a steward should know of these key variables before believing a number."""
+        said = []
+        for name, n in zip(self.names, self.levels, strict=True):
+            if n == 1:
+                said.append(f"{name} has one level in this file: it tells nobody apart.")
+            elif n > 20 and n > _NEARLY_OWN * self.n_records:
+                said.append(
+                    f"{name} has {n:,} values in {self.n_records:,} records: nearly everyone has a value of their own."
+                    " Nobody knows such values of others exactly; group them as an intruder would know them."
+                )
+        if self.population_counts is not None:
+            share = self.n_records / self.population_total
+            if abs(share - self.fraction) > 0.1 * self.fraction:
+                said.append(
+                    f"The file is {share:.3%} of the population given, and the sampling fraction was given as"
+                    f" {self.fraction:.3%}: one of them is wrong, or units were sampled unequally."
+                )
+        return said
+
+
+def _check_shape(file: KeyFile) -> None:
+    codes = file.codes
+    if codes.ndim != 2 or codes.shape[1] != len(file.names) or len(file.labels) != len(file.names):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "there must be one column of codes and one list of labels for each key variable",
+            where="codes",
+            got=f"shape {codes.shape} for {len(file.names)} names",
+        )
+    if not len(file.names) or len(set(file.names)) != len(file.names):
+        raise TrystError(ErrorCode.PARAMETER, "key variables must be named, and each named once", where="keys")
+    if not len(codes):
+        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where="records")
+    lowest = -1 if file.missing == "any" else 0
+    for q, name in enumerate(file.names):
+        if codes[:, q].min() < lowest or codes[:, q].max() >= len(file.labels[q]):
+            raise TrystError(
+                ErrorCode.PARAMETER, f"codes must be {lowest} to {len(file.labels[q]) - 1}", where=f"variable {name}"
+            )
+    if (file.population_cells is None) != (file.population_counts is None):
+        raise TrystError(ErrorCode.PARAMETER, "a population has cells and counts", where="population")
+
+
+def _check_population(file: KeyFile) -> None:
+    """A sample cannot hold more people of a kind than the population it was drawn from."""
+    assert file.population_counts is not None  # noqa: S101 - checked with the shapes
+    if file.population_counts.sum() < file.n_records:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the population is smaller than the sample",
+            where="population",
+            got=f"{int(file.population_counts.sum())} people for {file.n_records} records",
+        )
+    sizes = file.population_sizes
+    assert sizes is not None  # noqa: S101 - there is a population
+    short = int((sizes < file.counts).sum())
+    if short:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "combinations of key values occur more often in the sample than in the population",
+            where="population",
+            got=f"{short} such combinations",
+            remedy="code both files alike; for a perturbed sample use risk.identification.misclassification",
+        )

@@ -1,0 +1,134 @@
+"""The input of all identification measures: coding, cells, agreement under both meanings of missing, bad input."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import ErrorCode, TrystError
+from risk.identification import KeyFile
+
+COLUMNS = {"age": [1, 2, 2, 10], "sex": ["f", "m", None, "f"]}
+
+
+def tables(largest: int = 3, keys: int = 3, records: int = 12, missing: bool = False):
+    """Small tables of text values, some of them missing."""
+    value = st.integers(0, largest).map(str)
+    if missing:
+        value = st.one_of(value, st.none())
+    row = st.tuples(*[value] * keys)
+    return st.lists(row, min_size=1, max_size=records).map(
+        lambda rows: {f"v{q}": [row[q] for row in rows] for q in range(keys)}
+    )
+
+
+def agree(a, b) -> bool:
+    return all(x == y or x < 0 or y < 0 for x, y in zip(a, b, strict=True))
+
+
+def test_whole_numbers_keep_their_order_as_labels():
+    file = KeyFile.from_columns(COLUMNS, 0.1)
+    assert file.labels == (("1", "2", "10"), ("f", "m", "(missing)"))
+    assert file.codes.tolist() == [[0, 0], [1, 1], [1, 2], [2, 0]]
+    assert file.population_total == pytest.approx(40)
+
+
+def test_numbers_stored_as_floats_are_whole_again_and_nan_is_missing():
+    file = KeyFile.from_columns({"x": np.array([1.0, np.nan, 3.0])}, 0.5, missing="any")
+    assert file.labels == (("1", "3"),)
+    assert file.codes[:, 0].tolist() == [0, -1, 1]
+
+
+def test_missing_means_what_was_chosen():
+    as_level = KeyFile.from_columns(COLUMNS, 0.1)
+    as_any = KeyFile.from_columns(COLUMNS, 0.1, missing="any")
+    assert as_level.frequency.tolist() == [1, 1, 1, 1]
+    assert as_any.frequency.tolist() == [1, 2, 2, 1]
+    assert as_any.uniques.tolist() == [0, 3]
+    with pytest.raises(TrystError, match="missing values agree with all"):
+        as_any.table()
+
+
+@given(tables(missing=True))
+def test_frequencies_are_counts_of_agreeing_records(columns):
+    file = KeyFile.from_columns(columns, 0.5, missing="any")
+    plain = [sum(agree(a, b) for b in file.codes) for a in file.codes]
+    assert file.frequency.tolist() == plain
+
+
+@given(tables(missing=True, records=20), st.data())
+def test_population_counts_are_those_of_people_who_agree(columns, data):
+    n = len(columns["v0"])
+    chosen = data.draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
+    sample = {k: [v[i] for i in chosen] for k, v in columns.items()}
+    for missing in ("level", "any"):
+        file = KeyFile.from_columns(sample, population=columns, missing=missing)
+        people = np.repeat(file.population_cells, file.population_counts, axis=0)
+        plain = [sum(agree(a, b) for b in people) for a in file.cells]
+        assert file.population_sizes.tolist() == plain
+        assert file.fraction == len(chosen) / n
+
+
+@given(tables())
+def test_leaving_keys_out_is_the_file_without_them(columns):
+    file = KeyFile.from_columns(columns, 0.5, population=columns)
+    fewer = file.only(["v2", "v0"])
+    plain = KeyFile.from_columns({k: columns[k] for k in ("v2", "v0")}, 0.5, population=columns)
+    assert fewer.counts.tolist() == plain.counts.tolist()
+    assert fewer.population_sizes.tolist() == plain.population_sizes.tolist()
+
+
+def test_the_table_has_the_keys_that_vary():
+    table = KeyFile.from_columns({"a": ["x", "x", "y"], "b": ["z"] * 3}, 0.5).table()
+    assert table.names == ("a",)
+    assert table.counts.tolist() == [2, 1]
+    with pytest.raises(TrystError, match="no key variable has two levels"):
+        KeyFile.from_columns({"b": ["z"] * 3}, 0.5).table()
+
+
+@pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, float("nan")])
+def test_a_fraction_is_a_share(fraction):
+    with pytest.raises(TrystError, match="sampling fraction") as caught:
+        KeyFile.from_columns(COLUMNS, fraction)
+    assert caught.value.code == ErrorCode.PARAMETER
+
+
+def test_bad_input_is_told_without_a_value():
+    cases = [
+        ({}, {}, "at least one key"),
+        ({"a": []}, {}, "no records"),
+        ({"a": ["secret", "x"], "b": ["y"]}, {}, "one length"),
+        ({"a": ["secret"]}, {"population": {"b": ["x"]}}, "no column a"),
+        ({"a": ["secret", "x"]}, {"population": {"a": ["secret"]}}, "smaller than the sample"),
+        ({"a": ["secret", "secret"]}, {"population": {"a": ["secret", "x", "x"]}}, "1 such combinations"),
+        ({"a": ["secret"]}, {"missing": "guess"}, "`level` or `any`"),
+    ]
+    for columns, options, words in cases:
+        with pytest.raises(TrystError, match=words) as caught:
+            KeyFile.from_columns(columns, 0.5, **options)
+        assert "secret" not in str(caught.value)
+
+
+def test_without_fraction_and_population_nothing_is_assumed():
+    with pytest.raises(TrystError, match="a sampling fraction is needed"):
+        KeyFile.from_columns(COLUMNS)
+
+
+def test_notes_name_keys_that_tell_nobody_or_everybody_apart():
+    rng = np.random.default_rng(1)
+    file = KeyFile.from_columns({"income": rng.normal(size=100).round(6), "country": ["here"] * 100}, 0.1)
+    said = " ".join(file.notes())
+    assert "income has 100 values in 100 records" in said
+    assert "country has one level" in said
+
+
+def test_a_fraction_that_the_population_contradicts_is_noted():
+    whole = pl.DataFrame(list(product("ab", range(50))), schema=["a", "b"], orient="row")
+    part = whole[::4]
+    file = KeyFile.from_columns(part.to_dict(), 0.5, population=whole.to_dict())
+    assert "one of them is wrong" in " ".join(file.notes())
