@@ -44,6 +44,7 @@ class ErrorCode(IntEnum):
     BUSY = 30
     EXISTS = 31
     DATABASE = 32
+    AUDIT = 33
 
 
 class TrystError(Exception):

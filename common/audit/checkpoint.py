@@ -1,0 +1,101 @@
+"""A checkpoint: how many entries the log has and its root, signed by Carole.
+
+Two checkpoints of one size and different roots, both with her signature, prove that she has shown two histories.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from common.audit.merkle import HASH_BYTES
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+
+PURPOSE = "audit-checkpoint"
+LARGEST = 2**48
+"""No log has more entries; a greater size is not believed."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A signed state of the log.
+
+    Attributes
+    ----------
+    log
+        Which log: 32 hexadecimal digits drawn when it was begun, so that one begun anew never passes for it.
+    size
+        How many entries.
+    root
+        Root of their tree, 32 bytes.
+    at
+        When it was signed, in milliseconds since 1970, UTC.
+    signature
+        Of the linker's identity, 64 bytes.
+    """
+
+    log: str
+    size: int
+    root: bytes
+    at: int
+    signature: bytes
+
+    @classmethod
+    def sign(cls, identity: Identity, log: str, size: int, root: bytes, at: int) -> Checkpoint:
+        """A checkpoint signed with the linker's identity."""
+        return cls(log, size, root, at, identity.sign(PURPOSE, *_parts(log, size, root, at)))
+
+    def verify(self, linker: PublicIdentity) -> None:
+        """Refuse a checkpoint that the linker has not signed.
+
+        Raises
+        ------
+        TrystError
+            AUDIT for a size or root that cannot be; SIGNATURE.
+        """
+        if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or len(self.signature) != SIGNATURE_BYTES:
+            raise TrystError(
+                ErrorCode.AUDIT, "this is no checkpoint", got=f"size {self.size} with a root of {len(self.root)} bytes"
+            )
+        linker.verify(self.signature, PURPOSE, *_parts(self.log, self.size, self.root, self.at))
+
+    def to_text(self) -> str:
+        """As one line of JSON, to be kept or compared."""
+        return json.dumps(
+            {
+                "log": self.log,
+                "size": self.size,
+                "root": self.root.hex(),
+                "at": self.at,
+                "signature": self.signature.hex(),
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> Checkpoint:
+        """Read what `to_text` wrote; it is not verified.
+
+        Raises
+        ------
+        TrystError
+            AUDIT if it is anything else.
+        """
+        try:
+            found = json.loads(text)
+            log, size, at = found["log"], found["size"], found["at"]
+            root, signature = bytes.fromhex(found["root"]), bytes.fromhex(found["signature"])
+            if not isinstance(log, str) or type(size) is not int or type(at) is not int:
+                raise TypeError
+        except (ValueError, KeyError, TypeError):
+            raise TrystError(
+                ErrorCode.AUDIT,
+                "a checkpoint is one line of JSON with log, size, root, at and signature",
+                where=where,
+                remedy="give the file as 'tryst audit checkpoint' wrote it",
+            ) from None
+        return cls(log, size, root, at, signature)
+
+
+def _parts(log: str, size: int, root: bytes, at: int) -> tuple[bytes, ...]:
+    return (log.encode(), str(size).encode(), root, str(at).encode())

@@ -1,0 +1,81 @@
+"""What an entry of the audit log is, and the bytes that are hashed of it.
+
+An entry names who did what to which project, with details that hold no record's value. Its salt keeps the hashes of
+entries a reader may not see (of other projects) from being found by trying: without it, a proof's neighbouring hash
+would tell who did what when.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from common.audit.merkle import leaf_hash
+from common.keys.framing import frame
+
+SALT_BYTES = 16
+_DOMAIN = b"tryst audit entry 1"
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """An entry as it stands in the log.
+
+    Attributes
+    ----------
+    sequence
+        Its number, from 1, without a gap.
+    at
+        When, in milliseconds since 1970, UTC.
+    project
+        Of which project; empty if of none.
+    actor, action
+        Who did what.
+    details
+        Names, numbers and digests, as canonical JSON text (see `canonical`).
+    salt
+        16 random bytes.
+    """
+
+    sequence: int
+    at: int
+    project: str
+    actor: str
+    action: str
+    details: str
+    salt: bytes
+
+    @property
+    def leaf(self) -> bytes:
+        """Its hash in the tree: 32 bytes."""
+        return leaf_hash(
+            frame(
+                _DOMAIN,
+                str(self.sequence).encode(),
+                str(self.at).encode(),
+                self.project.encode(),
+                self.actor.encode(),
+                self.action.encode(),
+                self.details.encode(),
+                self.salt,
+            )
+        )
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The details as they were given."""
+        found: dict[str, Any] = json.loads(self.details)
+        return found
+
+
+def canonical(details: Mapping[str, Any]) -> str:
+    """Details as text: equal details are equal texts."""
+    return json.dumps(dict(details), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def new_salt() -> bytes:
+    """A salt for one entry."""
+    return secrets.token_bytes(SALT_BYTES)

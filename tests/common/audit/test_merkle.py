@@ -1,0 +1,106 @@
+"""The tree against its definition, and the proofs against every other tree."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.audit import merkle
+
+# Roots of RFC 6962's published test leaves, as hexadecimal content, by size.
+LEAVES = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
+
+
+def tree_of(leaves):
+    tree = merkle.Tree()
+    for leaf in leaves:
+        tree.append(leaf)
+    return tree
+
+
+def leaves_of(count, salt=b""):
+    return [merkle.leaf_hash(salt + number.to_bytes(4, "big")) for number in range(count)]
+
+
+def test_known_roots():
+    leaves = [merkle.leaf_hash(bytes.fromhex(text)) for text in LEAVES]
+    assert tree_of([]).root == hashlib.sha256(b"").digest()
+    assert leaves[0].hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
+    assert tree_of(leaves).root.hex() == "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
+
+
+@pytest.mark.parametrize("size", range(66))
+def test_root_is_its_definition(size):
+    leaves = leaves_of(size)
+    tree = tree_of(leaves)
+    assert tree.root == merkle.root_of(leaves)
+    assert all(tree.root_at(part) == merkle.root_of(leaves[:part]) for part in range(size + 1))
+
+
+def test_every_inclusion_proof_up_to_40_leaves():
+    leaves = leaves_of(40)
+    tree = tree_of(leaves)
+    for size in range(1, 41):
+        claimed = tree.root_at(size)
+        for index in range(size):
+            proof = merkle.inclusion_proof(index, size, tree.node)
+            assert merkle.verify_inclusion(leaves[index], index, size, proof, claimed)
+            for wrong in {(index + 1) % size, (index * 7 + 3) % size} - {index}:
+                assert not merkle.verify_inclusion(leaves[index], wrong, size, proof, claimed)
+                assert not merkle.verify_inclusion(leaves[wrong], index, size, proof, claimed)
+
+
+def test_every_consistency_proof_up_to_40_leaves():
+    tree = tree_of(leaves_of(40))
+    other = tree_of(leaves_of(40, b"other"))
+    for new in range(41):
+        for old in range(new + 1):
+            proof = merkle.consistency_proof(old, new, tree.node)
+            assert merkle.verify_consistency(old, new, tree.root_at(old), tree.root_at(new), proof)
+            if old:
+                assert not merkle.verify_consistency(old, new, other.root_at(old), tree.root_at(new), proof)
+                forged = merkle.consistency_proof(old, new, other.node)
+                assert not merkle.verify_consistency(old, new, tree.root_at(old), other.root_at(new), forged)
+
+
+@given(st.integers(1, 300), st.data())
+def test_a_changed_leaf_breaks_consistency_from_there_on(size, data):
+    changed = data.draw(st.integers(0, size - 1))
+    old = data.draw(st.integers(changed + 1, size))
+    leaves = leaves_of(size)
+    honest = tree_of(leaves)
+    leaves[changed] = merkle.leaf_hash(b"edited")
+    edited = tree_of(leaves)
+    proof = merkle.consistency_proof(old, size, edited.node)
+    assert not merkle.verify_consistency(old, size, honest.root_at(old), edited.root, proof)
+
+
+@given(st.integers(1, 200), st.data())
+def test_a_tampered_proof_is_refused(size, data):
+    leaves = leaves_of(size)
+    tree = tree_of(leaves)
+    index = data.draw(st.integers(0, size - 1))
+    proof = merkle.inclusion_proof(index, size, tree.node)
+    assert len(proof) <= size.bit_length()
+    assert not merkle.verify_inclusion(leaves[index], index, size, [*proof, bytes(32)], tree.root)
+    if proof:
+        place = data.draw(st.integers(0, len(proof) - 1))
+        worse = [*proof]
+        worse[place] = bytes([worse[place][0] ^ 1]) + worse[place][1:]
+        assert not merkle.verify_inclusion(leaves[index], index, size, worse, tree.root)
+        assert not merkle.verify_inclusion(leaves[index], index, size, proof[:-1], tree.root)
+        assert not merkle.verify_inclusion(leaves[index], index, size, [*proof[:-1], proof[-1][:31]], tree.root)
+
+
+def test_what_does_not_exist_has_no_proof():
+    tree = tree_of(leaves_of(3))
+    with pytest.raises(ValueError, match="leaf 3 is not among 3"):
+        merkle.inclusion_proof(3, 3, tree.node)
+    with pytest.raises(ValueError, match="does not begin"):
+        merkle.consistency_proof(4, 3, tree.node)
+    assert not merkle.verify_inclusion(leaves_of(3)[0], 3, 3, [], tree.root)
+    assert not merkle.verify_consistency(4, 3, tree.root, tree.root, [])
+    assert not merkle.verify_consistency(2, 3, tree.root_at(2), tree.root, [])
