@@ -1,8 +1,8 @@
 """A log that cannot be quietly changed: entries as leaves of a Merkle tree in the manner of RFC 6962, whose size and
 root Carole signs. Whoever keeps a signed checkpoint can tell whether a later log still begins with what it stood for.
 
-`merkle` holds the tree and its proofs, `entry` what a leaf is, `checkpoint` the signed size and root, and `witness` what a
-reader keeps and refuses. Carole's tables are in `carole.store`.
+`merkle` holds the tree and its proofs, `entry` what a leaf is, `checkpoint` the signed size and root, and `witness`
+what a reader keeps and refuses. Carole's tables are in `carole.store`.
 """
 
 from common.audit.checkpoint import Checkpoint
