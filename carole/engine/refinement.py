@@ -16,6 +16,7 @@ from carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint
 from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from carole.fellegi_sunter.refinement import believed_model, refined
 from carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
+from carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
@@ -63,7 +64,7 @@ def refine(
     beyond: Beyond | None,
     progress: Callable[[float], None],
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
-    """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other.
+    """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other; with errors.
 
     Parameters
     ----------
@@ -89,29 +90,58 @@ def refine(
     model = fitted.model
     bounds = [field.bounds for field in plan.compared]
     n_levels = tuple(len(field) for field in bounds)
+    told = estimation(plan)
+    if fitted.scheme != "multinomial":
+        binary = PatternCounts(agreements(patterns.gamma, n_levels), patterns.mask, patterns.count)
+        folded = None if level_counts is None else folded_counts(level_counts, n_levels)
     if fitted.scheme in ("lr_weighted", "log_lr_weighted"):
+        fitted = replace(fitted, standard_errors=pairwise_errors(model, binary, told, rules, folded))
         if not plan.one_to_one:
             return fitted, None
         weight = fitted.match_weights(patterns.gamma)[kept.pattern]
         return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b, progress=progress)
     if fitted.scheme == "exact":
-        patterns = PatternCounts(agreements(patterns.gamma, n_levels), patterns.mask, patterns.count)
-        level_counts = None if level_counts is None else folded_counts(level_counts, n_levels)
+        patterns, level_counts = binary, folded
         beyond = None if beyond is None else replace(beyond, gamma=agreements(beyond.gamma, n_levels))
-    told = estimation(plan)
     pairs, posterior = None, None
     if plan.one_to_one:
         pairs = kept.row_a, kept.row_b, kept.pattern
         model, posterior = refined(model, patterns, *pairs, told, rules, level_counts, progress=progress)
     if plan.dependence == "none":
         found = _misfits(model, patterns, kept, posterior, rules)
-        return replace(scheme_of(fitted.scheme, model, bounds), misfits=found), posterior
+        if posterior is None:
+            errors = pairwise_errors(model, patterns, told, rules, level_counts)
+        else:
+            errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=False)
+        return replace(scheme_of(fitted.scheme, model, bounds), misfits=found, standard_errors=errors), posterior
     model, joint, posterior = fit_joint(
         model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior, progress
     )
-    return replace(
-        scheme_of(fitted.scheme, model, bounds), joint=joint, misfits=joint.misfits, n_levels=n_levels
-    ), posterior
+    dependent = bool(joint.matches.structure.edges or joint.others.structure.edges)
+    if not joint.settled:
+        errors = no_errors(model, "the model of dependent fields had not settled")
+    elif posterior is None:
+        each = np.arange(patterns.n_patterns)
+        probability = joint.match_probabilities(patterns.gamma)
+        errors = linked_errors(model, patterns, None, each, probability, rules, dependent=dependent)
+    else:
+        errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=dependent)
+    scheme = scheme_of(fitted.scheme, model, bounds)
+    return replace(scheme, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
+
+
+def _linked_errors(
+    model: Model,
+    patterns: PatternCounts,
+    kept: KeptPairs,
+    posterior: LinkProbabilities,
+    rules: Sequence[RuleFields],
+    *,
+    dependent: bool,
+) -> StandardErrors:
+    if not posterior.converged:
+        return no_errors(model, "the link probabilities had not settled")
+    return linked_errors(model, patterns, kept.row_a, kept.pattern, posterior.probability, rules, dependent=dependent)
 
 
 def _misfits(

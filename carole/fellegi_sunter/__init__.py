@@ -4,7 +4,8 @@
 teach what, `identification` and `cautions` what not to believe), `schemes` says how similarity enters the model,
 `model` scores comparison vectors, `misfit` sets expected beside observed counts, and `recall` estimates what blocking
 lost. `one_to_one` turns match weights into link probabilities where a record has one match at
-most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement` estimates under it. Numbers only.
+most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement` estimates under it.
+`standard_errors` says how well m, u and p are known. Numbers only.
 """
 
 from carole.fellegi_sunter.assignment import optimal_assignment
@@ -18,6 +19,7 @@ from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_
 from carole.fellegi_sunter.refinement import refined
 from carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme
 from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
 
 __all__ = [
     "MISSING",
@@ -32,6 +34,7 @@ __all__ = [
     "PatternFit",
     "RuleFields",
     "Scheme",
+    "StandardErrors",
     "assigned",
     "blocking_recall",
     "cost_threshold",
@@ -39,9 +42,11 @@ __all__ = [
     "fit",
     "fit_scheme",
     "link_probabilities",
+    "linked_errors",
     "match_probabilities",
     "match_weights",
     "optimal_assignment",
+    "pairwise_errors",
     "pattern_fit",
     "refined",
     "within_rate",

@@ -34,6 +34,7 @@ from carole.fellegi_sunter.kernels import summed
 from carole.fellegi_sunter.model import Model, log2_ratios, probability
 from carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from carole.fellegi_sunter.standard_errors import StandardErrors
 from common.errors import ErrorCode, TrystError
 
 Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
@@ -68,6 +69,8 @@ class FittedScheme:
         What independence of the fields gets wrong.
     n_levels : tuple of int, optional
         Levels of the fields, beside those that the model knows.
+    standard_errors : StandardErrors, optional
+        Of the model's m, u and p.
     """
 
     scheme: Scheme
@@ -76,6 +79,7 @@ class FittedScheme:
     joint: JointModel | None = None
     misfits: tuple[Misfit, ...] = ()
     n_levels: tuple[int, ...] = ()
+    standard_errors: StandardErrors | None = None
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ def findings(linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds:
 def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     model = linkage.model
     weights = _finite(log2_ratios(model.m, model.u))
+    errors = linkage.scheme.standard_errors
     fields = []
     for q, field in enumerate(plan.compared):
         n_levels = model.fields[q].n_levels
@@ -64,6 +65,11 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
                 "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
             }
         )
+        if errors is not None:
+            fields[-1]["standard_errors"] = {
+                "m": _known(errors.m[q, :n_levels]),
+                "u": _known(errors.u[q, :n_levels]),
+            }
         if plan.scheme in ("lr_weighted", "log_lr_weighted"):
             shaded = _finite(linkage.scheme.weights[q, : len(field.bounds)])
             fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": _floats(shaded)}
@@ -71,6 +77,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "fields": fields,
         "p": float(model.p),
         "expected_matches": float(model.expected_matches),
+        "standard_errors": None if errors is None else {"p": _known(np.array([errors.p]))[0], "of": errors.note},
         "scheme": plan.scheme,
         "u_method": plan.u,
         "dependence": _dependence(linkage, plan),
@@ -236,6 +243,11 @@ def _probability(weight: float, p: float) -> float:
 def _finite(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     clipped: NDArray[np.float64] = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
     return clipped
+
+
+def _known(values: NDArray[np.float64]) -> list[float | None]:
+    """Numbers, and nothing for those that are not known."""
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _floats(values: NDArray[np.float64]) -> list[float]:

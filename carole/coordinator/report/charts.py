@@ -93,7 +93,29 @@ def levels_chart(fields: Sequence[Field]) -> Chart:
                 color=alt.Color("who:N", sort=who, scale=alt.Scale(domain=who, range=[TEAL, OCHRE]), title=None),
             )
         )
-        panels.append(_panel(bars, field["name"], len(rows) // 2, step=16))
+        spread = [
+            {"level": label, "low": max(0.0, m - 2 * error), "high": min(1.0, m + 2 * error), "who": who[0]}
+            for label, m, error in zip(
+                labels, field["m"], field.get("standard_errors", {"m": [None] * len(labels)})["m"], strict=True
+            )
+            if error is not None
+        ]
+        drawn: Panel = bars
+        if spread:
+            whiskers = (
+                alt.Chart(alt.InlineData(values=spread))
+                .mark_rule(color=INK, size=1)
+                .encode(
+                    x=alt.X("low:Q", title=title, scale=scale, axis=axis),
+                    x2="high:Q",
+                    y=_levels(labels),
+                    yOffset=alt.YOffset(
+                        "who:N", sort=who, scale=alt.Scale(domain=who, paddingInner=0, paddingOuter=0.12)
+                    ),
+                )
+            )
+            drawn = alt.layer(bars, whiskers)
+        panels.append(_panel(drawn, field["name"], len(rows) // 2, step=16))
     tops = "; ".join(
         f"{field['name']} {wording.share(field['m'][-1])} and {wording.share(field['u'][-1])}" for field in fields
     )

@@ -17,11 +17,13 @@ They are the same as the files a linkage leaves behind, so that a report can be 
         m, u                             list of float, one per level: P(level | match), P(level | non-match)
         weights                          list of float, one per level: log2(m / u)
         missing                          {alice: float, bob: float}, shares of records without a value; optional
+        standard_errors                  {m, u: list of float or null}, of m and u; null where there is none; optional
         shaded                           {bounds: list of float, weights: list of float}, in a scheme that is
                                          estimated from agreement alone: the weight of each level of similarity;
                                          optional
       p                                  float, share of all pairs that match
       expected_matches                   float, p times the pairs of the whole product
+      standard_errors                    {p: float or null, of: str}, of p, and what they are errors of; optional
       scheme                             "multinomial" | "exact" | "lr_weighted" | "log_lr_weighted"; optional
       u_method                           "all_pairs" | "corrected" | "free"
       dependence                         which fields depend on each other; optional
@@ -170,6 +172,9 @@ def _mistakes(content: ReportContent) -> Iterator[TrystError]:
     for i, field in enumerate(content.model["fields"]):
         together = {name: field[name] for name in ("bounds", "m", "u", "weights")}
         yield from _unequal(f"model.fields[{i}]", together)
+        if errors := field.get("standard_errors"):
+            known = {f"standard errors of {name}": [value or 0.0 for value in errors[name]] for name in ("m", "u")}
+            yield from _unequal(f"model.fields[{i}]", {"bounds": field["bounds"], **known})
         if shaded := field.get("shaded"):
             yield from _unequal(f"model.fields[{i}].shaded", {"bounds": shaded["bounds"], "weights": shaded["weights"]})
     histogram = content.linkage["histogram"]

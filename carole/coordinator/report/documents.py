@@ -55,6 +55,20 @@ class Shaded(TypedDict):
     weights: Sequence[float]
 
 
+class FieldErrors(TypedDict):
+    """Standard errors of a field's m and u; None where there is none to tell."""
+
+    m: Sequence[float | None]
+    u: Sequence[float | None]
+
+
+class ModelErrors(TypedDict):
+    """Standard error of p, and what the standard errors are of."""
+
+    p: float | None
+    of: str
+
+
 class Field(TypedDict):
     """The parameters of one compared field."""
 
@@ -64,6 +78,7 @@ class Field(TypedDict):
     u: Sequence[float]
     weights: Sequence[float]
     missing: NotRequired[Shares]
+    standard_errors: NotRequired[FieldErrors]
     shaded: NotRequired[Shaded]
 
 
@@ -100,6 +115,7 @@ class Model(TypedDict):
     fields: list[Field]
     p: float
     expected_matches: float
+    standard_errors: NotRequired[ModelErrors | None]
     scheme: NotRequired[str]
     u_method: str
     dependence: NotRequired[Dependence]

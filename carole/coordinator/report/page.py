@@ -94,7 +94,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
     return {
         "content": content,
         "run": run,
-        "model": {"notes": [], **content.model},
+        "model": {"notes": [], "standard_errors": None, **content.model},
         "linkage": linkage,
         "evaluation": {"candidate_recall": None, **content.evaluation} if content.evaluation else None,
         "timings": {"peak_memory_bytes": None, "threads": None, **content.timings},
@@ -133,7 +133,7 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
         drawn["levels"] = (
             charts.levels_chart(fields),
             "a field tells people apart where teal bars (pairs of one person) and ochre bars (pairs of two) "
-            "differ, above all in the top level.",
+            "differ, above all in the top level; a thin line across a teal bar is two standard errors of m either way.",
         )
     if sum(content.linkage["histogram"]["counts"]) > 0:
         drawn["histogram"] = (
@@ -190,9 +190,13 @@ def _parameters(content: ReportContent) -> list[dict[str, Any]]:
     rows = []
     for field in content.model["fields"]:
         labels = wording.level_labels(field["bounds"])
+        nothing: list[float | None] = [None] * len(labels)
+        errors = field.get("standard_errors", {"m": nothing, "u": nothing})
         levels = [
-            {"label": label, "m": m, "u": u, "weight": weight}
-            for label, m, u, weight in zip(labels, field["m"], field["u"], field["weights"], strict=True)
+            {"label": label, "m": m, "u": u, "weight": weight, "m_error": m_error, "u_error": u_error}
+            for label, m, u, weight, m_error, u_error in zip(
+                labels, field["m"], field["u"], field["weights"], errors["m"], errors["u"], strict=True
+            )
         ]
         rows.append({"name": field["name"], "levels": levels[::-1], "missing": field.get("missing")})
     return rows

@@ -18,6 +18,7 @@ def field(name: str, bounds: list[float], m: list[float], u: list[float]) -> dic
         "u": u,
         "weights": np.log2(np.array(m) / np.array(u)).tolist(),
         "missing": {"alice": 0.013, "bob": 0.25},
+        "standard_errors": {"m": [None, *[0.0071] * (len(m) - 1)], "u": [None] * len(m)},
     }
 
 
@@ -41,6 +42,7 @@ def documents() -> dict[str, Any]:
                 field("date_of_birth", [0.5, 0.9, 1.0], [0.02, 0.08, 0.9], [0.97, 0.0299, 0.0001]),
             ],
             "p": 1e-4,
+            "standard_errors": {"p": 2.3e-6, "of": "standard errors: each match a draw"},
             "expected_matches": 2000.0,
             "u_method": "corrected",
             "history": {

@@ -10,6 +10,7 @@ import pytest
 
 from carole.coordinator.report import ReportContent, render_report, write_report
 from carole.coordinator.report.palette import COLOURS
+from common.errors import TrystErrors
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 CHARTS = [
@@ -327,3 +328,23 @@ def test_what_blocking_lost_is_told_with_its_method(documents: dict[str, Any]) -
     assert "(estimated by capture-recapture)" in text
     blocked["linkage"]["blocking"] |= {"estimated_recall": None, "assumptions": ["one rule only"]}
     assert "What was lost cannot be estimated: one rule only." in Page(html_of(blocked)).text
+
+
+def test_standard_errors_stand_beside_the_estimates(documents):
+    page = render_report(ReportContent.from_json(documents))
+    assert page.count("±&nbsp;0.00710") == 7 + 1 + 2
+    assert "2.3\u00a0×\u00a010⁻⁶" in page
+    assert "Standard errors: each match a draw" in page
+
+
+def test_a_report_without_standard_errors_says_nothing_of_them(documents):
+    del documents["model"]["standard_errors"]
+    for field in documents["model"]["fields"]:
+        del field["standard_errors"]
+    assert "±" not in render_report(ReportContent.from_json(documents))
+
+
+def test_standard_errors_must_fit_the_levels(documents):
+    documents["model"]["fields"][0]["standard_errors"]["m"].pop()
+    with pytest.raises(TrystErrors, match="one length"):
+        ReportContent.from_json(documents)

@@ -1,0 +1,407 @@
+r"""Standard errors of m, u and p.
+
+Where every pair is judged by itself the estimates are the root of estimating functions, one of each parameter, to which
+every pair contributes: of m, ``g ([gamma_q = k] - m[q, k])`` over the pairs that may teach field q, with g the match
+probability; of p, ``g - p`` over all pairs; of u, ``(1 - g)([gamma_q = k] - u[q, k])`` where it is free and
+``[gamma_q = k] - p m[q, k] - (1 - p) u[q, k]`` where it is corrected. With H the derivative of their sums, by Louis'
+identity complete less missing information, and B the sum of their squares, the covariance is ``inv(H) B inv(H)'``.
+Where all pairs teach all fields and u is fixed or free the functions are the score of the likelihood, H is its
+observed information, and the covariance is ``inv(H)``. All in logits, so that no probability leaves (0, 1).
+
+Under one-to-one (`linked_errors`) the matches are those of the link probabilities: complete information is that of so
+many matches and of the prior, missing information the covariance of the score over what is not known of the links. The
+links of different records of A are taken to vary independently, which rather overstates it.
+
+What they are errors of: the parameters of the process that made these pairs, each pair a draw. A match is one person
+whose two records differ by chance, so for m and p that is right. Non-matching pairs share records, so that u varies
+more from files to files than a count of pairs says (1.5 times as much in the files of the tests); u counted over all
+pairs of these files has no error in these files, and none is told.
+
+Where fields depend on each other (`carole.fellegi_sunter.dependence`) how often one of them agrees is still a
+share among matches. But how much a doubtful pair's match probability moves with it is another matter; so an error is
+told only where doubtful pairs add less than `DOUBT` to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.fellegi_sunter.kernels import level_counts as counted_levels
+from carole.fellegi_sunter.learning import teaching_bits, unlearnable
+from carole.fellegi_sunter.model import Model
+from carole.fellegi_sunter.patterns import PatternCounts
+from carole.fellegi_sunter.refinement import PSEUDO_MATCHES, taught
+from carole.fellegi_sunter.settings import Estimation, RuleFields
+from carole.fellegi_sunter.u import shares, within_levels
+
+Floats = NDArray[np.float64]
+
+BATCH = 1 << 13
+"""Patterns, or pairs, whose scores are held at once."""
+
+DOUBT = 0.1
+"""Share by which doubtful pairs may widen an error where fields depend on each other."""
+
+FEWEST = 1.0
+"""Expected matches at a level, the prior's among them, below which its m has no standard error."""
+
+LEAST_CURVATURE = 1e-9
+"""Smallest eigenvalue of the information, each parameter scaled to 1, with which the parameters are told apart."""
+
+
+@dataclass(frozen=True)
+class StandardErrors:
+    """Standard errors of a model's parameters; NaN where there is none to tell.
+
+    Parameters
+    ----------
+    m, u : ndarray of float64, shape (n_fields, n_levels)
+    p : float
+    note : str
+        What they are errors of, or why there are none.
+    """
+
+    m: Floats
+    u: Floats
+    p: float
+    note: str
+
+
+PAIRWISE = "standard errors: each pair a draw, from the information that the comparison vectors hold"
+LINKED = "standard errors: each match a draw, with what is not known of the links and the prior of m taken into account"
+SHARED_U = "; u varies more than that from files to files, as pairs share records"
+COUNTED_U = "; u is counted over all pairs of these files and has none"
+
+
+def no_errors(model: Model, reason: str) -> StandardErrors:
+    """None at all, and why."""
+    nothing = np.full(model.m.shape, np.nan)
+    return StandardErrors(nothing, nothing.copy(), float("nan"), f"no standard errors: {reason}")
+
+
+def pairwise_errors(
+    model: Model,
+    patterns: PatternCounts,
+    settings: Estimation | None = None,
+    rules: Sequence[RuleFields] = (),
+    level_counts: Floats | None = None,
+) -> StandardErrors:
+    """Standard errors of a model as `fit` made it.
+
+    Parameters
+    ----------
+    model : Model
+    patterns, settings, rules, level_counts
+        As given to `fit`.
+
+    Returns
+    -------
+    StandardErrors
+        None of a field that cannot be learnt, of a level with less than `FEWEST` expected matches (near 0 an estimate
+        is not symmetric about the truth), of p at its bound, and of a model that is not identified or not converged.
+
+    Notes
+    -----
+    O(n_patterns * (n_fields * n_levels)**2), once; nothing depends on the number of pairs.
+
+    References
+    ----------
+    .. [1] Louis, Journal of the Royal Statistical Society B 44, 1982. doi:10.1111/j.2517-6161.1982.tb01203.x
+    .. [2] Godambe, Annals of Mathematical Statistics 31, 1960. doi:10.1214/aoms/1177705693
+    """
+    settings = settings or Estimation()
+    if not model.identified:
+        return no_errors(model, "the model is not identified")
+    if not model.converged:
+        return no_errors(model, "the estimation had not converged")
+    layout = _Layout(model, settings, rules)
+    width = model.m.shape[1]
+    gamma = np.ascontiguousarray(patterns.gamma)
+    everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
+    total = everywhere.sum(axis=1)
+    n_pairs = float(model.n_a) * model.n_b
+    learns = teaching_bits(patterns.mask, rules, patterns.n_fields)
+    g = model.match_probabilities(gamma)
+    count = patterns.count.astype(np.float64)
+    sampled = np.minimum(total / n_pairs, 1.0) if rules else np.ones(len(total))
+    curvature = np.zeros((layout.size, layout.size))
+    squares = np.zeros_like(curvature)
+    for first in range(0, len(gamma), BATCH):
+        part = slice(first, first + BATCH)
+        m_score, u_score, odds = layout.scores(gamma[part])
+        taught_m = m_score * layout.teaches(learns[part])
+        doubt = (count[part] * g[part] * (1 - g[part]))[:, None]
+        likely, unlikely = g[part, None], 1 - g[part, None]
+        ones = np.ones((len(likely), int(layout.has_p)))
+        if settings.u == "free":
+            moved = np.hstack([taught_m, -u_score, ones])
+            told = np.hstack([likely * taught_m, unlikely * u_score, likely * ones])
+        else:
+            moved = np.hstack([taught_m, np.zeros_like(u_score), ones])
+            told = np.hstack([likely * taught_m, layout.residuals(gamma[part], model.p), likely * ones])
+        curvature -= (doubt * moved).T @ odds
+        squares += (count[part, None] * told).T @ told
+    matches, others = np.zeros_like(model.m), np.zeros_like(model.m)
+    for q in range(len(model.fields)):
+        there = (gamma[:, q] >= 0) & ((learns >> np.uint64(q)) & np.uint64(1) == 1)
+        matches[q] = np.bincount(gamma[there, q], (count * g)[there], minlength=width)
+        others[q] = np.bincount(gamma[there, q], (count * (1 - g))[there], minlength=width)
+    layout.add_multinomial(curvature, layout.m_at, model.m, matches.sum(axis=1) + settings.prior)
+    if layout.has_p:
+        curvature[-1, -1] += n_pairs * model.p * (1 - model.p)
+        squares[-1, -1] -= n_pairs * model.p**2
+    exact_score = not rules
+    if settings.u == "free":
+        layout.add_multinomial(curvature, layout.u_at, model.u, others.sum(axis=1) + settings.prior)
+    elif settings.u == "corrected":
+        exact_score = False
+        layout.add_correction(curvature, model.p, total, settings.prior)
+        if rules:
+            layout.replace_counts(squares, everywhere, sampled)
+    covariance = _covariance(curvature, None if exact_score else squares)
+    if covariance is None:
+        return no_errors(model, "the comparison vectors hardly tell the parameters apart")
+    note = PAIRWISE + (COUNTED_U if settings.u == "all_pairs" else SHARED_U)
+    return layout.errors(covariance, note, matches.sum(axis=1) + settings.prior)
+
+
+def linked_errors(
+    model: Model,
+    patterns: PatternCounts,
+    row: NDArray[np.integer] | None,
+    pattern: NDArray[np.integer],
+    probability: Floats,
+    rules: Sequence[RuleFields] = (),
+    *,
+    dependent: bool = False,
+) -> StandardErrors:
+    """Standard errors of a model estimated from link probabilities, with its prior of `PSEUDO_MATCHES`.
+
+    Parameters
+    ----------
+    model : Model
+        As `refined` or `fit_joint` gave it.
+    patterns : PatternCounts
+    row : ndarray of int, shape (n_pairs,), optional
+        Records of A, of which each has one match at most; None: every pair by itself, one for each pair of `patterns`.
+    pattern : ndarray of int, shape (n_pairs,)
+        Row of `patterns` that each pair kept is counted in.
+    probability : ndarray of float64, shape (n_pairs,)
+        Link probabilities under the model.
+    rules : sequence of RuleFields
+    dependent : bool
+        Whether fields depend on each other in the model.
+
+    Returns
+    -------
+    StandardErrors
+
+    Notes
+    -----
+    O(n_pairs * (n_fields * n_levels)**2) for the pairs that are in doubt.
+    """
+    if not model.identified:
+        return no_errors(model, "the model is not identified")
+    layout = _Layout(model, Estimation(u="all_pairs", one_to_one=False, prior=0), rules)
+    gamma = np.ascontiguousarray(patterns.gamma)
+    learns = teaching_bits(patterns.mask, rules, patterns.n_fields)
+    if not layout.has_p:
+        return no_errors(model, "there is no sign of matches")
+    expected = patterns.count[pattern] * probability if row is None else probability
+    links = np.bincount(pattern, expected, minlength=len(gamma)).astype(np.float64)
+    learnt = taught(patterns, rules, links, model.m.shape[1])
+    complete = np.zeros((layout.size, layout.size))
+    layout.add_multinomial(complete, layout.m_at, model.m, learnt.sum(axis=1) + PSEUDO_MATCHES)
+    matched = float(links.sum())
+    complete[-1, -1] += max(matched, 1e-300) * (1 - model.p)
+    if row is not None:
+        # A record of the smaller file has its match or none: their number varies less than a count of pairs would.
+        complete[-1, -1] /= max(1 - matched / min(model.n_a, model.n_b), 1e-6)
+    missing, own = np.zeros_like(complete), np.zeros_like(complete)
+    for chosen, group in _doubtful(row, probability):
+        m_score, _, odds = layout.scores(gamma[pattern[chosen]])
+        told = np.hstack([m_score * layout.teaches(learns[pattern[chosen]]), np.ones((len(chosen), 1))])
+        weight = probability[chosen, None]
+        if group is None:
+            scale = patterns.count[pattern[chosen], None] * weight * (1 - weight)
+            missing += (scale * told).T @ odds
+            own += (scale * told).T @ told
+            continue
+        mean_told = np.add.reduceat(weight * told, group, axis=0)
+        mean_odds = np.add.reduceat(weight * odds, group, axis=0)
+        missing += (weight * told).T @ odds - mean_told.T @ mean_odds
+        own += (weight * told).T @ told - mean_told.T @ mean_told
+    covariance = _covariance(complete - missing, None if not rules else complete - own)
+    if covariance is None:
+        return no_errors(model, "the links are too doubtful")
+    matches = learnt.sum(axis=1) + PSEUDO_MATCHES
+    found = layout.errors(covariance, LINKED + COUNTED_U, matches)
+    if not dependent:
+        return found
+    certain = _covariance(complete, None)
+    if certain is None:
+        return no_errors(model, "a field's levels have not been seen among matches")
+    sure = layout.errors(certain, "", matches)
+    with np.errstate(invalid="ignore"):
+        doubtful = found.m > (1 + DOUBT) * sure.m
+    m = np.where(doubtful, np.nan, found.m)
+    p = found.p if found.p <= (1 + DOUBT) * sure.p else float("nan")
+    note = found.note + "; none where dependence of the fields could matter to it" if doubtful.any() else found.note
+    return StandardErrors(m, found.u, p, note)
+
+
+def _doubtful(
+    row: NDArray[np.integer] | None, probability: Floats
+) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer] | None]]:
+    """Batches of the pairs that are in doubt, and where each record's pairs begin among them."""
+    if row is None:
+        chosen = np.flatnonzero((probability > 1e-9) & (probability < 1 - 1e-9))
+        for first in range(0, len(chosen), BATCH):
+            yield chosen[first : first + BATCH], None
+        return
+    # A record is in doubt if any of its pairs is; its certain ones would add and subtract the same.
+    kept = np.flatnonzero(probability > 1e-9)
+    in_doubt = np.zeros(int(row.max(initial=0)) + 1, dtype=np.bool_)
+    in_doubt[row[kept][probability[kept] < 1 - 1e-9]] = True
+    kept = kept[in_doubt[row[kept]]]
+    kept = kept[np.argsort(row[kept], kind="stable")]
+    starts = np.flatnonzero(np.diff(row[kept], prepend=-1))
+    first = 0
+    while first < len(starts):
+        last = int(np.searchsorted(starts, starts[first] + BATCH))
+        last = max(last, first + 1)
+        stop = int(starts[last]) if last < len(starts) else len(kept)
+        yield kept[starts[first] : stop], starts[first:last] - starts[first]
+        first = last
+
+
+class _Layout:
+    """Where each parameter stands among those estimated: logits of m, of u, and of p last.
+
+    A distribution's logits are against its largest probability, which has none of its own.
+    """
+
+    def __init__(self, model: Model, settings: Estimation, rules: Sequence[RuleFields]) -> None:
+        self._model = model
+        fixed = unlearnable(rules, len(model.fields))
+        self.m_at = self._places(model.m, fixed)
+        self.u_at = [] if settings.u == "all_pairs" else self._places(model.u, np.zeros_like(fixed))
+        if settings.u == "corrected":
+            # A level all of whose pairs are taken for matches has the prior's share, whatever m and p.
+            self.u_at = [(q, k) for q, k in self.u_at if model.u[q, k] > 0]
+        most = 1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0
+        self.has_p = 1e-6 / (model.n_a * model.n_b) < model.p < most * (1 - 1e-9)
+        self.size = len(self.m_at) + len(self.u_at) + int(self.has_p)
+
+    @staticmethod
+    def _places(table: Floats, left_out: NDArray[np.bool_]) -> list[tuple[int, int]]:
+        return [
+            (q, int(k))
+            for q, row in enumerate(table)
+            if not left_out[q]
+            for k in np.flatnonzero(row > 0)
+            if k != int(np.argmax(row))
+        ]
+
+    def scores(self, gamma: NDArray[np.int8]) -> tuple[Floats, Floats, Floats]:
+        """Derivatives of log m, of log u, and of the log odds of a match by all parameters."""
+        m, u = self._model.m, self._model.u
+        m_score = self._scores(gamma, self.m_at, m)
+        u_score = self._scores(gamma, self.u_at, u)
+        return m_score, u_score, np.hstack([m_score, -u_score, np.ones((len(gamma), int(self.has_p)))])
+
+    @staticmethod
+    def _scores(gamma: NDArray[np.int8], places: list[tuple[int, int]], table: Floats) -> Floats:
+        found = np.zeros((len(gamma), len(places)))
+        for at, (q, k) in enumerate(places):
+            found[:, at] = np.where(gamma[:, q] >= 0, (gamma[:, q] == k) - table[q, k], 0.0)
+        return found
+
+    def residuals(self, gamma: NDArray[np.int8], p: float) -> Floats:
+        """What pairs contribute to the equations of a corrected u."""
+        return self._scores(gamma, self.u_at, p * self._model.m + (1 - p) * self._model.u)
+
+    def teaches(self, learns: NDArray[np.uint64]) -> Floats:
+        """1 where a pattern may teach the field of a parameter of m: shape (n_patterns, n_m)."""
+        fields = np.array([q for q, _ in self.m_at], dtype=np.uint64)
+        return ((learns[:, None] >> fields[None, :]) & np.uint64(1)).astype(np.float64)
+
+    def add_multinomial(self, into: Floats, places: list[tuple[int, int]], table: Floats, number: Floats) -> None:
+        """Add the information of so many draws of each field's level."""
+        start = 0 if places is self.m_at else len(self.m_at)
+        for i, (q, k) in enumerate(places):
+            for j, (r, other) in enumerate(places):
+                if q == r:
+                    into[start + i, start + j] += number[q] * table[q, k] * (float(k == other) - table[q, other])
+
+    def add_correction(self, into: Floats, p: float, total: Floats, prior: float) -> None:
+        """Add the derivatives of the equations of a corrected u."""
+        m, u, start = self._model.m, self._model.u, len(self.m_at)
+        self.add_multinomial(into, self.u_at, u, total * (1 - p) + prior)
+        for i, (q, k) in enumerate(self.u_at):
+            if u[q, k] * (total[q] * (1 - p) + prior) <= prior + 1e-9 * total[q] and m[q, k] * p * total[q] > 1:
+                continue
+            for j, (r, other) in enumerate(self.m_at):
+                if q == r:
+                    into[start + i, j] += total[q] * p * m[q, k] * (float(k == other) - m[q, other])
+            if self.has_p:
+                into[start + i, -1] += total[q] * p * (1 - p) * (m[q, k] - u[q, k])
+
+    def replace_counts(self, squares: Floats, everywhere: Floats, sampled: Floats) -> None:
+        """Put in what levels counted over all pairs vary by, where the patterns are of some pairs only."""
+        start, stop = len(self.m_at), len(self.m_at) + len(self.u_at)
+        share = np.array([sampled[q] for q, _ in self.u_at])
+        squares[start:stop] *= share[:, None]
+        squares[:, start:stop] *= share[None, :]
+        squares[start:stop, start:stop] = 0.0
+        valid = within_levels([field.n_levels for field in self._model.fields])
+        self.add_multinomial(squares, self.u_at, shares(everywhere, valid, 0.0), everywhere.sum(axis=1))
+
+    def errors(self, covariance: Floats, note: str, matches: Floats) -> StandardErrors:
+        """Standard errors of the probabilities from the covariance of the logits; `matches` taught each field."""
+        m_end = len(self.m_at)
+        p = self._model.p
+        m = self._spread(self._model.m, self.m_at, covariance[:m_end, :m_end])
+        m[self._model.m * matches[:, None] < FEWEST] = np.nan
+        u_end = m_end + len(self.u_at)
+        u = self._spread(self._model.u, self.u_at, covariance[m_end:u_end, m_end:u_end])
+        return StandardErrors(
+            m, u, p * (1 - p) * float(np.sqrt(covariance[-1, -1])) if self.has_p else float("nan"), note
+        )
+
+    @staticmethod
+    def _spread(table: Floats, places: list[tuple[int, int]], covariance: Floats) -> Floats:
+        found = np.full(table.shape, np.nan)
+        for q in range(len(table)):
+            at = [i for i, (field, _) in enumerate(places) if field == q]
+            if not at:
+                continue
+            levels = [places[i][1] for i in at]
+            derivative = -np.outer(table[q], table[q, levels])
+            derivative[levels, range(len(levels))] += table[q, levels]
+            variance = np.einsum("ki,ij,kj->k", derivative, covariance[np.ix_(at, at)], derivative)
+            found[q] = np.where(table[q] > 0, np.sqrt(np.maximum(variance, 0.0)), np.nan)
+        return found
+
+
+def _covariance(curvature: Floats, squares: Floats | None) -> Floats | None:
+    """``inv(H) B inv(H)'``, or ``inv(H)`` without B; None where H does not tell the parameters apart."""
+    diagonal = np.diag(curvature)
+    if not len(diagonal) or (diagonal <= 0).any() or not np.isfinite(curvature).all():
+        return None
+    scale = 1 / np.sqrt(diagonal)
+    scaled = curvature * np.outer(scale, scale)
+    if squares is None:
+        scaled = (scaled + scaled.T) / 2
+        if np.linalg.eigvalsh(scaled)[0] < LEAST_CURVATURE:
+            return None
+        return np.asarray(np.linalg.inv(scaled) * np.outer(scale, scale))
+    if np.linalg.eigvals(scaled).real.min() < LEAST_CURVATURE:
+        return None
+    inverse = np.linalg.inv(scaled)
+    found = inverse @ (squares * np.outer(scale, scale)) @ inverse.T * np.outer(scale, scale)
+    return None if (np.diag(found) <= 0).any() else np.asarray(found)

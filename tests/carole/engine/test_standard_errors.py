@@ -1,0 +1,37 @@
+"""Standard errors of a run: there under every way to estimate, and none where they would be wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from carole.engine import Resources, link
+from carole.fellegi_sunter import SCHEMES
+
+ENOUGH = Resources(memory_bytes=2**28, threads=2)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("assignment", ["one_to_one", "none"])
+@pytest.mark.parametrize("dependence", ["none", "decomposable"])
+def test_m_is_known_as_well_as_so_many_matches_allow(files, blocked, assignment, dependence):
+    plan = files.plan(blocked=blocked, assignment=assignment, dependence=dependence)
+    run = link(files.a, files.b, plan, ENOUGH, lambda stage, fraction: None)
+    errors = run.scheme.standard_errors
+    assert errors is not None
+    top = run.model.m[:, -1]
+    told = np.isfinite(errors.m[:, -1])
+    assert told.any() if dependence == "none" else errors.note
+    # Prior and doubt aside: a binomial share of those who taught it.
+    plain = np.sqrt(top * (1 - top) / run.model.learnt_from)
+    assert (0.9 * plain < errors.m[:, -1])[told].all()
+    assert (errors.m[:, -1] < 3 * plain)[told].all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_has_them_of_the_model_that_it_estimates(files, scheme):
+    run = link(files.a, files.b, files.plan(blocked=False, scheme=scheme), ENOUGH, lambda stage, fraction: None)
+    errors = run.scheme.standard_errors
+    assert errors.m.shape == run.model.m.shape
+    assert np.isfinite(errors.m[:, run.model.fields[0].n_levels - 1]).all()
+    assert 0 < errors.p < run.model.p
