@@ -1,4 +1,4 @@
-"""One measured run of Tryst for `benchmarks.encode`, in a process of its own: CSV in, signature set out.
+"""One measured run of Tryst for `benchmarks.encode`, in a process of its own: CSV in, signature sets out.
 
     python -m benchmarks._encode_tryst CSV SPECIFICATION THREADS
 
@@ -17,25 +17,26 @@ from pathlib import Path
 from common.cleaning import clean
 from common.custodian.configuration import CsvSource
 from common.custodian.csv_file import read_csv
-from common.encoding import SignatureSet
-from common.encoding.encode import encode
+from common.encoding.blocks import Encoded
+from common.encoding.records import encode_records
 from common.keys.derivation import Seed
 from common.parties import Side
 from common.specification import Specification, load_specification
 
 
-def run(path: Path, spec: Specification, threads: int) -> tuple[SignatureSet, dict[str, float]]:
+def run(path: Path, spec: Specification, threads: int) -> tuple[Encoded, dict[str, float]]:
     """Read, clean and sign one file, as a custodian does."""
     started, used = time.perf_counter(), time.process_time()
     columns = [name for field in spec.fields for name in field.columns_of(Side.ALICE)]
     frame = read_csv(CsvSource(path=path), columns).frame
     read = time.perf_counter()
     cleaned = clean(frame, spec, Side.ALICE)
-    ready = time.perf_counter()
-    part, _ = encode(cleaned.columns, spec, Seed.generate(), 1, threads=threads)
+    ready, ready_used = time.perf_counter(), time.process_time()
+    encoded = encode_records(cleaned.columns, spec, Seed.generate(), 1, threads=threads)
     done = time.perf_counter()
     times = {"read": read - started, "clean": ready - read, "sign": done - ready}
-    return part, {**times, "seconds": done - started, "cpu": time.process_time() - used}
+    times["sign_cpu"] = time.process_time() - ready_used
+    return encoded, {**times, "seconds": done - started, "cpu": time.process_time() - used}
 
 
 def peak_mib() -> float:
@@ -53,12 +54,15 @@ def main(path: str, specification: str, threads: int) -> None:
     spec = load_specification(Path(specification).read_text(encoding="utf-8"), specification)
     few = Path(path).with_suffix(".few")
     run(few, spec, threads)
-    part, times = run(Path(path), spec, threads)
+    encoded, times = run(Path(path), spec, threads)
+    fields = [field for part in encoded.sets for field in part.fields.values()]
     result = {
         **times,
-        "rows": part.n_rows,
-        "signatures": sum(int((field.codes >= 0).sum()) for field in part.fields.values()),
-        "distinct": sum(field.n_distinct for field in part.fields.values()),
+        "rows": max(len(order) for order in encoded.orders.values()),
+        "rule_rows": sum(len(order) for order in encoded.orders.values()),
+        "signatures": sum(int((field.codes >= 0).sum()) for field in fields),
+        "distinct": sum(field.n_distinct for field in fields),
+        "bytes": sum(part.layout.total_bytes for part in encoded.sets),
         "peak_mib": peak_mib() if Path("/proc/self/status").exists() else float("nan"),
     }
     print(json.dumps(result))

@@ -6,6 +6,8 @@ whole record, from the same five columns, uncleaned and unvalidated, by both of 
 output is five times clkhash's, and the ratio of records per second is the smaller of the two that could be
 claimed.
 
+With `--mode block_keyed` Tryst alone is measured, signing every record once for each of three blocking rules.
+
 Every run is a process of its own, and times itself after its imports; the rounds alternate, so that
 whatever else the machine does weighs on both. A run on one core is bound to that core. The ratio is taken
 per round, to whichever of clkhash's two hashes is the faster in the median; on a busy machine the ratio in
@@ -41,12 +43,17 @@ FIELDS = {
 }
 SPECIFICATION = """version: 1
 project: benchmark
-mode: open
+mode: {mode}
 custodians: {{alice: {{identifier: person_id}}, bob: {{identifier: person_id}}}}
 fields:
 {fields}
+{blocking}
 retention: {{uploads_days: 1, results_days: 1, maps_days: 1}}
 """
+RULES = """blocking:
+  - {name: born, keys: [{field: date_of_birth}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+  - {name: place, keys: [{field: postcode}, {field: date_of_birth, part: year}]}"""
 PEER_PYTHON = Path(__file__).parents[1] / ".venv-clkhash" / "bin" / "python"
 HOW = """clkhash 0.18.3 wants an older cryptography than Tryst does, so it gets an environment of its own:
   python3.11 -m venv .venv-clkhash && .venv-clkhash/bin/pip install clkhash==0.18.3"""
@@ -57,6 +64,7 @@ BITS_PER_TOKEN = 15
 def main(arguments: list[str]) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks encode", description=__doc__)
+    parser.add_argument("--mode", choices=("open", "block_keyed"), default="open", help="what is made of the records")
     parser.add_argument("--rows", type=int, default=200_000, help="records in the file")
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="cores of the second measurement")
@@ -67,10 +75,12 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        files = _prepare(Path(folder), options.rows)
-        peer = _peer_version(options.clkhash_python)
+        files = _prepare(Path(folder), options.rows, options.mode)
+        peer = _peer_version(options.clkhash_python) if options.mode == "open" else None
         commands = _commands(files, options, with_peer=peer is not None)
-        if peer is None:
+        if options.mode == "block_keyed":
+            print(f"mode block_keyed, rules:\n{RULES}\n")
+        elif peer is None:
             print(f"clkhash is not installed; only Tryst is measured.\n{HOW}\n")
         else:
             print(f"clkhash {peer}, {BITS_PER_TOKEN} bits per bigram, 1024 bits")
@@ -82,6 +92,9 @@ def main(arguments: list[str]) -> int:
             for name, (command, environment) in commands.items():
                 runs[name].append(_run(command, environment))
     _report(runs, options.threads)
+    if options.mode == "block_keyed":
+        _blocks(runs)
+        return 0
     _signing(options.rounds, options.threads)
     return 0
 
@@ -118,6 +131,17 @@ def _report(runs: dict[str, list[dict[str, Any]]], threads: int) -> None:
     print()
 
 
+def _blocks(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Signing alone, per rule."""
+    print()
+    _header("records per second and rule, signing alone")
+    for name, measured in runs.items():
+        _row(name, [run["rule_rows"] / run["sign"] for run in measured])
+    one = runs[f"tryst, {_cores(1)}"]
+    _row("one core, processor time", [run["rule_rows"] / run["sign_cpu"] for run in one])
+    print(f"{one[-1]['bytes'] / 2**20:,.0f} MiB to send")
+
+
 def _signing(rounds: int, threads: int) -> None:
     """Signatures of distinct values in memory: what a nearly unique field costs."""
     rng = np.random.default_rng(2)
@@ -137,14 +161,15 @@ def _signing(rounds: int, threads: int) -> None:
             _row(f"{tokenisation}, {_threads(cores)}", rates)
 
 
-def _prepare(folder: Path, rows: int) -> dict[str, Path]:
+def _prepare(folder: Path, rows: int, mode: str) -> dict[str, Path]:
     """The people's file, its first lines, the specification and clkhash's schemas."""
     people = generate(rows, np.random.default_rng(1), sampled=0.05).select(list(FIELDS))
     files = {"csv": folder / "people.csv", "spec": folder / "linkage.yaml"}
     people.write_csv(files["csv"])
     people.head(50).write_csv(folder / "people.few")
     fields = "\n".join(f"  - {field}" for field in FIELDS.values())
-    files["spec"].write_text(SPECIFICATION.format(fields=fields), encoding="utf-8")
+    text = SPECIFICATION.format(fields=fields, mode=mode, blocking=RULES if mode == "block_keyed" else "")
+    files["spec"].write_text(text, encoding="utf-8")
     for kind in HASHES:
         files[kind] = folder / f"{kind}.json"
         files[kind].write_text(json.dumps(_schema(kind)), encoding="utf-8")

@@ -28,7 +28,12 @@ _INSTEAD_OF_ZERO = 1
 
 
 def blocking_keys(
-    columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, key: bytes
+    columns: Mapping[str, pl.Series],
+    specification: Specification,
+    rule: BlockingRule,
+    key: bytes,
+    *,
+    split: bool = False,
 ) -> NDArray[np.uint64]:
     """Keyed digest of every row's blocking key under one rule.
 
@@ -42,6 +47,8 @@ def blocking_keys(
         The rule.
     key
         32 bytes, the rule's own key.
+    split
+        Whether the field by which the rule's large blocks are split is a part of every key, as in mode block_keyed.
 
     Returns
     -------
@@ -52,7 +59,7 @@ def blocking_keys(
     -----
     A microsecond for every distinct key, and much less for a key met before.
     """
-    values, codes = distinct_values(key_text(columns, specification, rule))
+    values, codes = distinct_values(key_text(columns, specification, rule, split=split))
     digests = np.empty(len(values) + 1, dtype=np.uint64)
     digests[-1] = NO_KEY  # code -1: a part is missing
     empty = hashlib.blake2b(key=key, digest_size=DIGEST_BYTES)
@@ -63,10 +70,13 @@ def blocking_keys(
     return digests[codes]
 
 
-def key_text(columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule) -> pl.Series:
+def key_text(
+    columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, *, split: bool = False
+) -> pl.Series:
     """Every row's blocking key under one rule as text, before any key hides it; null where a part is missing."""
     frame = pl.DataFrame({name: columns[name] for name in rule.fields})
-    parts = [_part(part, specification.field(part.field)) for part in rule.keys]
+    keys = (*rule.keys, BlockingKey(field=rule.split)) if split and rule.split else rule.keys
+    parts = [_part(part, specification.field(part.field)) for part in keys]
     return frame.select(written_out(parts)).to_series()
 
 

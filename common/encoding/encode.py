@@ -40,7 +40,7 @@ def encode(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> tuple[SignatureSet, NDArray[np.int64]]:
-    """Sign a file's records.
+    """Sign a file's records, or in trusted mode pack them; for mode block_keyed see `encode_blocks`.
 
     Parameters
     ----------
@@ -70,14 +70,16 @@ def encode(
     TrystError
         FIELD_MISSING if a field has no column, EMPTY_SOURCE if there are no rows, PARAMETER if columns
         differ in length or hold something else than texts, or if values do not suit the field's
-        tokenisation.
+        tokenisation, or in mode block_keyed, for which one set of signatures would show too much.
 
     Notes
     -----
     O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits.
     Memory: the result, and about 200 MB of tables.
     """
-    n_rows = _check(columns, specification)
+    if specification.mode == "block_keyed":
+        raise TrystError(ErrorCode.PARAMETER, "mode block_keyed signs for each rule", where="encode", got="one set")
+    n_rows = check_columns(columns, specification)
     digest = encoding_digest(specification)
     order = (shuffle or random_order)(n_rows)
     fields: dict[str, FieldSignatures] = {}
@@ -96,7 +98,7 @@ def encode(
 
     jobs = {f"signed {field.name}": partial(sign, field) for field in specification.fields}
     jobs |= {f"blocking keys {rule.name}": partial(block, rule) for rule in specification.keyed_rules}
-    _run(jobs, threads, progress)
+    run_jobs(jobs, threads, progress)
     # Jobs end in any order; the set has the specification's.
     in_order = SignatureSet(
         "",
@@ -126,7 +128,7 @@ def file_order(n: int) -> NDArray[np.int64]:
     return np.arange(n, dtype=np.int64)
 
 
-def _run(jobs: Mapping[str, Callable[[], None]], threads: int, progress: Progress | None) -> None:
+def run_jobs(jobs: Mapping[str, Callable[[], None]], threads: int, progress: Progress | None) -> None:
     """Run the jobs in some threads, and tell of each that is done; the first error stops what has not begun."""
     with ThreadPoolExecutor(max_workers=threads) as pool:
         running = {pool.submit(job): name for name, job in jobs.items()}
@@ -145,13 +147,7 @@ def _sign(column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest:
     keys = derive(seed, project, Purpose.SIGNATURE, digest, field.key_domain, epoch=epoch)
     token_key = derive_key(seed, project, Purpose.TOKEN, digest, field.key_domain, epoch=epoch)
     values, codes = distinct_values(column)
-    try:
-        tokens, places = _with_tokens(tokenise(values, field.tokens, token_key))
-    except TrystError as error:
-        error_of_field = TrystError(
-            error.code, error.what, where=f"field {field.name}", got=error.got, remedy=error.remedy
-        )
-        raise error_of_field from None
+    tokens, places = field_tokens(values, field, token_key)
     signed, ranks = canonical(signatures(tokens, keys, field.bits, threads=1))
     # From a row to its distinct value, to its place among those that have tokens, to its signature's place.
     final = np.full(len(values) + 1, MISSING, dtype=np.int32)
@@ -165,6 +161,22 @@ def _values(column: pl.Series, field: FieldSpec) -> FieldSignatures:
     packed, ranks = canonical(pack_values(values, field.bits, f"field {field.name}"))
     final = np.append(ranks, np.int32(MISSING)).astype(np.int32)
     return FieldSignatures(field.bits, packed, final[codes], "values")
+
+
+def field_tokens(values: list[str], field: FieldSpec, key: bytes) -> tuple[Tokens, NDArray[np.int64]]:
+    """Tokens of those of a field's values that have any, and each value's place among them, -1 for one without.
+
+    Raises
+    ------
+    TrystError
+        As `common.tokens.tokenise`, naming the field.
+    """
+    try:
+        return _with_tokens(tokenise(values, field.tokens, key))
+    except TrystError as error:
+        raise TrystError(
+            error.code, error.what, where=f"field {field.name}", got=error.got, remedy=error.remedy
+        ) from None
 
 
 def _with_tokens(tokens: Tokens) -> tuple[Tokens, NDArray[np.int64]]:
@@ -215,7 +227,7 @@ def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[n
     return (ordered if new.all() else ordered[new]), ranks
 
 
-def _check(columns: Mapping[str, pl.Series], specification: Specification) -> int:
+def check_columns(columns: Mapping[str, pl.Series], specification: Specification) -> int:
     """Number of rows, if every field has a column of texts of that length."""
     lengths = set()
     for field in specification.fields:

@@ -4,6 +4,6 @@
 keep the two together), and `jaccard` is what can be learnt from two of them.
 """
 
-from common.minhash.fast import signatures
+from common.minhash.fast import block_signatures, signatures
 
-__all__ = ["signatures"]
+__all__ = ["block_signatures", "signatures"]

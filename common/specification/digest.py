@@ -27,8 +27,9 @@ def encoding_digest(spec: Specification) -> bytes:
     defaults filled in), the keys of the blocking rules, the category variables where there are any (name, holder,
     categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
     tables that this Python carries: a letter that one custodian's table knows and the other's does not is
-    cleaned differently. Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that
-    Carole forms from the signatures do not enter.
+    cleaned differently. In mode block_keyed the rules' order and the fields they are split by decide signatures too.
+    Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
+    signatures do not enter.
 
     Returns
     -------
@@ -39,7 +40,7 @@ def encoding_digest(spec: Specification) -> bytes:
         "version": spec.version,
         "mode": spec.mode,
         "fields": [_encoded_part(field) for field in spec.fields],
-        "blocking": [rule.model_dump(mode="json", include={"name", "keys"}) for rule in spec.keyed_rules],
+        "blocking": [rule.model_dump(mode="json", include=_rule_parts(spec)) for rule in spec.keyed_rules],
         "cleaning": CLEANING_EDITION,
         "unicode": unicodedata.unidata_version,
     }
@@ -65,6 +66,10 @@ def canonical_json(content: object) -> bytes:
     """The one JSON text of a value: keys sorted, no blanks, UTF-8, shortest floats that read back the same."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8")
+
+
+def _rule_parts(spec: Specification) -> set[str]:
+    return {"name", "keys", "split"} if spec.mode == "block_keyed" else {"name", "keys"}
 
 
 def _encoded_part(field: FieldSpec) -> dict[str, Any]:

@@ -438,7 +438,7 @@ class Specification(Section):
 
     def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
         """How a field's values are compared under this specification's mode."""
-        return "jaccard" if self.mode == "open" else field.comparator or "jaro"
+        return field.comparator or "jaro" if self.mode == "trusted" else "jaccard"
 
     @property
     def keyed_rules(self) -> tuple[BlockingRule, ...]:

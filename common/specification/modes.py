@@ -9,6 +9,11 @@ SENT: dict[Mode, str] = {
         "Names never leave the custodians, but Carole sees which rows have equal or similar values in each field. "
         "With public counts of names she could guess common ones. Use it with a Carole trusted not to try."
     ),
+    "block_keyed": (
+        "Names never leave the custodians, and Carole can compare two values inside a block only: a row is sent once "
+        "per blocking rule, under a pseudonym of that rule. She sees the sizes of blocks and what is equal or similar "
+        "within them, and per field a sample of signatures that belong to no row."
+    ),
     "trusted": (
         "THE VALUES THEMSELVES ARE SENT to Carole: every compared field of every row, cleaned but not hidden from her. "
         "Use it only where Carole may lawfully see them; mode open sends signatures instead."

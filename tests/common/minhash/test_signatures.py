@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import ErrorCode, TrystError
+from common.keys.bulk import _CALL_BYTES
 from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from common.minhash import fast, signatures
 from common.minhash.definition import hidden, numbers, signature, words
@@ -56,7 +57,7 @@ def test_many_values_take_several_calls_and_pieces(table_bytes: int) -> None:
     sets = tokenise(values, "positional_bigrams")
     bits = 512
     distinct = len(np.unique(sets.codes))
-    assert 4 * bits * distinct > 2 * fast._CALL_BYTES
+    assert 4 * bits * distinct > 2 * _CALL_BYTES
     assert (4 * bits * distinct > table_bytes) == (table_bytes < fast.TABLE_BYTES)
     made = signatures(sets, KEYS, bits, table_bytes=table_bytes)
     for i in range(0, len(values), 97):

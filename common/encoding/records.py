@@ -1,0 +1,34 @@
+"""A custodian's records as its specification's mode wants them sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.encoding.blocks import Encoded, encode_blocks
+from common.encoding.encode import Progress, encode, random_order
+from common.keys.derivation import Seed
+from common.specification import Specification
+
+
+def encode_records(
+    columns: Mapping[str, pl.Series],
+    specification: Specification,
+    seed: Seed,
+    epoch: int,
+    *,
+    shuffle: Callable[[int], NDArray[np.int64]] = random_order,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> Encoded:
+    """Encode a file's records: one set in modes open and trusted, one per blocking rule and a sample in block_keyed.
+
+    The parameters and errors are those of `encode` and `encode_blocks`.
+    """
+    if specification.mode == "block_keyed":
+        return encode_blocks(columns, specification, seed, epoch, shuffle=shuffle, threads=threads, progress=progress)
+    part, order = encode(columns, specification, seed, epoch, shuffle=shuffle, threads=threads, progress=progress)
+    return Encoded((part,), {part.rule: order})

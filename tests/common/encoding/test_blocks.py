@@ -1,0 +1,284 @@
+"""Block-keyed mode: signatures by the definition, nothing shared between blocks or rules, tags, the sample."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from common.encoding import blocks as subject
+from common.encoding.blocks import SAMPLE_ROWS, Encoded, encode_blocks, tags
+from common.encoding.encode import file_order
+from common.errors import ErrorCode, TrystError
+from common.keys.derivation import Purpose, Seed, derive
+from common.minhash.definition import signature, words
+from common.minhash.fast import block_signatures, signatures
+from common.specification import Specification, encoding_digest, load_specification
+from common.tokens import tokenise
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+SEED = Seed(bytes(range(32)))
+TEXT = """
+version: 1
+project: encoding
+mode: block_keyed
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, bits: 128}
+  - {name: given, kind: name, bits: 128, key_domain: surname}
+  - {name: born, kind: date, date: {order: ymd}, bits: 128}
+  - {name: sex, kind: category, bits: 128}
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: sex, keys: [{field: sex}]}
+  - {name: name, keys: [{field: surname, prefix: 2}]}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+SPEC = load_specification(TEXT)
+
+
+def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
+    return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
+
+
+def encoded(columns: dict[str, list[str | None]], spec: Specification = SPEC) -> Encoded:
+    return encode_blocks(series(columns), spec, SEED, 1, shuffle=file_order)
+
+
+def people(n: int, seed: int) -> dict[str, list[str | None]]:
+    rng = np.random.default_rng(seed)
+    names = ["smith", "smyth", "smiley", "jones", "jonas", "brown", None]
+    return {
+        "surname": [names[i] for i in rng.integers(0, 7, n)],
+        "given": [names[i] for i in rng.integers(0, 7, n)],
+        "born": [[None, "19151107", "19160102", "19150000"][i] for i in rng.integers(0, 4, n)],
+        "sex": [["f", "m", None][i] for i in rng.integers(0, 3, n)],
+    }
+
+
+def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
+    """A field's signature per row."""
+    field = part.fields[name]
+    return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
+
+
+def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Golden values made by the plain definitions (tests/vectors/make_block_keyed.py)."""
+    make = SimpleNamespace(**runpy.run_path(str(VECTORS / "make_block_keyed.py")))
+    assert (VECTORS / "block_keyed.json").read_text(encoding="ascii") == make.written()
+    golden = json.loads((VECTORS / "block_keyed.json").read_text(encoding="ascii"))
+    monkeypatch.setattr(subject, "encoding_digest", lambda spec: make.DIGEST)
+    spec = load_specification(make.SPECIFICATION)
+    columns = {name: [record[name] for record in make.RECORDS] for name in make.DOMAINS}
+    made = encode_blocks(series(columns), spec, Seed(make.SEED), make.EPOCH, shuffle=file_order)
+    assert [part.rule for part in made.sets] == ["born", "name", ""]
+    for part in made.sets:
+        expected = golden["sets"].get(part.rule, [{"signatures": row, "blocks": {}} for row in golden["sample"]])
+        expected = [row for row in expected if row is not None]
+        assert part.n_rows == len(expected)
+        for name in part.fields:
+            found = [row if row is None else row[::-1].hex() for row in rows_of(part, name)]
+            assert found == [row["signatures"][name] for row in expected]
+        for row, wanted in enumerate(expected):
+            assert {rule: f"{keys[row]:016x}" for rule, keys in part.blocks.items()} == wanted["blocks"]
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_signatures_in_blocks_are_the_definitions(data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.text(alphabet="abc", min_size=1, max_size=5), min_size=1, max_size=8, unique=True))
+    pairs = data.draw(
+        st.lists(st.tuples(st.integers(0, len(values) - 1), st.integers(0, 2**64 - 1)), min_size=1, max_size=12)
+    )
+    keys = derive(SEED, "p", Purpose.SIGNATURE, bytes(32))
+    tokens = tokenise(values, "bigrams", bytes(32))
+    value, block = np.array([v for v, _ in pairs], dtype=np.int32), np.array([b for _, b in pairs], dtype=np.uint64)
+    found = block_signatures(tokens, value, block, keys, 192)
+    for (v, b), row in zip(pairs, found.tolist(), strict=True):
+        codes = [int(code) for code in tokens[v]]
+        assert row == words(signature(codes, keys, 192, b.to_bytes(8, "little")))
+
+
+def test_many_signatures_in_blocks_are_those_of_each_block() -> None:
+    """Beyond what one piece holds."""
+    rng = np.random.default_rng(1)
+    values = ["".join(chr(97 + c) for c in row) for row in rng.integers(0, 26, size=(3000, 12))]
+    tokens = tokenise(values, "bigrams", bytes(32))
+    keys = derive(SEED, "p", Purpose.SIGNATURE, bytes(32))
+    block = np.sort(rng.integers(0, 3, 9000)).astype(np.uint64)
+    value = rng.integers(0, 3000, 9000).astype(np.int32)
+    found = block_signatures(tokens, value, block, keys, 512)
+    for number in range(3):
+        expected = signatures(tokens, keys, 512, number.to_bytes(8, "little"))
+        np.testing.assert_array_equal(found[block == number], expected[value[block == number]])
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
+def test_what_can_be_compared_is_what_a_block_holds(n: int, seed: int) -> None:
+    """Within a block equal values have equal signatures; between blocks, rules and the sample nothing is equal."""
+    columns = people(n, seed)
+    made = encoded(columns)
+    seen: dict[bytes, tuple[str, int, str]] = {}
+    for part in made.sets[:-1]:
+        part.validate()
+        order, own = made.orders[part.rule], part.blocks[part.rule].tolist()
+        for name in part.fields:
+            for row, signed in enumerate(rows_of(part, name)):
+                value = columns[name][order[row]]
+                assert (signed is None) == (value is None)
+                if signed is not None and value is not None:
+                    # Two fields of one key domain may agree, within a block.
+                    assert seen.setdefault(signed, (part.rule, own[row], value)) == (part.rule, own[row], value)
+    sample = made.sets[-1]
+    sample.validate()
+    assert sample.blocks == {}
+    assert not {row for name in sample.fields for row in rows_of(sample, name)} & (set(seen) - {None})
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
+def test_rows_and_tags(n: int, seed: int) -> None:
+    columns = people(n, seed)
+    made = encoded(columns)
+    prefix = [value[:2] if value else None for value in columns["surname"]]
+    whole = [None if value == "19150000" else value for value in columns["born"]]
+    keys = {"born": whole, "sex": columns["sex"], "name": prefix}
+    for number, part in enumerate(made.sets[:-1]):
+        order = made.orders[part.rule]
+        assert order.tolist() == [row for row in range(n) if keys[part.rule][row] is not None]
+        assert list(part.blocks) == list(keys)[: number + 1]
+        own = part.blocks[part.rule]
+        for earlier, tag in part.blocks.items():
+            theirs = [keys[earlier][row] for row in order]
+            assert [value == 0 for value in tag.tolist()] == [value is None for value in theirs]
+            for i in range(len(order)):
+                for j in range(i):
+                    if tag[i]:
+                        assert (tag[i] == tag[j]) == (own[i] == own[j] and theirs[i] == theirs[j])
+
+
+def test_a_block_of_one_and_a_block_of_half_the_file() -> None:
+    n = 60
+    columns: dict[str, list[str | None]] = {
+        "surname": ["smith"] * (n // 2) + [f"x{i}y" for i in range(n // 2)],
+        "given": ["john"] * n,
+        "born": ["19151107"] * (n // 2) + [f"191601{10 + i}" if i < 10 else None for i in range(n // 2)],
+        "sex": ["f"] * n,
+    }
+    made = encoded(columns)
+    born = made.sets[0]
+    assert born.n_rows == n // 2 + 10
+    sizes = np.unique(born.blocks["born"], return_counts=True)[1]
+    assert sorted(sizes.tolist()) == [1] * 10 + [n // 2]
+    assert born.fields["given"].n_distinct == 11
+    assert made.sets[1].fields["given"].n_distinct == 1
+
+
+def test_a_rule_nobody_has_a_key_for_and_round_trip() -> None:
+    columns = people(30, 1) | {"sex": [None] * 30}
+    made = encoded(columns)
+    assert [part.n_rows for part in made.sets][1] == 0
+    body = b"".join(to_bytes(made.sets))
+    for part, read in zip(made.sets, from_bytes(layout_of(made.sets), body), strict=True):
+        assert part.layout == read.layout
+
+
+def test_rule_order_key_domain_and_split_change_every_signature() -> None:
+    columns = people(40, 2)
+    first = encoded(columns)
+    swapped = TEXT.replace("{name: born, keys: [{field: born}]}", "{name: sex2, keys: [{field: sex}]}").replace(
+        "{name: sex, keys: [{field: sex}]}", "{name: born, keys: [{field: born}]}"
+    ).replace("sex2", "sex")  # fmt: skip
+    other_domain = TEXT.replace(", key_domain: surname", "")
+    split = TEXT.replace("prefix: 2}]", "prefix: 2}], split: sex")
+    mine = {row for part in first.sets for name in part.fields for row in rows_of(part, name) if row}
+    digests = {encoding_digest(SPEC)}
+    for text in (swapped, other_domain, split):
+        spec = load_specification(text)
+        digests.add(encoding_digest(spec))
+        theirs = {
+            row for part in encoded(columns, spec).sets for name in part.fields for row in rows_of(part, name) if row
+        }
+        assert not mine & theirs
+    assert len(digests) == 4
+
+
+def test_a_split_is_part_of_every_key() -> None:
+    columns = people(200, 3)
+    split = load_specification(TEXT.replace("prefix: 2}]", "prefix: 2}], split: sex"))
+    made = encoded(columns, split).sets[2]
+    both = {(s[:2], x) for s, x in zip(columns["surname"], columns["sex"], strict=True) if s and x}
+    assert len(set(made.blocks["name"].tolist())) == len(both)
+
+
+def test_pseudonyms_of_two_rules_have_nothing_to_do_with_each_other() -> None:
+    n = 4000
+    columns: dict[str, list[str | None]] = dict.fromkeys(("surname", "given"), ["smith"] * n) | {
+        "born": ["19151107"] * n,
+        "sex": ["f"] * n,
+    }
+    made = encode_blocks(series(columns), SPEC, SEED, 1)
+    orders = [made.orders[name] for name in ("born", "sex", "name")]
+    for i in range(3):
+        assert sorted(orders[i].tolist()) == list(range(n))
+        for j in range(i):
+            # Fixed points of a random permutation are Poisson(1): 20 and more once in 1e19.
+            assert np.count_nonzero(orders[i] == orders[j]) < 20
+
+
+def test_the_sample_is_of_people_and_never_of_one_person() -> None:
+    n = 3 * SAMPLE_ROWS
+    columns: dict[str, list[str | None]] = {
+        "surname": [f"{'abcdefghij'[i % 10]}{i:05d}" if i % 2 else None for i in range(n)],
+        "given": [f"{i:06d}x" for i in range(n)],
+        "born": ["19151107"] * n,
+        "sex": ["m" if i % 20 == 0 else "f" for i in range(n)],
+    }
+    made = encode_blocks(series(columns), SPEC, SEED, 1)
+    sample = made.sets[-1]
+    assert sample.rule == ""
+    assert sample.n_rows == SAMPLE_ROWS
+    assert "" not in made.orders
+    missing = np.mean(sample.fields["surname"].codes == -1)
+    share = np.bincount(sample.fields["sex"].codes).min() / SAMPLE_ROWS
+    # Six standard errors of a share in a sample of 2,000.
+    assert abs(missing - 0.5) < 6 * np.sqrt(0.25 / SAMPLE_ROWS)
+    assert abs(share - 0.05) < 6 * np.sqrt(0.05 * 0.95 / SAMPLE_ROWS)
+    assert sample.fields["given"].n_distinct > 0.95 * SAMPLE_ROWS  # some numbers have the same bigrams
+    # Values are told apart by the digits in them: rows where both are one person's are chance, about 2000/6000/2.
+    keys = {name: derive(SEED, SPEC.project, Purpose.SAMPLE, encoding_digest(SPEC), "surname") for name in columns}
+    tokens = {name: tokenise([v for v in columns[name] if v], "bigrams", bytes(32)) for name in ("surname", "given")}
+    person: dict[str, dict[bytes, int]] = {}
+    for name, token in tokens.items():
+        rows = [i for i, value in enumerate(columns[name]) if value]
+        made_rows = signatures(token, keys[name], 128)
+        person[name] = {row.tobytes(): i for row, i in zip(made_rows, rows, strict=True)}
+    drawn = {name: [person[name].get(row) if row else None for row in rows_of(sample, name)] for name in tokens}
+    known = sum(value is not None for value in drawn["given"])
+    assert known == SAMPLE_ROWS
+    same = sum(x is not None and x == y for x, y in zip(drawn["surname"], drawn["given"], strict=True))
+    assert same < 12
+
+
+def test_tags_of_no_earlier_key_are_none() -> None:
+    block, earlier = np.array([5, 5, 6], dtype=np.uint64), np.array([0, 9, 9], dtype=np.uint64)
+    made = tags(block, earlier, bytes(range(32)))
+    assert made[0] == 0
+    assert made[1] != made[2]
+    assert made[1] != 0
+
+
+def test_without_a_rule_nothing_is_encoded() -> None:
+    spec = SPEC.model_copy(update={"blocking": ()})
+    with pytest.raises(TrystError) as caught:
+        encoded(people(5, 1), spec)
+    assert caught.value.code is ErrorCode.PARAMETER

@@ -1,0 +1,109 @@
+"""Make `block_keyed.json`: what block-keyed mode sends for a few records, frozen.
+
+Made by the plain definitions alone. Run from the checkout's root, and only ever after a deliberate change of format
+(which is a new version of the keys, `common.keys.derivation`), with
+
+    python tests/vectors/make_block_keyed.py
+
+A change of one byte in the file means that two custodians with different versions would link nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from common.keys.derivation import Purpose, Seed, derive, derive_key
+from common.minhash.definition import hidden, signature, words
+from common.tokens.definition import tokens
+
+PATH = Path(__file__).with_name("block_keyed.json")
+
+SEED = bytes(range(32))
+PROJECT = "golden"
+DIGEST = bytes(range(100, 132))
+EPOCH = 7
+BITS = 64
+DOMAINS = {"surname": "name", "given": "name", "born": "born", "sex": "sex"}
+TOKENS = {"surname": "bigrams", "given": "bigrams", "born": "date_parts", "sex": "value"}
+SPECIFICATION = """
+version: 1
+project: golden
+mode: block_keyed
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, bits: 64, key_domain: name}
+  - {name: given, kind: name, bits: 64, key_domain: name}
+  - {name: born, kind: date, date: {order: ymd}, bits: 64}
+  - {name: sex, kind: category, bits: 64}
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: name, keys: [{field: surname, prefix: 3}, {field: born, part: year}], split: sex}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+RECORDS: list[dict[str, str | None]] = [
+    {"surname": "smith", "given": "john", "born": "19151107", "sex": "m"},
+    {"surname": "smith", "given": "smith", "born": "19150102", "sex": "m"},
+    {"surname": "smyth", "given": None, "born": "19151107", "sex": "f"},
+    {"surname": "smiley", "given": "x", "born": "19150102", "sex": "m"},
+    {"surname": None, "given": "john", "born": "19151107", "sex": None},
+    {"surname": "smith", "given": "john", "born": None, "sex": "m"},
+]
+
+
+def key_texts(record: dict[str, str | None]) -> dict[str, str | None]:
+    """A record's blocking key under each rule, every part behind its length."""
+    surname, born, sex = record["surname"], record["born"], record["sex"]
+    together = None if surname is None or born is None or sex is None else [surname[:3], born[:4], sex]
+    return {
+        "born": None if born is None else f"{len(born)}:{born}",
+        "name": None if together is None else "".join(f"{len(part)}:{part}" for part in together),
+    }
+
+
+def vectors() -> dict[str, Any]:
+    """Everything the file holds."""
+    seed = Seed(SEED)
+
+    def signed(record: dict[str, str | None], purpose: Purpose, rule: str, block: bytes) -> dict[str, str | None]:
+        made: dict[str, str | None] = {}
+        for name, domain in DOMAINS.items():
+            value = record[name]
+            keys = derive(seed, PROJECT, purpose, DIGEST, domain, rule, EPOCH)
+            token_key = derive_key(seed, PROJECT, Purpose.TOKEN, DIGEST, domain, "", EPOCH)
+            codes = [] if value is None else tokens(value, TOKENS[name], token_key)  # type: ignore[arg-type]
+            (word,) = words(signature(codes, keys, BITS, block)) if codes else [None]
+            made[name] = None if word is None else f"{word:016x}"
+        return made
+
+    sets: dict[str, list[dict[str, Any] | None]] = {"born": [], "name": []}
+    for record in RECORDS:
+        texts = key_texts(record)
+        digests = {}
+        for rule, text in texts.items():
+            key = derive_key(seed, PROJECT, Purpose.BLOCKING, DIGEST, "", rule, EPOCH)
+            digests[rule] = text and hashlib.blake2b(text.encode(), key=key, digest_size=8).digest()
+        for rule, digest in digests.items():
+            if not digest:
+                sets[rule].append(None)
+                continue
+            blocks = {rule: f"{int.from_bytes(digest, 'little'):016x}"}
+            if rule == "name":
+                key = derive_key(seed, PROJECT, Purpose.TAG, DIGEST, "born", "name", EPOCH)
+                earlier = int.from_bytes(digests["born"] or b"", "little")
+                tag = hidden(earlier, key, digest) if earlier else bytes(8)
+                blocks["born"] = f"{int.from_bytes(tag, 'little'):016x}"
+            sets[rule].append({"blocks": blocks, "signatures": signed(record, Purpose.SIGNATURE, rule, digest)})
+    sample = [signed(record, Purpose.SAMPLE, "", bytes(8)) for record in RECORDS]
+    return {"maker": "tests/vectors/make_block_keyed.py", "sets": sets, "sample": sample}
+
+
+def written() -> str:
+    """The file's text."""
+    return json.dumps(vectors(), indent=1, ensure_ascii=True) + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(written(), encoding="ascii")
