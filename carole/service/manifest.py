@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from carole.projects import Project
 from common.encoding.contribution import SetLayout
 from common.errors import ErrorCode, TrystError
+from common.parties import Side
 from common.specification import Specification
 from common.wire.manifest import Manifest
 
@@ -49,6 +50,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     _same("manifest.sets", "signature sets for rules", [part.rule for part in manifest.layout.sets], [""])
     for part in manifest.layout.sets:
         _check_set(part, spec)
+        _check_variables(part, spec, manifest.side)
 
 
 def _check_set(part: SetLayout, spec: Specification) -> None:
@@ -64,6 +66,16 @@ def _check_set(part: SetLayout, spec: Specification) -> None:
         if field.bits != bits:
             where = f"manifest.sets[0].fields.{field.name}"
             raise _encoding(where, f"signatures have {bits} bits", str(field.bits))
+
+
+def _check_variables(part: SetLayout, spec: Specification, side: Side) -> None:
+    held = spec.variables_of(side)
+    where = "manifest.sets[0].variables"
+    _same(where, "variables", [variable.name for variable in part.variables], [variable.name for variable in held])
+    for found, variable in zip(part.variables, held, strict=True):
+        if found.categories != len(variable.categories):
+            what = f"{len(variable.categories)} categories expected"
+            raise _encoding(f"{where}.{variable.name}", what, str(found.categories))
 
 
 def _same(where: str, what: str, found: Sequence[str], expected: Sequence[str]) -> None:

@@ -9,5 +9,6 @@ from common.cleaning.columns import Cleaned, clean
 from common.cleaning.definition import clean_value
 from common.cleaning.display import profile_table
 from common.cleaning.profile import FieldProfile, Profile
+from common.cleaning.variables import VariableProfile
 
-__all__ = ["Cleaned", "FieldProfile", "Profile", "clean", "clean_value", "profile_table"]
+__all__ = ["Cleaned", "FieldProfile", "Profile", "VariableProfile", "clean", "clean_value", "profile_table"]

@@ -24,6 +24,7 @@ from common.cleaning.definition import (
 from common.cleaning.plain_dates import plain_dates
 from common.cleaning.profile import FieldProfile, Profile
 from common.cleaning.source_values import texts_of
+from common.cleaning.variables import Places, clean_variables
 from common.parties import Side
 from common.specification import FieldSpec, Specification
 from common.specification.defaults import Step
@@ -41,6 +42,8 @@ class Cleaned:
     """By field name in the order of the specification: text, null where missing, one value per row."""
     profile: Profile
     """What was done, in counts."""
+    variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+    """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
     @property
     def n_rows(self) -> int:
@@ -48,8 +51,8 @@ class Cleaned:
         return self.profile.rows
 
 
-def clean(frame: pl.DataFrame, spec: Specification, side: Side | str) -> Cleaned:
-    """Clean the compared fields of a custodian's file.
+def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Places | None = None) -> Cleaned:
+    """Clean the compared fields and the variables of a custodian's file.
 
     Parameters
     ----------
@@ -59,6 +62,8 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str) -> Cleaned
         The specification.
     side
         Whose file it is.
+    places
+        Says where rows are, for errors; by default by their numbers in the frame.
 
     Returns
     -------
@@ -69,7 +74,8 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str) -> Cleaned
     ------
     TrystError
         FIELD_MISSING if the file lacks a field's column (all that lack are named), EMPTY_SOURCE if it has no rows,
-        SOURCE if a column holds no single values (lists, bytes) or a value too long to be one.
+        SOURCE if a column holds no single values (lists, bytes), a value too long to be one, or a variable's column
+        something that is none of its categories.
 
     Notes
     -----
@@ -82,7 +88,9 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str) -> Cleaned
         cleaned, profile = _clean_field(raw, spec_field, Side(side))
         columns[spec_field.name] = cleaned
         profiles.append(profile)
-    return Cleaned(columns=columns, profile=Profile(rows=frame.height, fields=tuple(profiles)))
+    variables, counted = clean_variables(frame, spec, Side(side), places)
+    counts = Profile(rows=frame.height, fields=tuple(profiles), variables=counted)
+    return Cleaned(columns=columns, profile=counts, variables=variables)
 
 
 def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile]:

@@ -8,7 +8,7 @@ from common.cleaning.profile import FieldProfile, Profile
 
 
 def profile_table(profile: Profile, title: str = "What was read and cleaned") -> Table:
-    """A table of a profile, one row per field."""
+    """A table of a profile, one row per field and variable."""
     table = Table(title=f"{title}: {profile.rows:,} rows", title_justify="left")
     table.add_column("field")
     table.add_column("column")
@@ -19,6 +19,10 @@ def profile_table(profile: Profile, title: str = "What was read and cleaned") ->
     table.add_column("changed by step")
     for field in profile.fields:
         table.add_row(*_cells(field))
+    for variable in profile.variables:
+        counts = [f"{variable.blank:,}", f"{variable.coded:,}", "-", "-", "-", "-"]
+        of = f"variable of {variable.categories:,}"
+        table.add_row(variable.variable, variable.column, of, *counts, "kept as a keyed code")
     return table
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from common.cleaning.variables import VariableProfile
+
 _MANY = 0.05
 """Share of unreadable or emptied values that an operator should look into."""
 _MOSTLY = 0.5
@@ -73,10 +75,12 @@ class Profile:
 
     rows: int
     fields: tuple[FieldProfile, ...]
+    variables: tuple[VariableProfile, ...] = ()
 
     def warnings(self) -> tuple[str, ...]:
         """What looks like a mistake, for the operator to check before approving."""
-        return tuple(warning for field in self.fields for warning in field.warnings())
+        parts: tuple[FieldProfile | VariableProfile, ...] = (*self.fields, *self.variables)
+        return tuple(warning for part in parts for warning in part.warnings())
 
     def as_dict(self) -> dict[str, Any]:
         """The profile as plain values for JSON."""
@@ -89,4 +93,5 @@ class Profile:
         for item in content["fields"]:
             tokens = item["tokens"]
             fields.append(FieldProfile(**{**item, "tokens": None if tokens is None else tuple(tokens)}))
-        return cls(rows=content["rows"], fields=tuple(fields))
+        variables = tuple(VariableProfile(**item) for item in content.get("variables", ()))
+        return cls(rows=content["rows"], fields=tuple(fields), variables=variables)

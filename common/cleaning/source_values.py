@@ -53,6 +53,11 @@ def _joined(parts: list[pl.Series]) -> pl.Series:
 
 
 def as_text(column: pl.Series, name: str, field: FieldSpec, side: Side) -> pl.Series:
+    """A column of a field as text; parameters and errors are those of `text_values`."""
+    return text_values(column, f"field {field.name}", f"{side}'s column {name!r}")
+
+
+def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
     """A column's values as they would stand in a text file, null where there is none.
 
     Dates become ISO, which every date order reads. Numbers that a program made floating-point because some are missing
@@ -83,8 +88,8 @@ def as_text(column: pl.Series, name: str, field: FieldSpec, side: Side) -> pl.Se
     else:
         raise TrystError(
             ErrorCode.SOURCE,
-            f"the column of field {field.name} does not hold single values",
-            where=f"{side}'s column {name!r}",
+            f"the column of {of} does not hold single values",
+            where=where,
             got=f"type {kind}",
             remedy="export it as text, a number or a date",
         )
@@ -92,8 +97,8 @@ def as_text(column: pl.Series, name: str, field: FieldSpec, side: Side) -> pl.Se
     if too_long:
         raise TrystError(
             ErrorCode.SOURCE,
-            f"a value of field {field.name} is longer than {MAX_CHARACTERS:,} characters",
-            where=f"{side}'s column {name!r}",
+            f"a value of {of} is longer than {MAX_CHARACTERS:,} characters",
+            where=where,
             got=f"{too_long:,} such values",
             remedy="look for a quote that is not closed or a wrong separator in the file",
         )

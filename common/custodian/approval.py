@@ -76,7 +76,7 @@ def profile(desk: Desk, task: Task) -> None:
     """Read and clean the source and keep the counts; the records are dropped again."""
     with desk.progress.stage(task.project, "reading and cleaning, to show the profile"):
         table, _ = read_records(desk.configuration.source, task.spec, desk.party.side)
-        cleaned = clean(table.frame, task.spec, desk.party.side)
+        cleaned = clean(table.frame, task.spec, desk.party.side, table.places)
     keep_profile(desk, task.project, cleaned.profile.as_dict(), list(cleaned.profile.warnings()))
 
 

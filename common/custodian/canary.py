@@ -7,6 +7,7 @@ import polars as pl
 from common.cleaning import clean
 from common.custodian.desk import columns_of
 from common.encoding import to_bytes
+from common.encoding.categories import relabelling
 from common.encoding.encode import encode, file_order
 from common.keys import CANARY_RECORDS, Seed, canary_digest
 from common.parties import Side
@@ -17,11 +18,13 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     """The canary digest of this installation for a specification and a seed; 32 bytes.
 
     Every canary record has its value in every column, so each field's cleaning and tokens meet all of them. The rows
-    stay in their order: that both custodians shuffle differently must not show.
+    stay in their order: that both custodians shuffle differently must not show. Of the variables, both give the
+    relabelling of all categories, whoever holds them.
     """
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
     frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
     # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
-    signed = spec.model_copy(update={"mode": "open"})
-    encoded, _ = encode(clean(frame, spec, side).columns, signed, seed, epoch, shuffle=file_order, threads=1)
-    return canary_digest(seed, spec.project, encoding, epoch, b"".join(to_bytes([encoded])))
+    signed = spec.model_copy(update={"mode": "open", "variables": ()})
+    encoded, _ = encode(clean(frame, signed, side).columns, signed, seed, epoch, shuffle=file_order, threads=1)
+    relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
+    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*to_bytes([encoded]), *relabelled]))

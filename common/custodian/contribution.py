@@ -71,7 +71,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
         desk.check_stop()
         progress.update(task.project, "cleaning", 0.0)
         with watch.measure("clean"):
-            cleaned = clean(table.frame, task.spec, side)
+            cleaned = clean(table.frame, task.spec, side, table.places)
         keep_profile(desk, task.project, cleaned.profile.as_dict(), list(cleaned.profile.warnings()))
         del table
         desk.check_stop()
@@ -82,7 +82,13 @@ def _prepare(desk: Desk, task: Task) -> Upload:
 
         with watch.measure("encode"):
             signed, order = encode(
-                cleaned.columns, task.spec, seed, task.epoch, threads=os.cpu_count() or 1, progress=tell
+                cleaned.columns,
+                task.spec,
+                seed,
+                task.epoch,
+                variables=cleaned.variables,
+                threads=os.cpu_count() or 1,
+                progress=tell,
             )
         del cleaned
         progress.update(task.project, "keeping the upload, encrypted", 1.0)

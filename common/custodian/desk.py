@@ -123,4 +123,5 @@ def require_approved(desk: Desk, task: Task) -> None:
 def columns_of(spec: Specification, side: Side) -> list[str]:
     """The columns of a custodian's source that its side of a specification names, each once."""
     names = [spec.custodians.of(side).identifier, *(name for field in spec.fields for name in field.columns_of(side))]
+    names += [variable.column_of(side) for variable in spec.variables_of(side)]
     return list(dict.fromkeys(names))

@@ -40,7 +40,7 @@ def read_source(source: Source, columns: Sequence[str]) -> SourceTable:
 
 
 def read_records(source: Source, spec: Specification, side: Side) -> tuple[SourceTable, pl.Series]:
-    """What a specification asks of this custodian: the compared columns, and the identifiers of the rows.
+    """What a specification asks of this custodian: the columns it names, and the identifiers of the rows.
 
     Returns
     -------
@@ -53,7 +53,9 @@ def read_records(source: Source, spec: Specification, side: Side) -> tuple[Sourc
         As `read_source` and `check_identifiers`.
     """
     identifier = spec.custodians.of(side).identifier
-    table = read_source(source, [identifier, *(name for field in spec.fields for name in field.columns_of(side))])
+    columns = [name for field in spec.fields for name in field.columns_of(side)]
+    columns += [variable.column_of(side) for variable in spec.variables_of(side)]
+    table = read_source(source, [identifier, *columns])
     return table, check_identifiers(table, identifier)
 
 

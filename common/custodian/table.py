@@ -47,6 +47,13 @@ class SourceTable:
         """Number of records."""
         return self.frame.height
 
+    def places(self, chosen: NDArray[np.bool_]) -> str:
+        """Where the chosen rows are: the unit and the first few positions."""
+        positions = self.positions[chosen]
+        shown = ", ".join(str(position) for position in positions[:_SHOWN])
+        more = ", ..." if len(positions) > _SHOWN else ""
+        return f"{self.unit}{'s' if len(positions) > 1 else ''} {shown}{more}"
+
 
 def trimmed(column: pl.Series) -> pl.Series:
     """The column with blanks at the ends of its cells dropped and empty cells made null."""
@@ -167,10 +174,10 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
     repeated = identifiers.is_duplicated().to_numpy() & ~missing
     problems = []
     if missing.any():
-        problems.append(f"{int(missing.sum())} rows without one ({_places(table, missing)})")
+        problems.append(f"{int(missing.sum())} rows without one ({table.places(missing)})")
     if repeated.any():
         distinct = identifiers.filter(pl.Series(repeated)).n_unique()
-        problems.append(f"{distinct} identifiers on {int(repeated.sum())} rows ({_places(table, repeated)})")
+        problems.append(f"{distinct} identifiers on {int(repeated.sum())} rows ({table.places(repeated)})")
     if problems:
         raise TrystError(
             ErrorCode.DUPLICATE_IDENTIFIER,
@@ -180,10 +187,3 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
             remedy="give every record one row with its own identifier, or name another column as the identifier",
         )
     return identifiers
-
-
-def _places(table: SourceTable, chosen: NDArray[np.bool_]) -> str:
-    positions = table.positions[chosen]
-    shown = ", ".join(str(position) for position in positions[:_SHOWN])
-    more = ", ..." if len(positions) > _SHOWN else ""
-    return f"{table.unit}{'s' if len(positions) > 1 else ''} {shown}{more}"

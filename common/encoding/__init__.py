@@ -1,7 +1,8 @@
 """What a custodian sends: signature sets, their bytes, and how cleaned records become them.
 
 `contribution` is the data and its canonical byte layout, `encode` makes it from cleaned columns, and
-`blocking_keys` makes the keyed digests that decide which pairs are compared at all.
+`blocking_keys` makes the keyed digests that decide which pairs are compared at all. `categories` relabels the category
+variables.
 """
 
 from common.encoding.contribution import (
@@ -12,6 +13,8 @@ from common.encoding.contribution import (
     Layout,
     SetLayout,
     SignatureSet,
+    VariableCodes,
+    VariableLayout,
     from_bytes,
     layout_of,
     to_bytes,
@@ -25,6 +28,8 @@ __all__ = [
     "Layout",
     "SetLayout",
     "SignatureSet",
+    "VariableCodes",
+    "VariableLayout",
     "from_bytes",
     "layout_of",
     "to_bytes",

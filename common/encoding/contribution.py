@@ -12,6 +12,7 @@ bytes to a multiple of 8 so that the receiver can use the arrays where they lie:
                                                                        mode the values themselves (`values`)
                           codes        rows                 int32      index into signatures, -1 = missing
         for each rule     keys         rows                 uint64     0 = the row has no blocking key
+        for each variable codes        rows                 int16      keyed code of the row's category, -1 = missing
 
 Its size follows from the `Layout` alone, which is known before any data arrives. Everything that comes from
 another party is untrusted: `from_bytes` accepts only the one canonical body of a set.
@@ -47,12 +48,14 @@ MAX_ROWS = 2**31 - 1
 MAX_SETS = 64
 MAX_FIELDS = 256
 MAX_RULES = 64
+MAX_VARIABLES = 64
+MAX_CATEGORIES = 1000
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ALIGNMENT = 8
 _ROWS_AT_ONCE = 1 << 14
 
-Number = TypeVar("Number", np.uint64, np.int32)
+Number = TypeVar("Number", np.uint64, np.int32, np.int16)
 
 
 @dataclass(frozen=True)
@@ -66,19 +69,29 @@ class FieldLayout:
 
 
 @dataclass(frozen=True)
+class VariableLayout:
+    """One category variable of a set: its name and its number of categories."""
+
+    name: str
+    categories: int
+
+
+@dataclass(frozen=True)
 class SetLayout:
-    """Sizes of one signature set: its rule ("" in open mode), rows, fields, rules with blocking keys."""
+    """Sizes of one signature set: its rule ("" in open mode), rows, fields, rules with blocking keys, variables."""
 
     rule: str
     rows: int
     fields: tuple[FieldLayout, ...]
     blocks: tuple[str, ...] = ()
+    variables: tuple[VariableLayout, ...] = ()
 
     @property
     def total_bytes(self) -> int:
         """Bytes of this set in the body."""
         signatures = sum(field.distinct * (field.bits // 8) for field in self.fields)
-        return signatures + len(self.fields) * _padded(self.rows * 4) + len(self.blocks) * self.rows * 8
+        codes = len(self.fields) * _padded(self.rows * 4) + len(self.variables) * _padded(self.rows * 2)
+        return signatures + codes + len(self.blocks) * self.rows * 8
 
 
 @dataclass(frozen=True)
@@ -110,6 +123,10 @@ class Layout:
             _limit(len(part.blocks), 0, MAX_RULES, "blocking rules", where)
             _distinct_names([field.name for field in part.fields], where, "field")
             _distinct_names(part.blocks, where, "blocking rule")
+            _limit(len(part.variables), 0, MAX_VARIABLES, "variables", where)
+            _distinct_names([variable.name for variable in part.variables], where, "variable")
+            for variable in part.variables:
+                _limit(variable.categories, 2, MAX_CATEGORIES, "categories", f"{where}, variable {variable.name}")
             for field in part.fields:
                 inside = f"{where}, field {field.name}"
                 _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
@@ -146,6 +163,22 @@ class FieldSignatures:
 
 
 @dataclass(frozen=True)
+class VariableCodes:
+    """The categories of one variable under a keyed relabelling.
+
+    Attributes
+    ----------
+    categories
+        Their number, as the specification lists them.
+    codes
+        int16, shape (n_rows,): 0 to ``categories - 1``, or ``MISSING``. Not every code need occur.
+    """
+
+    categories: int
+    codes: NDArray[np.int16] = dataclass_field(repr=False)
+
+
+@dataclass(frozen=True)
 class SignatureSet:
     """One set of signatures with pseudonymous rows.
 
@@ -160,12 +193,15 @@ class SignatureSet:
     blocks
         Per blocking rule a uint64 array of shape (n_rows,): keyed digest of the row's blocking key,
         ``NO_KEY`` where it has none.
+    variables
+        Category codes of the variables that this custodian holds, in the order of the specification.
     """
 
     rule: str
     n_rows: int
     fields: dict[str, FieldSignatures]
     blocks: dict[str, NDArray[np.uint64]]
+    variables: dict[str, VariableCodes] = dataclass_field(default_factory=dict)
 
     @property
     def layout(self) -> SetLayout:
@@ -173,7 +209,8 @@ class SignatureSet:
         fields = tuple(
             FieldLayout(name, field.bits, field.n_distinct, field.content) for name, field in self.fields.items()
         )
-        return SetLayout(self.rule, self.n_rows, fields, tuple(self.blocks))
+        variables = tuple(VariableLayout(name, variable.categories) for name, variable in self.variables.items())
+        return SetLayout(self.rule, self.n_rows, fields, tuple(self.blocks), variables)
 
     def validate(self) -> None:
         """Check everything that can be checked without the key.
@@ -195,6 +232,8 @@ class SignatureSet:
             _array(field.codes, np.int32, (self.n_rows,), f"{inside}, codes")
         for rule, keys in self.blocks.items():
             _array(keys, np.uint64, (self.n_rows,), f"{where}, blocking rule {rule}")
+        for name, variable in self.variables.items():
+            _array(variable.codes, np.int16, (self.n_rows,), f"{where}, variable {name}, codes")
         Layout((self.layout,)).validate()
         for name, field in self.fields.items():
             inside = f"{where}, field {name}"
@@ -202,6 +241,8 @@ class SignatureSet:
             _check_order(field.signatures, f"{inside}, signatures")
             if field.content == "values":
                 unpack_values(field.signatures, f"{inside}, values")
+        for name, variable in self.variables.items():
+            _check_range(variable.codes, variable.categories, f"{where}, variable {name}, codes")
 
 
 def layout_of(sets: Sequence[SignatureSet]) -> Layout:
@@ -220,6 +261,8 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
             yield from _pieces(field.codes)
         for keys in part.blocks.values():
             yield from _pieces(keys)
+        for variable in part.variables.values():
+            yield from _pieces(variable.codes)
 
 
 def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
@@ -264,7 +307,11 @@ def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[Si
             codes = reader.take(part.rows, np.int32, where)
             fields[field.name] = FieldSignatures(field.bits, signatures, codes, field.content)
         blocks = {rule: reader.take(part.rows, np.uint64, _where(part.rule)) for rule in part.blocks}
-        sets.append(SignatureSet(part.rule, part.rows, fields, blocks))
+        variables = {}
+        for variable in part.variables:
+            where = f"{_where(part.rule)}, variable {variable.name}"
+            variables[variable.name] = VariableCodes(variable.categories, reader.take(part.rows, np.int16, where))
+        sets.append(SignatureSet(part.rule, part.rows, fields, blocks, variables))
         sets[-1].validate()
     return tuple(sets)
 
@@ -303,14 +350,19 @@ def _pieces(array: NDArray[Number]) -> Iterator[memoryview]:
 def _check_codes(field: FieldSignatures, where: str) -> None:
     """Every code is MISSING or a row of the signatures, and every signature is some row's."""
     codes, n = field.codes, field.n_distinct
-    if codes.size and not (int(codes.min()) >= MISSING and int(codes.max()) < n):
-        outside = int(np.count_nonzero((codes < MISSING) | (codes >= n)))
-        raise _corrupt(f"codes must be from {MISSING} to {n - 1}", where, f"{outside} codes outside")
+    _check_range(codes, n, where)
     used = np.zeros(n + 1, dtype=np.bool_)
     used[codes] = True  # MISSING marks the entry past the last signature
     if not used[:n].all():
         unused = n - int(used[:n].sum())
         raise _corrupt("every signature must be the signature of a row", where, f"{unused} unused")
+
+
+def _check_range(codes: NDArray[np.int32] | NDArray[np.int16], n: int, where: str) -> None:
+    """Every code is MISSING or from 0 to n - 1."""
+    if codes.size and not (int(codes.min()) >= MISSING and int(codes.max()) < n):
+        outside = int(np.count_nonzero((codes < MISSING) | (codes >= n)))
+        raise _corrupt(f"codes must be from {MISSING} to {n - 1}", where, f"{outside} codes outside")
 
 
 def _check_order(signatures: NDArray[np.uint64], where: str) -> None:

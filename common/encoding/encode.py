@@ -11,18 +11,21 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import blocking_keys
+from common.encoding.categories import category_codes
 from common.encoding.contribution import MAX_ROWS, MISSING, FieldSignatures, SignatureSet
 from common.encoding.distinct import distinct_values
 from common.encoding.values import pack_values
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive, derive_key
 from common.minhash import signatures
+from common.parties import Side
 from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens, tokenise
 
@@ -36,6 +39,7 @@ def encode(
     seed: Seed,
     epoch: int,
     *,
+    variables: Mapping[str, pl.Series] = MappingProxyType({}),
     shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
@@ -50,6 +54,8 @@ def encode(
         What is compared and how.
     seed, epoch
         The seed the custodians agreed, and the number of that agreement.
+    variables
+        Places of the rows' categories, by name of the variables that this custodian holds: Int32, null where missing.
     shuffle
         Makes the order of a given number of rows; by default `random_order`. Anything else is for fixed
         test records.
@@ -80,6 +86,7 @@ def encode(
     if specification.mode == "block_keyed":
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed signs for each rule", where="encode", got="one set")
     n_rows = check_columns(columns, specification)
+    _check_variables(variables, specification, n_rows)
     digest = encoding_digest(specification)
     order = (shuffle or random_order)(n_rows)
     fields: dict[str, FieldSignatures] = {}
@@ -99,12 +106,20 @@ def encode(
     jobs = {f"signed {field.name}": partial(sign, field) for field in specification.fields}
     jobs |= {f"blocking keys {rule.name}": partial(block, rule) for rule in specification.keyed_rules}
     run_jobs(jobs, threads, progress)
+    coded = {
+        variable.name: category_codes(
+            variables[variable.name][order], variable, specification.project, seed, digest, epoch
+        )
+        for variable in specification.variables
+        if variable.name in variables
+    }
     # Jobs end in any order; the set has the specification's.
     in_order = SignatureSet(
         "",
         n_rows,
         {field.name: fields[field.name] for field in specification.fields},
         {rule.name: blocks[rule.name] for rule in specification.keyed_rules},
+        coded,
     )
     return in_order, order
 
@@ -250,3 +265,17 @@ def check_columns(columns: Mapping[str, pl.Series], specification: Specification
     if n_rows > MAX_ROWS:
         raise TrystError(ErrorCode.PARAMETER, f"a file has at most {MAX_ROWS} rows", where="records", got=str(n_rows))
     return n_rows
+
+
+def _check_variables(variables: Mapping[str, pl.Series], specification: Specification, n_rows: int) -> None:
+    """The variables are one custodian's, and have a place in the list or null for every row."""
+    held = [{v.name for v in specification.variables_of(side)} for side in Side]
+    if set(variables) not in held:
+        raise TrystError(
+            ErrorCode.PARAMETER, "the variables must be those that one custodian holds", where="variables",
+            got=f"{len(variables)} variables", remedy="clean the file under the same specification",
+        )  # fmt: skip
+    for name, places in variables.items():
+        if places.dtype != pl.Int32 or len(places) != n_rows:
+            got = f"{places.dtype} of {len(places)}"
+            raise TrystError(ErrorCode.PARAMETER, "one Int32 per row expected", where=f"variable {name}", got=got)

@@ -48,6 +48,8 @@ class Purpose(StrEnum):
     """Key-check value: shows that two seeds differ."""
     CANARY = "canary"
     """MAC over the signatures of public test records: shows that two encoders differ."""
+    CATEGORY = "category"
+    """The relabelling of a variable's categories."""
 
 
 class Seed:

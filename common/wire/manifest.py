@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.encoding.contribution import Content, FieldLayout, Layout, SetLayout
+from common.encoding.contribution import Content, FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.sides import side_from_wire, side_to_wire
 from protos.linkage.v1 import contribution_pb2
 
 VERSION = 1
+VERSION_WITH_VARIABLES = 2
+"""Of a contribution that carries variables, which a reader of version 1 would not look for."""
 
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
@@ -56,11 +58,15 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
                 for field in part.fields
             ],
             block_rules=part.blocks,
+            variables=[
+                contribution_pb2.VariableLayout(name=variable.name, categories=variable.categories)
+                for variable in part.variables
+            ],
         )
         for part in manifest.layout.sets
     ]
     return contribution_pb2.Manifest(
-        version=VERSION,
+        version=_version(manifest.layout),
         project=manifest.project,
         side=side_to_wire(manifest.side),
         encoding_digest=manifest.encoding_digest,
@@ -68,6 +74,10 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
         sets=sets,
         key_check_value=manifest.key_check_value,
     )
+
+
+def _version(layout: Layout) -> int:
+    return VERSION_WITH_VARIABLES if any(part.variables for part in layout.sets) else VERSION
 
 
 def _content(field: contribution_pb2.FieldLayout) -> Content:
@@ -92,10 +102,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         body would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if message.version != VERSION:
+    if message.version not in (VERSION, VERSION_WITH_VARIABLES):
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests of version {VERSION} are understood",
+            f"manifests of versions {VERSION} and {VERSION_WITH_VARIABLES} are understood",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -114,11 +124,20 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
                 part.rows,
                 tuple(FieldLayout(field.name, field.bits, field.distinct, _content(field)) for field in part.fields),
                 tuple(part.block_rules),
+                tuple(VariableLayout(variable.name, variable.categories) for variable in part.variables),
             )
             for part in message.sets
         )
     )
     layout.validate()
+    if message.version != _version(layout):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "a manifest is of version 2 where a set has variables, and only there",
+            where="manifest.version",
+            got=str(message.version),
+            remedy="run the same version of Tryst on both sides",
+        )
     rows = max(part.rows for part in layout.sets)
     if rows > max_rows or layout.total_bytes > max_bytes:
         raise TrystError(

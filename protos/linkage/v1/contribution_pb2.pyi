@@ -27,17 +27,27 @@ class FieldLayout(_message.Message):
     content: FieldContent
     def __init__(self, name: _Optional[str] = ..., bits: _Optional[int] = ..., distinct: _Optional[int] = ..., content: _Optional[_Union[FieldContent, str]] = ...) -> None: ...
 
+class VariableLayout(_message.Message):
+    __slots__ = ("name", "categories")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CATEGORIES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    categories: int
+    def __init__(self, name: _Optional[str] = ..., categories: _Optional[int] = ...) -> None: ...
+
 class SetLayout(_message.Message):
-    __slots__ = ("rule", "rows", "fields", "block_rules")
+    __slots__ = ("rule", "rows", "fields", "block_rules", "variables")
     RULE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
     BLOCK_RULES_FIELD_NUMBER: _ClassVar[int]
+    VARIABLES_FIELD_NUMBER: _ClassVar[int]
     rule: str
     rows: int
     fields: _containers.RepeatedCompositeFieldContainer[FieldLayout]
     block_rules: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ...) -> None: ...
+    variables: _containers.RepeatedCompositeFieldContainer[VariableLayout]
+    def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ..., variables: _Optional[_Iterable[_Union[VariableLayout, _Mapping]]] = ...) -> None: ...
 
 class Manifest(_message.Message):
     __slots__ = ("version", "project", "side", "encoding_digest", "epoch", "sets", "key_check_value")

@@ -16,6 +16,8 @@ from common.encoding.contribution import (
     Layout,
     SetLayout,
     SignatureSet,
+    VariableCodes,
+    VariableLayout,
     from_bytes,
     layout_of,
     to_bytes,
@@ -37,11 +39,15 @@ def canonical_field(generator: np.random.Generator, rows: int, bits: int, missin
     return FieldSignatures(bits, signatures, final)
 
 
-def random_set(seed: int, rows: int, widths: list[int], rules: int, rule: str = "") -> SignatureSet:
+def random_set(seed: int, rows: int, widths: list[int], rules: int, rule: str = "", variables: int = 0) -> SignatureSet:
     generator = np.random.default_rng(seed)
     fields = {f"field-{i}": canonical_field(generator, rows, bits) for i, bits in enumerate(widths)}
     blocks = {f"rule-{i}": generator.integers(0, 2**64, size=rows, dtype=np.uint64) for i in range(rules)}
-    return SignatureSet(rule, rows, fields, blocks)
+    coded = {
+        f"variable-{i}": VariableCodes(i + 2, generator.integers(-1, i + 2, size=rows, dtype=np.int16))
+        for i in range(variables)
+    }
+    return SignatureSet(rule, rows, fields, blocks, coded)
 
 
 def body_of(part: SignatureSet) -> bytearray:
@@ -54,6 +60,7 @@ SETS = st.builds(
     st.integers(0, 30),
     st.lists(st.sampled_from([64, 128, 320]), min_size=1, max_size=3),
     st.integers(0, 2),
+    variables=st.integers(0, 3),
 )
 
 
@@ -72,6 +79,9 @@ def test_bytes_come_back_as_the_same_sets(first: SignatureSet, second: Signature
             np.testing.assert_array_equal(got.fields[name].codes, field.codes)
         for rule, keys in made.blocks.items():
             np.testing.assert_array_equal(got.blocks[rule], keys)
+        for name, variable in made.variables.items():
+            assert got.variables[name].categories == variable.categories
+            np.testing.assert_array_equal(got.variables[name].codes, variable.codes)
     assert b"".join(to_bytes(back)) == body
 
 
@@ -102,6 +112,37 @@ def test_bytes_are_laid_out_as_documented() -> None:
         "01000000" "ffffffff" "00000000" "00000000"  # codes and padding
         "0500000000000000" "0000000000000000" "0700000000000000"  # blocking keys
     )  # fmt: skip
+
+
+def test_codes_of_variables_follow_the_blocking_keys() -> None:
+    field = FieldSignatures(64, np.array([[1]], dtype=np.uint64), np.zeros(3, dtype=np.int32))
+    codes = VariableCodes(3, np.array([2, -1, 0], dtype=np.int16))
+    part = SignatureSet("", 3, {"surname": field}, {}, {"driving": codes})
+    part.validate()
+    assert bytes(body_of(part)).hex().endswith("0200" "ffff" "0000" "0000")  # fmt: skip
+
+
+@pytest.mark.parametrize("codes", [[0, 3], [-2, 0]])
+def test_codes_of_no_category_are_refused(codes: list[int]) -> None:
+    field = FieldSignatures(64, np.array([[1]], dtype=np.uint64), np.zeros(2, dtype=np.int32))
+    part = SignatureSet("", 2, {"surname": field}, {}, {"driving": VariableCodes(3, np.array(codes, dtype=np.int16))})
+    assert "1 codes outside" in refused(part, body_of(part)).got
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        (VariableLayout("a", 1),),
+        (VariableLayout("a", 1001),),
+        (VariableLayout("a", 2), VariableLayout("a", 2)),
+        (VariableLayout("a b", 2),),
+        tuple(VariableLayout(f"v{i}", 2) for i in range(65)),
+    ],
+)
+def test_layouts_of_variables_out_of_bounds_are_refused(variables: tuple[VariableLayout, ...]) -> None:
+    with pytest.raises(TrystError) as caught:
+        Layout((SetLayout("", 4, (FieldLayout("surname", 64, 1),), (), variables),)).validate()
+    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
 
 
 def refused(part: SignatureSet, body: bytes | bytearray, layout: Layout | None = None) -> TrystError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from common.encoding.contribution import FieldLayout, Layout, SetLayout
+from common.encoding.contribution import FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire import Manifest, manifest_from_wire, manifest_to_wire
@@ -27,10 +29,27 @@ def test_round_trip() -> None:
     assert manifest_from_wire(sent(), **LIMITS) == MANIFEST
 
 
+def test_variables_make_a_manifest_of_version_2() -> None:
+    part = replace(LAYOUT.sets[0], variables=(VariableLayout("driving", 3),))
+    manifest = replace(MANIFEST, layout=Layout((part,)))
+    message = manifest_to_wire(manifest)
+    assert message.version == 2
+    assert manifest_from_wire(message, **LIMITS) == manifest
+    message.version = 1
+    with pytest.raises(TrystError, match="version 2 where a set has variables"):
+        manifest_from_wire(message, **LIMITS)
+    message.version = 2
+    message.sets[0].variables[0].categories = 2**31
+    with pytest.raises(TrystError) as caught:
+        manifest_from_wire(message, **LIMITS)
+    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
         (lambda m: setattr(m, "version", 2), ErrorCode.PARAMETER),
+        (lambda m: setattr(m, "version", 3), ErrorCode.PARAMETER),
         (lambda m: setattr(m, "side", 7), ErrorCode.PARAMETER),
         (lambda m: setattr(m, "encoding_digest", b"short"), ErrorCode.PARAMETER),
         (lambda m: setattr(m, "key_check_value", b"k" * 9), ErrorCode.PARAMETER),

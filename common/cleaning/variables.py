@@ -1,0 +1,157 @@
+"""Cleaning of category variables: every value becomes its place in the public list of categories, or is missing.
+
+A value outside the list is an error and never a guess: a category that one custodian knows and the specification does
+not would otherwise vanish from every table without a word. The error tells how many and where, not what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.cleaning.source_values import text_values
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.parties import Side
+from common.specification import Specification, VariableSpec
+from common.specification.variables import folded_label
+
+Places = Callable[[NDArray[np.bool_]], str]
+"""Says where some rows are: ``lines 3, 17``."""
+
+_MOSTLY = 0.5
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class VariableProfile:
+    """What one variable held: counts of rows, none of them by category."""
+
+    variable: str
+    column: str
+    categories: int
+    """Categories in the public list."""
+    rows: int
+    blank: int
+    """Without a value in the file."""
+    coded: int
+    """With a missing-value code."""
+
+    @property
+    def missing(self) -> int:
+        """Without a category."""
+        return self.blank + self.coded
+
+    def warnings(self) -> Iterator[str]:
+        """What in these counts looks like a mistake in the specification or the file."""
+        if self.missing == self.rows:
+            yield f"{self.variable}: no row has a category; check that {self.column!r} is the right column"
+        elif self.missing > _MOSTLY * self.rows:
+            yield f"{self.variable}: {self.missing:,} of {self.rows:,} rows have no category"
+
+
+def clean_variables(
+    frame: pl.DataFrame, spec: Specification, side: Side, places: Places | None = None
+) -> tuple[dict[str, pl.Series], tuple[VariableProfile, ...]]:
+    """The categories of every row in the variables that a custodian holds.
+
+    Parameters
+    ----------
+    frame
+        The file as read.
+    spec
+        The specification.
+    side
+        Whose file it is.
+    places
+        Says where rows are, for the error; by default by their numbers in the frame.
+
+    Returns
+    -------
+    dict of str to Series of Int32
+        By variable the place of the row's category in the public list, null where it is missing.
+    tuple of VariableProfile
+        Counts.
+
+    Raises
+    ------
+    TrystError
+        FIELD_MISSING for a column that is not there, SOURCE for values that are no category; one error for each
+        variable, with counts and places and never the value.
+
+    Notes
+    -----
+    O(rows) hashing and O(distinct values) work per variable.
+    """
+    columns: dict[str, pl.Series] = {}
+    profiles: list[VariableProfile] = []
+    errors: list[TrystError] = []
+    for variable in spec.variables_of(side):
+        try:
+            column, profile = _clean(frame, variable, side, places or _numbered)
+        except TrystError as error:
+            errors.append(error)
+            continue
+        columns[variable.name] = column
+        profiles.append(profile)
+    if errors:
+        raise errors[0] if len(errors) == 1 else TrystErrors(errors[0].code, errors)
+    return columns, tuple(profiles)
+
+
+def _clean(
+    frame: pl.DataFrame, variable: VariableSpec, side: Side, places: Places
+) -> tuple[pl.Series, VariableProfile]:
+    name = variable.column_of(side)
+    if name not in frame.columns:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"there is no column {name!r} for variable {variable.name}",
+            where=f"{side}'s file",
+            remedy="name its column in the specification, or add it to the file",
+        )
+    raw = text_values(frame[name], f"variable {variable.name}", f"{side}'s column {name!r}")
+    distinct = raw.drop_nulls().unique()
+    listed, missing = variable.places, variable.missing_codes
+    folded = [folded_label(value) for value in distinct]
+    known = pl.DataFrame(
+        {
+            "raw": distinct,
+            "place": pl.Series([listed.get(label) for label in folded], dtype=pl.Int32),
+            "blank": pl.Series([label == "" for label in folded], dtype=pl.Boolean),
+            "coded": pl.Series([label != "" and label in missing for label in folded], dtype=pl.Boolean),
+        }
+    )
+    rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
+    outside = rows.select(
+        pl.col("raw").is_not_null() & pl.col("place").is_null() & ~pl.col("blank") & ~pl.col("coded")
+    ).to_series()
+    if outside.any():
+        count = int(outside.sum())
+        others = sum(label not in listed and label not in missing for label in folded)
+        raise TrystError(
+            ErrorCode.SOURCE,
+            f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
+            where=f"{side}'s column {name!r}",
+            got=f"{count:,} of {len(raw):,} rows, {others:,} different values ({places(outside.to_numpy())})",
+            remedy="add them to the specification, as categories or as `missing` codes, or mend the file",
+        )
+    blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
+    profile = VariableProfile(
+        variable=variable.name,
+        column=name,
+        categories=len(variable.categories),
+        rows=len(raw),
+        blank=blank,
+        coded=int(rows["coded"].sum()),
+    )
+    return rows["place"].alias(variable.name), profile
+
+
+def _numbered(chosen: NDArray[np.bool_]) -> str:
+    numbers = np.flatnonzero(chosen) + 1
+    shown = ", ".join(str(number) for number in numbers[:_SHOWN])
+    return f"row{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > _SHOWN else ''}"

@@ -1,0 +1,64 @@
+"""Category codes: a variable's categories under a keyed relabelling, one for each variable, project and seed.
+
+Category i of the public list becomes its rank among the keyed digests of all places of that list: a permutation that
+nobody without the seed can tell from a random one. It hides the labels and nothing else. How often a code occurs, alone
+and together with others, stays as it is, and a variable of two categories has two permutations only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.encoding.contribution import MISSING, VariableCodes
+from common.keys.derivation import Purpose, Seed, derive_key
+from common.specification import VariableSpec
+
+_DIGEST_BYTES = 16
+
+
+def relabelling(
+    variable: VariableSpec, project: str, seed: Seed, encoding_digest: bytes, epoch: int
+) -> NDArray[np.int16]:
+    """The code of each category, in the order of the public list.
+
+    Returns
+    -------
+    ndarray of int16, shape (n_categories,)
+        A permutation.
+    """
+    key = derive_key(seed, project, Purpose.CATEGORY, encoding_digest, variable.name, epoch=epoch)
+    digests = [
+        hashlib.blake2b(place.to_bytes(4, "big"), key=key, digest_size=_DIGEST_BYTES).digest()
+        for place in range(len(variable.categories))
+    ]
+    codes = np.empty(len(digests), dtype=np.int16)
+    codes[sorted(range(len(digests)), key=digests.__getitem__)] = np.arange(len(digests), dtype=np.int16)
+    return codes
+
+
+def category_codes(
+    places: pl.Series, variable: VariableSpec, project: str, seed: Seed, encoding_digest: bytes, epoch: int
+) -> VariableCodes:
+    """The codes of rows, in their order.
+
+    Parameters
+    ----------
+    places
+        Int32: places in the public list, null where missing, as `clean_variables` gives them.
+    variable, project, seed, encoding_digest, epoch
+        What the relabelling is derived from.
+    """
+    relabelled = np.append(relabelling(variable, project, seed, encoding_digest, epoch), np.int16(MISSING))
+    return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
+
+
+def labels_by_code(
+    variable: VariableSpec, project: str, seed: Seed, encoding_digest: bytes, epoch: int
+) -> tuple[str, ...]:
+    """The category behind each code: what a custodian, and nobody without the seed, can tell of a result in codes."""
+    codes = relabelling(variable, project, seed, encoding_digest, epoch)
+    return tuple(variable.categories[place] for place in np.argsort(codes))
