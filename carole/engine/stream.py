@@ -7,9 +7,10 @@ that the second pass need not compare again.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from carole.engine.counting import PatternCounter, merged
 from carole.engine.packing import Packing
 from carole.engine.parallel import in_order
 from common.errors import ErrorCode, TrystError
+
+Result = TypeVar("Result")
 
 PART_PAIRS = 1 << 17
 """Pairs of a part: its working arrays stay in a core's own cache."""
@@ -166,9 +169,7 @@ class PairStream:
         KeptPairs
             In the order of the source.
         """
-        wanted = PatternCounter(max(1, len(code)))
-        if not wanted.add(code, mask, pattern + 1, len(code)):
-            raise AssertionError("the table of wanted patterns holds them all")
+        wanted = _wanted(code, mask, pattern)
         found: list[KeptPairs] = []
 
         def keep_part(part: Part) -> int:
@@ -199,6 +200,60 @@ class PairStream:
             np.concatenate([part.pattern for part in found]),
         )
 
+    def map(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
+        progress: Callable[[float], None],
+    ) -> Iterator[Result]:
+        """A further pass: do something with all pairs that have one of some vectors, part by part.
+
+        Not after `keep`, which lets go of the stored vectors.
+
+        Parameters
+        ----------
+        code, mask : ndarray of int64, of uint32, shape (n,)
+            Packed vectors and masks.
+        visit : callable
+            Given rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the pool, and
+            the arrays are good for the call only.
+        progress : callable
+            Told the fraction done, on the calling thread.
+
+        Yields
+        ------
+        Result
+            Of every part, in the order of the source.
+        """
+        wanted = _wanted(code, mask, np.arange(len(code), dtype=np.int64))
+
+        def visit_part(part: Part) -> tuple[int, Result]:
+            work = self._workspaces.get()
+            try:
+                n = self._source.write(part, work.row_a, work.row_b, work.mask)
+                if self._stored is not None:
+                    codes = self._stored[part]
+                else:
+                    self._compare(work, n)
+                    codes = work.code
+                kept = wanted.find(codes, work.mask, n, work.position, work.pattern)
+                if kept == n:
+                    rows = work.row_a[:n], work.row_b[:n]
+                else:
+                    rows = work.row_a[work.position[:kept]], work.row_b[work.position[:kept]]
+                return part.stop - part.start, visit(*rows, work.pattern[:kept])
+            finally:
+                self._workspaces.put(work)
+
+        total, done = max(1, self._source.n_pairs), 0
+        for n, result in in_order(
+            self._pool, visit_part, self._source.parts(PART_PAIRS), _TASKS_PER_THREAD * self._threads
+        ):
+            yield result
+            done += n
+            progress(done / total)
+
     def _compare(self, work: _Workspace, n: int) -> None:
         """Pack the comparison vectors of a workspace's first `n` pairs."""
         work.code[:n] = 0
@@ -223,3 +278,38 @@ class PairStream:
             where="resources.memory_bytes",
             remedy="compare fewer fields, give them fewer levels, or grant more memory",
         )
+
+
+@dataclass(frozen=True)
+class StreamedPairs:
+    """The pairs of a stream that have one of some vectors, to be gone over again and again.
+
+    Parameters
+    ----------
+    stream : PairStream
+    code, mask : ndarray of int64, of uint32, shape (n,)
+        Packed vectors and masks, as `PairStream.count` gave them.
+    n_pairs : int
+        Pairs that have one of them.
+    """
+
+    stream: PairStream
+    code: NDArray[np.int64] = field(repr=False)
+    mask: NDArray[np.uint32] = field(repr=False)
+    n_pairs: int
+
+    def map(
+        self,
+        visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
+        progress: Callable[[float], None],
+    ) -> Iterator[Result]:
+        """Visit every part: see `PairStream.map`."""
+        return self.stream.map(self.code, self.mask, visit, progress)
+
+
+def _wanted(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
+    """A table from some vectors to what they are called."""
+    table = PatternCounter(max(1, len(code)))
+    if not table.add(code, mask, pattern + 1, len(code)):
+        raise AssertionError("the table of wanted patterns holds them all")
+    return table

@@ -1,0 +1,42 @@
+"""Extended latent linkage: match probabilities and the joint distribution of both files' values, together.
+
+Fellegi-Sunter asks whether values agree. Here a pair is judged also by what its values are: whether Alice's and Bob's
+other variables go together, and how common the agreed values are (Smith and Elliot 2017).
+
+`variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
+`bayes_factor`: the definition; `elimination`, `compiled` and `kernels`: the same, fast.
+`estimation`: the joint distribution from weighted pairs. `classes`: passes over the pairs. `em`: m beside the values.
+`fit`: all of it, in order. Numbers only.
+
+A usual course: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
+"""
+
+from carole.extended_latent.bayes_factor import AloneKey, ValueModel, log_bayes_factors
+from carole.extended_latent.classes import Classes, KeptPairs
+from carole.extended_latent.compiled import BayesFactors
+from carole.extended_latent.em import ExtendedEM
+from carole.extended_latent.estimation import ValueFit
+from carole.extended_latent.fit import ExtendedFit, fit_extended
+from carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
+from carole.extended_latent.settings import ExtendedSettings, Priors
+from carole.extended_latent.variables import Values, Variable
+
+__all__ = [
+    "AloneKey",
+    "ArrayPairs",
+    "BayesFactors",
+    "Classes",
+    "ExtendedEM",
+    "ExtendedFit",
+    "ExtendedSettings",
+    "KeptPairs",
+    "Pairs",
+    "Priors",
+    "ValueFit",
+    "ValueModel",
+    "Values",
+    "Variable",
+    "WeightedPairs",
+    "fit_extended",
+    "log_bayes_factors",
+]

@@ -1,0 +1,175 @@
+"""Passes over the pairs: which to learn the value model from, how many share pattern and Bayes factor, which to keep.
+
+EM needs of the pairs only how often each pattern goes with each Bayes factor. Factors are rounded to a grid, so that
+their number is bounded whatever the number of pairs: at the default resolution a posterior probability is moved by
+less than a two-thousandth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.counting import PatternCounter
+from carole.extended_latent.compiled import BayesFactors
+from carole.extended_latent.kernels import take
+from carole.extended_latent.pairs import Pairs, WeightedPairs
+from common.errors import ErrorCode, TrystError
+
+Progress = Callable[[float], None]
+
+MOST_CLASSES = 1 << 23
+"""Distinct patterns and Bayes factors that are counted."""
+
+_ONE = np.ones(1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Pairs counted by pattern and Bayes factor.
+
+    Parameters
+    ----------
+    pattern : ndarray of int32, shape (n_classes,)
+    log_factor : ndarray of float64, shape (n_classes,)
+        Natural log Bayes factor, rounded.
+    count : ndarray of float64, shape (n_classes,)
+    """
+
+    pattern: NDArray[np.int32] = field(repr=False)
+    log_factor: NDArray[np.float64] = field(repr=False)
+    count: NDArray[np.float64] = field(repr=False)
+
+
+def sampled_pairs(
+    pairs: Pairs, weight: NDArray[np.float64], heaviest: float, seed: int, progress: Progress
+) -> WeightedPairs:
+    """Pairs to learn from, weighted by the match probability of their pattern.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    weight : ndarray of float64, shape (n_patterns,)
+        Match probability of each pattern.
+    heaviest : float
+        A pair below it is taken with probability weight / heaviest and then counts as `heaviest`, so that every
+        pattern has its expected weight; 0 takes all pairs.
+    seed : int
+    progress : callable
+
+    Returns
+    -------
+    WeightedPairs
+        About (expected matches) / `heaviest` of them.
+    """
+
+    def visit(
+        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
+        n = take(row_a, row_b, weight[pattern], heaviest, seed, taken, counts_as)
+        at = taken[:n]
+        return row_a[at], row_b[at], counts_as[:n].copy()
+
+    found = list(pairs.map(visit, progress))
+    if not found:
+        return WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    return WeightedPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def posterior_pairs(
+    pairs: Pairs,
+    factors: BayesFactors,
+    log_odds: NDArray[np.float64],
+    heaviest: float,
+    seed: int,
+    progress: Progress,
+) -> WeightedPairs:
+    """The same by the extended match probabilities: `log_odds` are those of the patterns by themselves."""
+
+    def visit(
+        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        odds = log_odds[pattern] + factors.log(row_a, row_b)
+        weight = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
+        taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
+        n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
+        at = taken[:n]
+        return row_a[at], row_b[at], counts_as[:n].copy()
+
+    found = list(pairs.map(visit, progress))
+    if not found:
+        return WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    return WeightedPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: Progress) -> Classes:
+    """Count pairs by pattern and Bayes factor.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if there are more than `MOST_CLASSES` classes.
+    """
+    table = PatternCounter(MOST_CLASSES)
+
+    def visit(
+        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+        part = PatternCounter(len(row_a))
+        grid = np.rint(factors.log(row_a, row_b) / resolution).astype(np.int64)
+        part.add(grid, pattern.astype(np.uint32), _ONE, len(grid))
+        return part.items()
+
+    for code, mask, count in pairs.map(visit, progress):
+        if not table.add(code, mask, count, len(code)):
+            raise TrystError(
+                ErrorCode.MEMORY,
+                f"more than {MOST_CLASSES:,} distinct patterns and Bayes factors",
+                where="latent.resolution",
+                remedy="use a coarser resolution",
+            )
+    code, mask, count = table.items()
+    order = np.lexsort((code, mask))
+    return Classes(
+        mask[order].astype(np.int32), np.asarray(code[order] * resolution, np.float64), count[order].astype(np.float64)
+    )
+
+
+@dataclass(frozen=True)
+class KeptPairs:
+    """Pairs kept by their extended score.
+
+    Parameters
+    ----------
+    row_a, row_b, pattern : ndarray of int32, shape (n_pairs,)
+    log_factor : ndarray of float64, shape (n_pairs,)
+        Natural log Bayes factor of the values, not rounded.
+    """
+
+    row_a: NDArray[np.int32] = field(repr=False)
+    row_b: NDArray[np.int32] = field(repr=False)
+    pattern: NDArray[np.int32] = field(repr=False)
+    log_factor: NDArray[np.float64] = field(repr=False)
+
+
+def kept(
+    pairs: Pairs, factors: BayesFactors, score: NDArray[np.float64], least: float, progress: Progress
+) -> KeptPairs:
+    """Pairs whose pattern's score and log Bayes factor together reach `least` (natural logarithms)."""
+
+    def visit(
+        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        log_factor = factors.log(row_a, row_b)
+        at = np.flatnonzero(score[pattern] + log_factor >= least)
+        return row_a[at], row_b[at], pattern[at], log_factor[at]
+
+    found = list(pairs.map(visit, progress))
+    if not found:
+        none = np.zeros(0, dtype=np.int32)
+        return KeptPairs(none, none, none, np.zeros(0))
+    return KeptPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))

@@ -1,0 +1,280 @@
+"""Bayes factors of pairs at some tens of nanoseconds each: what they need is laid out once, before the pairs come.
+
+Three things decide how a pair's Bayes factor is computed: which of Alice's variables its record of A has, which of
+Bob's its record of B has, and which keys agree. For each such case the variables that are not known are summed out of
+the joint model. What is left are tables: those that only one side's values enter are looked up for each distinct
+configuration beforehand, together with the side's own marginal from the denominator; those that join both sides are
+looked up for the pair. No table over all variables is made, and no pair of configurations is tabulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
+from carole.extended_latent.elimination import TABLE_LIMIT, conditionals, eliminated
+from carole.extended_latent.kernels import pair_factors
+from carole.extended_latent.variables import Configurations, Values
+from common.errors import ErrorCode, TrystError
+from risk.models.factors import Factor
+from risk.models.fitted import FittedModel
+
+MOST_PLANS = 1 << 14
+"""Cases that are laid out."""
+
+
+class BayesFactors:
+    """Log Bayes factors of the pairs of two files under a value model.
+
+    Parameters
+    ----------
+    model : ValueModel
+    values : Values
+
+    Raises
+    ------
+    TrystError
+        MEMORY if there are too many combinations of missing variables and agreeing keys, or a table is too large.
+
+    Notes
+    -----
+    Making it costs one elimination for each case, and one pass of the distinct configurations through the junction
+    tree for each set of keys. Then a pair costs its keys and the tables that join both sides.
+    """
+
+    def __init__(self, model: ValueModel, values: Values) -> None:
+        self.model, self.values = model, values
+        self._layout = _Layout(model, values)
+        alone = [key.log_factors for key in model.alone]
+        columns = [key.column for key in model.alone]
+        self._alone = (
+            np.ascontiguousarray(values.codes_a[:, columns]),
+            np.ascontiguousarray(values.codes_b[:, columns]),
+            np.cumsum([0, *(len(x) for x in alone)])[:-1].astype(np.int64),
+            np.concatenate([*alone, np.zeros(1)]),
+        )
+
+    def log(
+        self,
+        row_a: NDArray[np.integer],
+        row_b: NDArray[np.integer],
+        result: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
+        result = np.empty(len(row_a)) if result is None else result[: len(row_a)]
+        rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
+        arguments: tuple[Any, ...] = (*rows, *self._layout.arrays, *self._alone, result)
+        pair_factors(*arguments)
+        return result
+
+
+class _Layout:
+    """Everything of the joint model, as flat arrays."""
+
+    def __init__(self, model: ValueModel, values: Values) -> None:
+        self._values = values
+        self._columns = values.model_columns
+        variables = [values.variables[v] for v in self._columns]
+        self._keys = [q for q, variable in enumerate(variables) if variable.is_key]
+        self._own = tuple([q for q, variable in enumerate(variables) if variable.holder == side] for side in SIDES)
+        self._files = (values.configurations_a, values.configurations_b)
+        if model.match is None or model.alice is None or model.bob is None:
+            self.arrays: tuple[Any, ...] = _nothing()
+            return
+        self._model = model
+        self._match = model.match
+        place = [values.model_names.index(str(name)) for name in model.match.names]
+        # Tables speak of the model's variables; from here on a variable is its column among the configurations.
+        self._potentials = [_renamed(factor, place) for factor in conditionals(model.match)]
+        shapes = [_shapes(file, own) for file, own in zip(self._files, self._own, strict=True)]
+        n_sets = 1 << len(self._keys)
+        n_plans = len(shapes[0].known) * len(shapes[1].known) * n_sets
+        if n_plans > MOST_PLANS:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                "too many combinations of missing variables and agreeing keys",
+                where="latent",
+                got=f"{len(shapes[0].known)} and {len(shapes[1].known)} sets of variables that records have, "
+                f"{n_sets} sets of keys",
+                remedy="make missing a category of its own, or let keys stand alone",
+            )
+        self._lay_out(shapes, n_sets)
+
+    def _lay_out(self, shapes: Sequence[_Shapes], n_sets: int) -> None:
+        eliminations: dict[tuple[int, ...], list[Factor]] = {}
+        marginals = [self._marginals(side, n_sets) for side in (0, 1)]
+        terms: list[list[NDArray[np.float64]]] = [[], []]
+        starts: list[list[int]] = [[], []]
+        lengths = [0, 0]
+        joint: list[list[Factor]] = []
+        every = range(len(self._columns))
+        for in_a, known_a in enumerate(shapes[0].known):
+            for in_b, known_b in enumerate(shapes[1].known):
+                for s in range(n_sets):
+                    agree = [k for i, k in enumerate(self._keys) if s >> i & 1]
+                    unknown = tuple(q for q in every if q not in known_a and q not in known_b and q not in agree)
+                    if unknown not in eliminations:
+                        eliminations[unknown] = eliminated(self._potentials, unknown, self._values.model_levels)
+                    sides = [{*known_a, *agree}, {*known_b, *agree}]
+                    parts = _sorted_out(eliminations[unknown], sides)
+                    joint.append(parts[2])
+                    constant = log_agreement(self._model, [self._values.model_names[k] for k in agree])
+                    for side, at in ((0, in_a), (1, in_b)):
+                        rows = shapes[side].members[at]
+                        here = _looked_up(parts[side], self._files[side].codes[rows])
+                        below = marginals[side][s][rows]
+                        with np.errstate(invalid="ignore"):
+                            here = np.where(np.isneginf(below), -np.inf, here - below)
+                        terms[side].append(here + (constant if side == 1 else 0.0))
+                        starts[side].append(lengths[side])
+                        lengths[side] += len(rows)
+        tables = _tables(joint, [set(own) for own in self._own])
+        self.arrays = (
+            self._files[0].of_row,
+            self._files[1].of_row,
+            self._files[0].codes,
+            self._files[1].codes,
+            np.array(self._keys, dtype=np.int64),
+            shapes[0].of_row,
+            shapes[1].of_row,
+            shapes[0].rank,
+            shapes[1].rank,
+            len(shapes[1].known),
+            np.concatenate(terms[0]),
+            np.concatenate(terms[1]),
+            np.array(starts[0], dtype=np.int64),
+            np.array(starts[1], dtype=np.int64),
+            *tables,
+        )
+
+    def _marginals(self, side: int, n_sets: int) -> list[NDArray[np.float64]]:
+        """log P(own values, x_S) of each configuration of a file, for each set S of keys."""
+        model: FittedModel | None = (self._model.alice, self._model.bob)[side]
+        assert model is not None  # noqa: S101 (looked at in the beginning)
+        codes = self._files[side].codes
+        found = []
+        for s in range(n_sets):
+            kept = {*self._own[side], *(k for i, k in enumerate(self._keys) if s >> i & 1)}
+            known = np.where([q in kept for q in range(codes.shape[1])], codes, -1).astype(np.int32)
+            found.append(model.log_marginal(columns_of(model, known, self._values.model_names)))
+        return found
+
+
+SIDES = ("alice", "bob")
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """Which of its own variables each configuration of a file has."""
+
+    known: list[list[int]]
+    of_row: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    members: list[NDArray[np.int64]]
+
+
+def _shapes(file: Configurations, own: Sequence[int]) -> _Shapes:
+    there = file.codes[:, list(own)] >= 0
+    if not len(file.codes):
+        there = np.ones((0, len(own)), dtype=np.bool_)
+    patterns, number = np.unique(there, axis=0, return_inverse=True) if own else (np.ones((1, 0), bool), None)
+    of_row = np.zeros(len(file.codes), dtype=np.int64) if number is None else number.ravel().astype(np.int64)
+    members = [np.flatnonzero(of_row == i) for i in range(len(patterns))]
+    rank = np.zeros(len(file.codes), dtype=np.int64)
+    for rows in members:
+        rank[rows] = np.arange(len(rows))
+    known = [[q for q, has in zip(own, pattern, strict=True) if has] for pattern in patterns]
+    return _Shapes(known, of_row, rank, members)
+
+
+def _renamed(factor: Factor, place: Sequence[int]) -> Factor:
+    """The same table over the columns of the configurations."""
+    columns = [place[v] for v in factor.variables]
+    order = np.argsort(columns)
+    return Factor(
+        tuple(int(columns[i]) for i in order),
+        tuple(factor.levels[i] for i in order),
+        np.ascontiguousarray(factor.cells[:, order]),
+        factor.values,
+    )
+
+
+def _sorted_out(
+    factors: Sequence[Factor], sides: Sequence[set[int]]
+) -> tuple[list[Factor], list[Factor], list[Factor]]:
+    """Tables that Alice's values suffice for, that Bob's do, and those that take both."""
+    found: tuple[list[Factor], list[Factor], list[Factor]] = ([], [], [])
+    for factor in factors:
+        own = [set(factor.variables) <= side for side in sides]
+        found[0 if own[0] else 1 if own[1] else 2].append(factor)
+    return found
+
+
+def _looked_up(factors: Sequence[Factor], codes: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Sum of the logarithms of some tables at each configuration; 0 where a key that they need is missing."""
+    total = np.zeros(len(codes))
+    for factor in factors:
+        cells = codes[:, list(factor.variables)]
+        there = (cells >= 0).all(axis=1)
+        with np.errstate(divide="ignore"):
+            total[there] += np.log(factor.look_up(cells[there]))
+    return total
+
+
+def _tables(plans: Sequence[Sequence[Factor]], own: Sequence[set[int]]) -> tuple[NDArray[np.generic], ...]:
+    """The joint tables of all plans, dense and in a row, and how to find a pair's cells; equal tables once."""
+    laid: dict[int, int] = {}
+    kept: list[Factor] = []  # so that a table's identity is not used again
+    flat: list[NDArray[np.float64]] = [np.zeros(1)]
+    size = 1
+    factor_start, table_start, variable_start = [0], [], [0]
+    of_a, column, stride = [], [], []
+    for factors in plans:
+        for factor in factors:
+            if id(factor) not in laid:
+                with np.errstate(divide="ignore"):
+                    dense = np.log(factor.table(TABLE_LIMIT)).ravel()
+                laid[id(factor)] = size
+                kept.append(factor)
+                flat.append(dense)
+                size += len(dense)
+            table_start.append(laid[id(factor)])
+            step = 1
+            steps = []
+            for n in reversed(factor.levels):
+                steps.append(step)
+                step *= n
+            for v, width in zip(factor.variables, reversed(steps), strict=True):
+                of_a.append(v not in own[1])
+                column.append(v)
+                stride.append(width)
+            variable_start.append(len(column))
+        factor_start.append(len(table_start))
+    return (
+        np.array(factor_start, dtype=np.int64),
+        np.array(table_start, dtype=np.int64),
+        np.array(variable_start, dtype=np.int64),
+        np.array(of_a, dtype=np.bool_),
+        np.array(column, dtype=np.int64),
+        np.array(stride, dtype=np.int64),
+        np.concatenate(flat),
+    )
+
+
+def _nothing() -> tuple[Any, ...]:
+    """No joint model: all keys stand alone."""
+    rows, codes, numbers, reals = (
+        np.zeros(0, np.int32),
+        np.zeros((0, 0), np.int32),
+        np.zeros(0, np.int64),
+        np.zeros(0),
+    )
+    return (
+        rows, rows, codes, codes, numbers, numbers, numbers, numbers, numbers, 1, reals, reals, numbers, numbers,
+        numbers, numbers, numbers, np.zeros(0, np.bool_), numbers, numbers, reals,
+    )  # fmt: skip

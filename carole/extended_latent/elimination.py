@@ -1,0 +1,83 @@
+"""The marginal of a decomposable model over some variables, as a product of small tables that is never multiplied out.
+
+A junction tree is a product of conditional tables. The variables that are not known are summed out one by one, each
+from the tables that hold it; what is left multiplies to the marginal, and looking a cell up costs one entry of each
+table. Keys that disagree are summed out so, and values that are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from common.errors import ErrorCode, TrystError
+from risk.models.bits import members
+from risk.models.factors import Factor
+from risk.models.fitted import FittedModel
+
+TABLE_LIMIT = 2**24
+"""Cells of one table."""
+
+
+def conditionals(model: FittedModel) -> list[Factor]:
+    """The model as a product: the root clique's marginal, and every other clique's given its parent."""
+    found = []
+    for c, parent in model.tree.walk():
+        factor = model.cliques[c]
+        separator = model.tree.cliques[c] & model.tree.cliques[parent] if parent >= 0 else 0
+        if separator:
+            factor = factor.divided(factor.marginal(list(members(separator))))
+        found.append(factor)
+    return found
+
+
+def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequence[int]) -> list[Factor]:
+    """Sum variables out of a product of tables, the cheapest first.
+
+    Parameters
+    ----------
+    factors
+        The product.
+    unknown
+        Variables to sum out.
+    levels
+        Of all variables.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if a table that this makes has more than `TABLE_LIMIT` cells.
+    """
+    left = list(factors)
+    waiting = set(unknown)
+    while waiting:
+        cost = {v: _cells(left, v, levels) for v in waiting}
+        v = min(sorted(waiting), key=lambda v: cost[v])
+        if cost[v] > TABLE_LIMIT * levels[v]:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                "the value model has too many dependent variables for a key or value that is not known to be summed "
+                "out",
+                where="latent",
+                got=f"a table of {cost[v]} cells",
+                remedy="use fewer variables or levels, or let a key stand alone",
+            )
+        waiting.remove(v)
+        product = Factor.constant()
+        for factor in sorted((f for f in left if v in f.variables), key=lambda f: -len(f.variables)):
+            product = factor * product
+        left = [f for f in left if v not in f.variables]
+        left.append(product.marginal([w for w in product.variables if w != v]))
+    return [factor for factor in left if not _is_one(factor)]
+
+
+def _cells(factors: Sequence[Factor], v: int, levels: Sequence[int]) -> int:
+    union = {w for factor in factors if v in factor.variables for w in factor.variables}
+    return int(np.prod([levels[w] for w in union], dtype=object)) if union else 1
+
+
+def _is_one(factor: Factor) -> bool:
+    """Whether a table says nothing: 1 everywhere, as the conditional of a clique of which nothing is known."""
+    size = int(np.prod([int(n) for n in factor.levels], dtype=object))
+    return len(factor.values) == size and bool(np.allclose(factor.values, 1.0, rtol=0, atol=1e-12))

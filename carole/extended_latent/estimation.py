@@ -1,0 +1,240 @@
+"""The value model from weighted pairs: Fuchs' EM, one decomposable graph by search, and its probabilities.
+
+Each pair is a record over all variables that counts for as much as it is likely to be a match; keys that disagree are
+missing. The search needs complete counts: where the table of all completions can be held they come from the saturated
+model (Fuchs' EM, as Smith and Elliot have it), elsewhere from the decomposable model found so far, again and again
+until the graph stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.extended_latent.bayes_factor import AloneKey, ValueModel
+from carole.extended_latent.pairs import WeightedPairs
+from carole.extended_latent.settings import ExtendedSettings
+from carole.extended_latent.variables import Values, check_codes, wrong
+from risk.models.annealing import anneal
+from risk.models.counts import SparseCounts
+from risk.models.fitted import FittedModel
+from risk.models.graphs import Graph, empty_graph
+from risk.models.greedy import greedy
+from risk.models.incomplete import IncompleteCounts, expected_counts, fit_incomplete
+from risk.models.result import SearchResult
+from risk.models.scores import HyperDirichlet
+
+SATURATED_CELLS = 2**19
+"""Completions of the records up to which complete counts come from the saturated model."""
+
+MOST_GRAPHS = 8
+"""Rounds of completing and searching beyond."""
+
+TOLERANCE = 1e-6
+MAX_ITERATIONS = 300
+
+
+@dataclass(frozen=True)
+class ValueFit:
+    """A value model and how it was come by.
+
+    Attributes
+    ----------
+    model
+        What the Bayes factors are made of.
+    search
+        The search for the graph; None where there was nothing to choose, or the model was known.
+    records
+        Weight of the records it was learnt from: expected matches and training records. 0: it was known beforehand.
+    training
+        Weight of the training records among them.
+    converged
+        Whether the EM for the missing keys came to rest, and the graph too.
+    """
+
+    model: ValueModel
+    search: SearchResult | None = field(default=None, repr=False)
+    records: float = 0.0
+    training: float = 0.0
+    converged: bool = True
+
+    @property
+    def graph(self) -> Graph | None:
+        """The decomposable graph; None where all variables are keys that stand alone."""
+        return None if self.model.match is None else self.model.match.graph
+
+    @property
+    def dependences(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of variables that the graph joins."""
+        graph = self.graph
+        if graph is None:
+            return ()
+        return tuple((str(graph.names[v]), str(graph.names[w])) for v, w in graph.edges)
+
+
+def estimate(
+    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None = None
+) -> ValueFit:
+    """Learn a value model.
+
+    Parameters
+    ----------
+    values : Values
+    weighted : WeightedPairs
+    settings : ExtendedSettings
+    training : ndarray of int32, shape (n_records, n_variables), optional
+        Records of people like these, over all variables; -1 is missing. Each counts as one match.
+
+    Raises
+    ------
+    TrystError
+        Training codes out of range; no pair of positive weight and no training record.
+    """
+    alone = tuple(frequencies(values, training))
+    if training is not None:
+        check_codes(training, values.variables, "training records")
+    n_training = 0.0 if training is None else float(len(training))
+    if not values.model_columns:
+        return ValueFit(ValueModel.of(None, alone), None, weighted.total + n_training, n_training)
+    data = match_records(values, weighted, training)
+    counts, settled = complete_counts(data, settings)
+    search = found = None
+    if len(data.names) > 1:
+        search = found_graph(counts, settings)
+        found = search.best.graph
+    fitted = fit_incomplete(
+        data,
+        empty_graph(data.names) if found is None else found,
+        precision=settings.precision,
+        tolerance=TOLERANCE,
+        max_iterations=MAX_ITERATIONS,
+    )
+    model = ValueModel.of(fitted.model, alone)
+    if settings.separate:
+        files = [file_model(values, side, settings) for side in ("alice", "bob")]
+        model = ValueModel(fitted.model, files[0], files[1], alone)
+    return ValueFit(model, search, data.total, n_training, settled and fitted.converged)
+
+
+def match_records(
+    values: Values, weighted: WeightedPairs, training: NDArray[np.int32] | None = None
+) -> IncompleteCounts:
+    """The pairs as records over the joint model's variables, equal ones together; and the training records."""
+    columns = list(values.model_columns)
+    some = weighted.weight > 0
+    records = values.evidence(weighted.row_a[some], weighted.row_b[some])[:, columns]
+    weights = weighted.weight[some]
+    if training is not None:
+        records = np.concatenate([records, training[:, columns]])
+        weights = np.concatenate([weights, np.ones(len(training))])
+    some = np.asarray((records >= 0).any(axis=1))
+    if not some.any():
+        raise wrong(
+            "no pair and no training record says anything of the variables",
+            "latent",
+            f"{len(records)} records, all missing",
+            "send values, or leave the extended step out",
+        )
+    return IncompleteCounts.from_records(records[some], values.model_levels, values.model_names, weights[some])
+
+
+def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple[SparseCounts, bool]:
+    """Expected counts of complete records, and whether the EM that gave them came to rest."""
+    lacking = np.where(data.records < 0, np.array(data.levels, dtype=np.float64), 1.0).prod(axis=1)
+    if lacking.sum() <= SATURATED_CELLS:
+        fitted = fit_incomplete(data, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS)
+        cells = fitted.model.cliques[0]
+        some = cells.values > 0
+        counts = SparseCounts(data.names, data.levels, cells.cells[some], cells.values[some] * data.total)
+        return counts, fitted.converged
+    graph = empty_graph(data.names)
+    seen: list[Graph] = []
+    while graph not in seen and len(seen) < MOST_GRAPHS:
+        seen.append(graph)
+        fitted = fit_incomplete(
+            data, graph, precision=settings.precision, tolerance=1e-5, max_iterations=MAX_ITERATIONS
+        )
+        counts = completed(data, fitted.model)
+        graph = found_graph(counts, settings).best.graph
+    return counts, graph in seen
+
+
+def completed(data: IncompleteCounts, model: FittedModel, limit: int = 2**23) -> SparseCounts:
+    """Each record spread over its completions by a model's conditional probabilities.
+
+    Records with too many completions to be held in all (more than `limit` rows, the fewest first) are left out.
+    """
+    levels = np.array(data.levels)
+    completions = np.where(data.records < 0, levels, 1).astype(np.float64).prod(axis=1)
+    order = np.argsort(completions, kind="stable")
+    kept = order[np.cumsum(completions[order]) <= limit]
+    records, weights, times = data.records[kept], data.weights[kept], completions[kept].astype(np.int64)
+    rows = np.repeat(np.arange(len(kept)), times)
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    cells = records[rows]
+    for q, n in enumerate(data.levels):
+        lacking = cells[:, q] < 0
+        cells[lacking, q] = number[lacking] % n
+        number[lacking] //= n
+    probability = np.exp(model.log_probability(cells))
+    sums = np.bincount(rows, weights=probability, minlength=len(kept))
+    share = weights[rows] * probability / sums[rows]
+    return SparseCounts.from_records(cells, data.levels, data.names, share)
+
+
+def found_graph(counts: SparseCounts, settings: ExtendedSettings) -> SearchResult:
+    """The search that the settings ask for."""
+    scores = HyperDirichlet(counts, settings.precision)
+    if settings.search == "annealing":
+        return anneal(scores, np.random.default_rng(settings.seed), moves=settings.moves)
+    return greedy(scores)
+
+
+def file_model(values: Values, side: str, settings: ExtendedSettings) -> FittedModel:
+    """A model of one file's own variables and keys, from its records."""
+    codes = values.codes_a if side == "alice" else values.codes_b
+    columns = [v for v in values.model_columns if values.variables[v].holder in (side, "both")]
+    kept = codes[:, columns]
+    kept = kept[(kept >= 0).any(axis=1)]
+    names = tuple(values.variables[v].name for v in columns)
+    levels = tuple(values.variables[v].levels for v in columns)
+    if not columns or not len(kept):
+        raise wrong(
+            "a denominator of its own needs variables that this file holds",
+            f"latent.separate, {side}",
+            "none",
+            "use one model for both",
+        )
+    data = IncompleteCounts.from_records(kept, levels, names)
+    graph = empty_graph(names)
+    if len(columns) > 1:
+        graph = found_graph(complete_counts(data, settings)[0], settings).best.graph
+    return fit_incomplete(
+        data, graph, precision=settings.precision, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS
+    ).model
+
+
+def frequencies(values: Values, training: NDArray[np.int32] | None = None) -> list[AloneKey]:
+    """Distributions of the keys that stand alone: frequencies in both files (and the training records) together."""
+    found = []
+    for column in values.alone_columns:
+        levels = values.variables[column].levels
+        sources = [values.codes_a[:, column], values.codes_b[:, column]]
+        if training is not None:
+            sources.append(training[:, column])
+        counts = sum(np.bincount(codes[codes >= 0], minlength=levels) for codes in sources)
+        total = float(np.sum(counts))
+        share = np.asarray(counts) / total if total else np.full(levels, 1 / levels)
+        found.append(AloneKey(column, share, share, share))
+    return found
+
+
+def log_likelihood(model: FittedModel, data: IncompleteCounts) -> float:
+    """Mean log probability of what is known of the records, in nats a record."""
+    return expected_counts(model, data)[1] / data.total
+
+
+Progress = Callable[[float], None]

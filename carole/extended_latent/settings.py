@@ -1,0 +1,112 @@
+"""How the extended latent step is done."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.extended_latent.variables import wrong
+
+Search = Literal["greedy", "annealing"]
+P = Literal["held", "free"]
+
+
+@dataclass(frozen=True)
+class Priors:
+    """What is known beforehand, as pseudo-observations that are added to the expected counts of every step.
+
+    Parameters
+    ----------
+    m : ndarray of float64, shape (n_fields, n_levels), optional
+        Pseudo-matches by field and level.
+    u : ndarray of float64, shape (n_fields, n_levels), optional
+        Pseudo-pairs by field and level, added to those of all pairs.
+    matches, non_matches : float
+        Pseudo-pairs behind p; they count only where p is free.
+    """
+
+    m: NDArray[np.float64] | None = field(default=None, repr=False)
+    u: NDArray[np.float64] | None = field(default=None, repr=False)
+    matches: float = 0.0
+    non_matches: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, counts in (("m", self.m), ("u", self.u)):
+            if counts is not None and (counts.ndim != 2 or not np.isfinite(counts).all() or (counts < 0).any()):
+                raise wrong("prior counts must be finite and not negative", f"latent.priors.{name}", "others")
+        if min(self.matches, self.non_matches) < 0:
+            raise wrong("prior counts must not be negative", "latent.priors", f"{self.matches}, {self.non_matches}")
+
+
+@dataclass(frozen=True)
+class ExtendedSettings:
+    """Options of the extended latent step.
+
+    Parameters
+    ----------
+    search
+        How the decomposable model is found: by steepest ascent, or by annealing.
+    moves
+        Moves of the annealing.
+    precision
+        Total prior precision, of the search and of the fitted cell probabilities (posterior means).
+    separate
+        Whether the denominator of the Bayes factor has models of its own, one for each file's values, instead of the
+        numerator's margins.
+    p
+        "held": the prevalence stays what Fellegi-Sunter made of it. "free": it is estimated again; it can run away.
+    one_to_one
+        Whether p may not exceed 1 / max(n_a, n_b).
+    prior
+        Pseudo-matches of each field's distribution of levels, spread evenly.
+    priors
+        What is known of m, u and p.
+    heaviest
+        Largest weight with which a pair that is improbable as a match stands for others like it when pseudo-counts are
+        made: of pairs with match probability g below it, a share g / `heaviest` is taken, each counting as `heaviest`.
+        0 takes every pair.
+    resolution
+        Log Bayes factors are rounded to multiples of this where pairs are counted for EM. Scores are not rounded.
+    rounds
+        Rounds of estimating the value model again from the extended probabilities; 0 is the procedure of Smith and
+        Elliot. More can over-fit, and the result says by how much.
+    max_iterations, tolerance
+        Of the EM algorithm for m (and p).
+    seed
+        Of whatever is drawn: the pairs taken, the annealing, the halves that over-fitting is judged by.
+    """
+
+    search: Search = "greedy"
+    moves: int = 100_000
+    precision: float = 1.0
+    separate: bool = False
+    p: P = "held"
+    one_to_one: bool = True
+    prior: float = 1.0
+    priors: Priors = field(default_factory=Priors)
+    heaviest: float = 0.01
+    resolution: float = 2.0**-8
+    rounds: int = 0
+    max_iterations: int = 500
+    tolerance: float = 1e-8
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.search not in get_args(Search):
+            raise wrong("expected greedy or annealing", "latent.search", repr(self.search))
+        if self.p not in get_args(P):
+            raise wrong("expected held or free", "latent.p", repr(self.p))
+        if not (self.precision > 0 and math.isfinite(self.precision)):
+            raise wrong("expected a number above 0", "latent.precision", str(self.precision))
+        if not 0 <= self.heaviest <= 1:
+            raise wrong("expected 0 to 1", "latent.heaviest", str(self.heaviest))
+        if not 0 < self.resolution <= 1:
+            raise wrong("expected a number above 0, at most 1", "latent.resolution", str(self.resolution))
+        if not 0 < self.tolerance < 1:
+            raise wrong("expected a number in (0, 1)", "latent.tolerance", str(self.tolerance))
+        if self.prior < 0 or self.rounds < 0 or self.max_iterations < 1 or self.moves < 1:
+            raise wrong("numbers of steps and the prior must not be negative", "latent", "one that is")

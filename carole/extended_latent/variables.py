@@ -1,0 +1,226 @@
+"""The variables of the value model and the codes that the two files hold of them.
+
+A variable is held by Alice, by Bob, or by both: then it is a key. What counts of a pair are Alice's values, Bob's, and
+the common values of the keys on which the two agree exactly; a key that disagrees or is missing says nothing here.
+Codes are all that is ever seen: numbers 0 to `levels - 1` that mean the same on both sides, and -1 for missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.counts import distinct_rows
+
+Holder = Literal["alice", "bob", "both"]
+
+ALONE_ABOVE = 64
+"""A key with more levels than this stands alone, unless it is said not to."""
+
+MOST_MODEL_KEYS = 8
+"""Keys in the joint model: every set of them that may agree has a distribution of its own."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the value model.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    holder
+        Whose records have it. A variable of both is a key: it should be one of the compared fields as well, for whether
+        it agrees is the comparison's business and what it agrees on is this model's.
+    levels
+        How many values it can take, at least 2; for a field compared by signatures, the distinct signatures of both
+        files together.
+    alone
+        Of a key: whether it is independent of all other variables, with its frequencies in the two files for
+        probabilities. By default true of keys of more than `ALONE_ABOVE` levels, such as surnames, for which no joint
+        distribution could be estimated.
+    """
+
+    name: str
+    holder: Holder
+    levels: int
+    alone: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.holder not in get_args(Holder):
+            raise wrong("expected alice, bob or both", f"{self.name}.holder", repr(self.holder))
+        if self.levels < 2:
+            raise wrong(
+                "a variable must have at least two levels",
+                self.name,
+                str(self.levels),
+                "leave out a variable that cannot vary",
+            )
+        if self.alone and self.holder != "both":
+            raise wrong("only a key can stand alone", self.name, self.holder, "leave `alone` out")
+
+    @property
+    def is_key(self) -> bool:
+        """Whether both files hold it."""
+        return self.holder == "both"
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it is a key apart from the joint model."""
+        return self.is_key and (self.levels > ALONE_ABOVE if self.alone is None else self.alone)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The codes of both files.
+
+    Parameters
+    ----------
+    variables
+        With different names; at least one.
+    codes_a : ndarray of int32, shape (n_a, n_variables)
+        One column for each variable; -1 where missing, and throughout the columns of Bob's variables.
+    codes_b : ndarray of int32, shape (n_b, n_variables)
+        Likewise.
+
+    Raises
+    ------
+    TrystError
+        No variables, names that repeat, codes out of range, codes in a column that the other party holds, or more
+        than `MOST_MODEL_KEYS` keys that do not stand alone.
+    """
+
+    variables: tuple[Variable, ...]
+    codes_a: NDArray[np.int32] = field(repr=False)
+    codes_b: NDArray[np.int32] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        names = [variable.name for variable in self.variables]
+        if not names or len(set(names)) != len(names):
+            raise wrong("expected at least one variable, with different names", "variables", str(len(names)))
+        if len(self.model_keys) > MOST_MODEL_KEYS:
+            raise wrong(
+                f"at most {MOST_MODEL_KEYS} keys can depend on other variables",
+                "variables",
+                str(len(self.model_keys)),
+                "let some keys stand alone",
+            )
+        for side, codes in (("alice", self.codes_a), ("bob", self.codes_b)):
+            check_codes(codes, self.variables, f"values of {side}", holder=side)
+
+    @property
+    def n_a(self) -> int:
+        """Records of A."""
+        return len(self.codes_a)
+
+    @property
+    def n_b(self) -> int:
+        """Records of B."""
+        return len(self.codes_b)
+
+    @cached_property
+    def model_columns(self) -> tuple[int, ...]:
+        """Columns of the variables of the joint model: all but the keys that stand alone."""
+        return tuple(v for v, variable in enumerate(self.variables) if not variable.stands_alone)
+
+    @cached_property
+    def alone_columns(self) -> tuple[int, ...]:
+        """Columns of the keys that stand alone."""
+        return tuple(v for v, variable in enumerate(self.variables) if variable.stands_alone)
+
+    @cached_property
+    def model_keys(self) -> tuple[int, ...]:
+        """Columns of the keys of the joint model: bit i of a set of agreeing keys is the i-th of them."""
+        return tuple(v for v in self.model_columns if self.variables[v].is_key)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Names of the joint model's variables, in order."""
+        return tuple(self.variables[v].name for v in self.model_columns)
+
+    @property
+    def model_levels(self) -> tuple[int, ...]:
+        """Their levels."""
+        return tuple(self.variables[v].levels for v in self.model_columns)
+
+    @cached_property
+    def configurations_a(self) -> Configurations:
+        """The distinct rows of A over the joint model's variables."""
+        return Configurations.of(self.codes_a, self.model_columns, self.variables)
+
+    @cached_property
+    def configurations_b(self) -> Configurations:
+        """The distinct rows of B over the joint model's variables."""
+        return Configurations.of(self.codes_b, self.model_columns, self.variables)
+
+    def agreeing(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Which variables each pair agrees on exactly; shape (n_pairs, n_variables), false for all but keys."""
+        a, b = self.codes_a[row_a], self.codes_b[row_b]
+        keys = np.array([variable.is_key for variable in self.variables])
+        return np.asarray((a == b) & (a >= 0) & keys)
+
+    def evidence(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.int32]:
+        """What is known of each pair if it is a match: shape (n_pairs, n_variables), -1 where nothing is.
+
+        Alice's values, Bob's values, and the values of the keys that agree.
+        """
+        a, b = self.codes_a[row_a], self.codes_b[row_b]
+        keys = np.array([variable.is_key for variable in self.variables])
+        return np.where(keys, np.where(a == b, a, -1), np.maximum(a, b)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Configurations:
+    """The distinct rows of a file.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n_configurations, n_variables)
+    of_row : ndarray of int32, shape (n_rows,)
+        The configuration of each row.
+    """
+
+    codes: NDArray[np.int32] = field(repr=False)
+    of_row: NDArray[np.int32] = field(repr=False)
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int32], columns: tuple[int, ...], variables: tuple[Variable, ...]) -> Configurations:
+        """The distinct rows of some columns. O(n log n)."""
+        kept = codes[:, list(columns)]
+        if not columns or not len(kept):
+            return cls(kept[:1], np.zeros(len(kept), dtype=np.int32))
+        first, inverse = distinct_rows(kept + 1, [variables[v].levels + 1 for v in columns])
+        return cls(np.ascontiguousarray(kept[first]), inverse.astype(np.int32))
+
+
+def check_codes(
+    codes: NDArray[np.int32], variables: tuple[Variable, ...], where: str, holder: str | None = None
+) -> None:
+    """Raise unless codes fit the variables, and lie only where the holder (if one is given) has values."""
+    if codes.ndim != 2 or codes.shape[1] != len(variables) or codes.dtype != np.int32:
+        raise wrong(
+            f"expected int32 codes with a column for each of {len(variables)} variables",
+            where,
+            f"{codes.dtype}, shape {codes.shape}",
+        )
+    for v, variable in enumerate(variables):
+        column = codes[:, v]
+        low, high = (-1, variable.levels - 1) if holder is None or variable.holder in (holder, "both") else (-1, -1)
+        outside = int(((column < low) | (column > high)).sum())
+        if outside:
+            raise wrong(
+                f"codes of {variable.name} must be {low} to {high}",
+                where,
+                f"{outside} records with others",
+                "code the variable as the specification lists its categories; -1 is missing",
+            )
+
+
+def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> TrystError:
+    """The error of inputs that do not make a value model."""
+    return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

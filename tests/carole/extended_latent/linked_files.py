@@ -1,0 +1,89 @@
+"""Two small files drawn from a known model, compared and fitted: what the extended step starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.extended_latent import ArrayPairs, Values, Variable
+from carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from risk.models.counts import SparseCounts
+from risk.models.fitted import FittedModel, fit
+from risk.models.graphs import Graph
+from risk.models.sampling import sample
+
+VARIABLES = (
+    Variable("income", "alice", 3),
+    Variable("school", "alice", 2),
+    Variable("job", "bob", 3),
+    Variable("car", "bob", 3),
+    Variable("town", "both", 4),
+    Variable("name", "both", 80),
+)
+BOUNDS = ((0.5, 1.0), (0.5, 1.0))
+
+
+def population(strength: float = 0.8) -> FittedModel:
+    """The known model of all variables but the name: a chain of strong dependences."""
+    names = tuple(v.name for v in VARIABLES[:-1])
+    levels = tuple(v.levels for v in VARIABLES[:-1])
+    rng = np.random.default_rng(17)
+    records = np.zeros((40_000, len(names)), dtype=np.int32)
+    records[:, 0] = rng.integers(0, 3, len(records))
+    for q, source in ((1, 0), (2, 0), (3, 2), (4, 2)):
+        other = rng.integers(0, levels[q], len(records))
+        records[:, q] = np.where(rng.random(len(records)) < strength, records[:, source] % levels[q], other)
+    counts = SparseCounts.from_records(records, levels, names)
+    graph = Graph.from_edges(
+        names, [(names[1], names[0]), (names[2], names[0]), (names[3], names[2]), (names[4], names[2])]
+    )
+    return fit(counts, graph, "posterior mean")
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Files, pairs, patterns and Fellegi-Sunter's fit."""
+
+    values: Values
+    pairs: ArrayPairs
+    patterns: PatternCounts
+    fitted: FittedScheme
+    truth: NDArray[np.bool_]
+    people: NDArray[np.int32]
+
+
+def linked_files(
+    n: int, rng: np.random.Generator, *, error: float = 0.15, missing: float = 0.0, u: str = "corrected"
+) -> Linked:
+    """`n` people, 60 % of them in A and 60 % in B; keys of B are wrong with probability `error`."""
+    people = np.zeros((n, len(VARIABLES)), dtype=np.int32)
+    people[:, :-1] = sample(population(), n, rng)
+    people[:, -1] = np.minimum(rng.geometric(0.05, n) - 1, 79)
+    in_a, in_b = rng.permutation(n)[: int(0.6 * n)], rng.permutation(n)[: int(0.6 * n)]
+    a, b = people[in_a].copy(), people[in_b].copy()
+    for q in (4, 5):
+        wrong = rng.random(len(b)) < error
+        b[wrong, q] = rng.integers(0, VARIABLES[q].levels, int(wrong.sum()))
+    for q, variable in enumerate(VARIABLES):
+        if variable.holder == "bob":
+            a[:, q] = -1
+        elif variable.holder == "alice":
+            b[:, q] = -1
+    for codes in (a, b):
+        codes[rng.random(codes.shape) < missing] = -1
+    values = Values(VARIABLES, a, b)
+    row_a, row_b = (
+        x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(len(a)), np.arange(len(b)), indexing="ij")
+    )
+    keys_a, keys_b = a[row_a][:, 4:], b[row_b][:, 4:]
+    gamma = np.where((keys_a < 0) | (keys_b < 0), -1, keys_a == keys_b).astype(np.int8)
+    gamma, pattern = np.unique(gamma, axis=0, return_inverse=True)
+    patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
+    fitted = fit_scheme(
+        "multinomial", patterns, ("town", "name"), BOUNDS, len(a), len(b),
+        Estimation(u=u, refuse_unidentified=False),  # type: ignore[arg-type]
+    )  # fmt: skip
+    pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))
+    return Linked(values, pairs, patterns, fitted, in_a[row_a] == in_b[row_b], people)

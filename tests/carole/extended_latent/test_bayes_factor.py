@@ -1,0 +1,124 @@
+"""The Bayes factor of values: both its distributions sum to 1, and the compiled form is the definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carole.extended_latent import BayesFactors, ValueModel, Values, Variable, log_bayes_factors
+from common.errors import TrystError
+from tests.carole.extended_latent.examples import (
+    all_pairs,
+    every_row,
+    random_model,
+    random_value_model,
+    random_variables,
+)
+
+
+def log_denominator(model: ValueModel, values: Values, row_a, row_b):
+    """log Pr(values | U, gamma), from the models' own tables by brute force."""
+    agree = values.agreeing(row_a, row_b)
+    total = np.zeros(len(row_a))
+    for key in model.alone:
+        code = values.codes_a[row_a, key.column]
+        strangers = key.alice * key.bob
+        total += np.where(agree[:, key.column], np.log(strangers / strangers.sum())[code], 0.0)
+    if model.match is None:
+        return total
+    names = [variable.name for variable in values.variables]
+    for i, (a, b) in enumerate(zip(row_a, row_b, strict=True)):
+        shared = [names[v] for v in np.flatnonzero(agree[i]) if not values.variables[v].stands_alone]
+        for side, codes in ((model.alice, values.codes_a[a]), (model.bob, values.codes_b[b])):
+            known = {
+                name: int(codes[v])
+                for v, name in enumerate(names)
+                if codes[v] >= 0 and (not values.variables[v].is_key or name in shared)
+            }
+            total[i] += np.log(side.probability(known)) if known else 0.0
+        if shared:
+            total[i] -= np.log((model.alice.marginal(shared) * model.bob.marginal(shared)).sum())
+    return total
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=40)
+def test_both_distributions_sum_to_one_for_every_agreement_pattern(seed, separate):
+    """Over all of Alice's and Bob's values and the common values of the agreeing keys, whatever those are."""
+    rng = np.random.default_rng(seed)
+    variables = random_variables(rng)
+    model = random_value_model(variables, rng, separate)
+    values = Values(variables, every_row(variables, "alice"), every_row(variables, "bob"))
+    row_a, row_b = all_pairs(values)
+    agree = values.agreeing(row_a, row_b)
+    log_u = log_denominator(model, values, row_a, row_b)
+    log_m = log_u + log_bayes_factors(model, values, row_a, row_b)
+    evidence = values.evidence(row_a, row_b)
+    for pattern in np.unique(agree, axis=0):
+        # Pairs that differ only in keys on which they disagree show the same values: each is one point.
+        inside = np.flatnonzero((agree == pattern).all(axis=1))
+        _, first = np.unique(evidence[inside], axis=0, return_index=True)
+        points = inside[first]
+        assert np.exp(log_m[points]).sum() == pytest.approx(1)
+        assert np.exp(log_u[points]).sum() == pytest.approx(1)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=40)
+def test_compiled_factors_are_those_of_the_definition(seed, separate):
+    rng = np.random.default_rng(seed)
+    variables = random_variables(rng, 6)
+    model = random_value_model(variables, rng, separate)
+    files = []
+    for side in ("alice", "bob"):
+        rows = every_row(variables, side, missing=True)
+        files.append(rows[rng.integers(0, len(rows), 30)])
+    values = Values(variables, *files)
+    row_a, row_b = all_pairs(values)
+    expected = log_bayes_factors(model, values, row_a, row_b)
+    assert np.allclose(BayesFactors(model, values).log(row_a, row_b), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_without_variables_of_one_side_only_the_factor_is_the_value_specific_weight():
+    rng = np.random.default_rng(5)
+    variables = (Variable("key", "both", 4),)
+    model = ValueModel.of(random_model(("key",), (4,), rng))
+    rows = every_row(variables, "alice")
+    values = Values(variables, rows, rows)
+    row_a, row_b = all_pairs(values)
+    p = model.match.marginal(["key"])
+    expected = np.where(row_a == row_b, np.log((p**2).sum() / p[row_a]), 0.0)
+    assert np.allclose(log_bayes_factors(model, values, row_a, row_b), expected)
+    assert np.allclose(BayesFactors(model, values).log(row_a, row_b), expected)
+
+
+def test_values_that_the_model_excludes_of_a_match_rule_it_out():
+    variables = (Variable("a", "alice", 2), Variable("b", "bob", 2))
+    from risk.models.counts import SparseCounts
+    from risk.models.fitted import fit
+    from risk.models.graphs import complete_graph
+
+    counts = SparseCounts.from_table([[3.0, 0.0], [1.0, 4.0]], ("a", "b"))
+    model = ValueModel.of(fit(counts, complete_graph(("a", "b"))))
+    values = Values(variables, every_row(variables, "alice"), every_row(variables, "bob"))
+    row_a, row_b = all_pairs(values)
+    plain = log_bayes_factors(model, values, row_a, row_b)
+    assert np.isneginf(plain).tolist() == [False, True, False, False]
+    assert plain[0] == pytest.approx(np.log(3 / 8 / (3 / 8 * 4 / 8)))
+    assert BayesFactors(model, values).log(row_a, row_b)[1] == -700
+
+
+@pytest.mark.parametrize(
+    ("codes_a", "codes_b", "what"),
+    [
+        ([[0, -1], [2, -1]], [[-1, 0]], "codes of a must be 0 to 1"),
+        ([[0, 0]], [[-1, 0]], "codes of b must be -1 to -1"),
+        ([[0]], [[-1, 0]], "a column for each of 2 variables"),
+    ],
+)
+def test_codes_that_do_not_fit_are_refused_with_a_count(codes_a, codes_b, what):
+    variables = (Variable("a", "alice", 2), Variable("b", "bob", 2))
+    with pytest.raises(TrystError, match=what.replace("0 to 1", "-1 to 1")):
+        Values(variables, np.array(codes_a, np.int32), np.array(codes_b, np.int32))
