@@ -2,10 +2,24 @@
 
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_measures` gives one number for the file (DIS with an interval; Pr(PU), Pr(CM|UM), ... where the population
-is known). Numbers only, but for `reader` and the commands.
+is known), `suda_scores` one for each record from its minimal sample uniques. Numbers only, but for `reader` and the commands.
 """
 
 from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures
 from risk.identification.key_file import KeyFile
+from risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
+from risk.identification.suda_scores import SudaScores, suda_scores
 
-__all__ = ["Dis", "FileMeasures", "KeyFile", "dis", "file_dis", "file_measures"]
+__all__ = [
+    "Dis",
+    "FileMeasures",
+    "KeyFile",
+    "MinimalUniques",
+    "SudaScores",
+    "dis",
+    "file_dis",
+    "file_measures",
+    "minimal_uniques",
+    "suda_of_key_sets",
+    "suda_scores",
+]
