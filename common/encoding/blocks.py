@@ -5,9 +5,11 @@ token's code: Carole can compare two values inside a block and nowhere else. Wha
 several rules would undo this, so each rule's set has rows of its own: shuffled by themselves, under pseudonyms that
 mean nothing in another set, signed under the rule's own keys. A record without a key under a rule has no row there.
 
-A pair that an earlier rule compares already must be counted once. So every row has, for each earlier rule, a *tag*:
-a pseudo-random function of its block and its key under that rule. Two rows of a block have the same tag when they
-agree on the earlier rule too; tags of different blocks have nothing in common.
+A pair that satisfies two rules must be counted once, and m of a field is learnt from rules without it, so Carole must
+know which rules a pair satisfies. Every row therefore has, for each other rule, a *tag*: a pseudo-random function of
+its block and its key under that rule. Two rows of a block have the same tag when they agree on the other rule too; tags
+of different blocks have nothing in common. Tags for earlier rules alone would do for counting once. They tell hardly
+less: that two rows of a block agree on a rule's fields shows in the fields' signatures, whichever rule is first.
 
 Chance agreement cannot be had from pairs of rows when only rows of a block compare, so each custodian sends besides a
 *sample* of each field, up to `SAMPLE_ROWS` signatures under a key that serves nothing else, drawn and shuffled field by
@@ -167,38 +169,39 @@ def encode_blocks(
         return SignatureSet(name, n, {field.name: signed[name, field.name] for field in specification.fields}, blocks)
 
     sets = []
-    for number, rule in enumerate(rules):
+    for rule in rules:
         own = digests[rule.name][orders[rule.name]]
-        blocks = {}
-        for earlier in rules[:number]:
-            key = derive_key(seed, project, Purpose.TAG, digest, earlier.name, rule.name, epoch)
-            blocks[earlier.name] = tags(own, digests[earlier.name][orders[rule.name]], key)
-        sets.append(whole(rule.name, len(own), {**blocks, rule.name: own}))
+        blocks = {rule.name: own for rule in rules}
+        for other in rules:
+            if other is not rule:
+                key = derive_key(seed, project, Purpose.TAG, digest, other.name, rule.name, epoch)
+                blocks[other.name] = tags(own, digests[other.name][orders[rule.name]], key)
+        sets.append(whole(rule.name, len(own), blocks))
     sets.append(whole(SAMPLE, min(n_rows, SAMPLE_ROWS), {}))
     return Encoded(tuple(sets), orders)
 
 
-def tags(block: NDArray[np.uint64], earlier: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """Tag of every row of a rule for an earlier rule.
+def tags(block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+    """Tag of every row of a rule for another rule.
 
     Parameters
     ----------
     block
         Digest of the row's block.
-    earlier
-        Digest of its blocking key under the earlier rule, ``NO_KEY`` where it has none.
+    other
+        Digest of its blocking key under the other rule, ``NO_KEY`` where it has none.
     key
         32 bytes, of the two rules.
 
     Returns
     -------
     ndarray of uint64
-        The first 8 bytes of AES-256 of both digests, little-endian; ``NO_KEY`` where the row has no earlier key.
+        The first 8 bytes of AES-256 of both digests, little-endian; ``NO_KEY`` where the row has no such key.
     """
-    both = np.stack([block, earlier], axis=1).astype("<u8")
+    both = np.stack([block, other], axis=1).astype("<u8")
     encrypt(key, both)
     made = np.where(both[:, 0] == NO_KEY, np.uint64(_INSTEAD_OF_ZERO), both[:, 0])
-    return np.where(earlier == NO_KEY, np.uint64(NO_KEY), made)
+    return np.where(other == NO_KEY, np.uint64(NO_KEY), made)
 
 
 def _prepared(column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> _Field:

@@ -41,7 +41,7 @@ class Purpose(StrEnum):
     BLOCKING = "blocking"
     """Digest of a row's blocking key."""
     TAG = "tag"
-    """Tag by which a row of one blocking rule shows, within its block, its key under an earlier rule."""
+    """Tag by which a row of one blocking rule shows, within its block, its key under another rule."""
     SAMPLE = "sample"
     """The two keys under which a sample of a field's values is signed, for chance agreement."""
     CHECK = "check"

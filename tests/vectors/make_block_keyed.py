@@ -90,11 +90,11 @@ def vectors() -> dict[str, Any]:
                 sets[rule].append(None)
                 continue
             blocks = {rule: f"{int.from_bytes(digest, 'little'):016x}"}
-            if rule == "name":
-                key = derive_key(seed, PROJECT, Purpose.TAG, DIGEST, "born", "name", EPOCH)
-                earlier = int.from_bytes(digests["born"] or b"", "little")
-                tag = hidden(earlier, key, digest) if earlier else bytes(8)
-                blocks["born"] = f"{int.from_bytes(tag, 'little'):016x}"
+            other = "born" if rule == "name" else "name"
+            key = derive_key(seed, PROJECT, Purpose.TAG, DIGEST, other, rule, EPOCH)
+            theirs = int.from_bytes(digests[other] or b"", "little")
+            tag = hidden(theirs, key, digest) if theirs else bytes(8)
+            blocks[other] = f"{int.from_bytes(tag, 'little'):016x}"
             sets[rule].append({"blocks": blocks, "signatures": signed(record, Purpose.SIGNATURE, rule, digest)})
     sample = [signed(record, Purpose.SAMPLE, "", bytes(8)) for record in RECORDS]
     return {"maker": "tests/vectors/make_block_keyed.py", "sets": sets, "sample": sample}

@@ -152,13 +152,13 @@ def test_rows_and_tags(n: int, seed: int) -> None:
     prefix = [value[:2] if value else None for value in columns["surname"]]
     whole = [None if value == "19150000" else value for value in columns["born"]]
     keys = {"born": whole, "sex": columns["sex"], "name": prefix}
-    for number, part in enumerate(made.sets[:-1]):
+    for part in made.sets[:-1]:
         order = made.orders[part.rule]
         assert order.tolist() == [row for row in range(n) if keys[part.rule][row] is not None]
-        assert list(part.blocks) == list(keys)[: number + 1]
+        assert list(part.blocks) == list(keys)
         own = part.blocks[part.rule]
-        for earlier, tag in part.blocks.items():
-            theirs = [keys[earlier][row] for row in order]
+        for other, tag in part.blocks.items():
+            theirs = [keys[other][row] for row in order]
             assert [value == 0 for value in tag.tolist()] == [value is None for value in theirs]
             for i in range(len(order)):
                 for j in range(i):
@@ -269,9 +269,9 @@ def test_the_sample_is_of_people_and_never_of_one_person() -> None:
     assert same < 12
 
 
-def test_tags_of_no_earlier_key_are_none() -> None:
-    block, earlier = np.array([5, 5, 6], dtype=np.uint64), np.array([0, 9, 9], dtype=np.uint64)
-    made = tags(block, earlier, bytes(range(32)))
+def test_tags_of_no_key_are_none() -> None:
+    block, other = np.array([5, 5, 6], dtype=np.uint64), np.array([0, 9, 9], dtype=np.uint64)
+    made = tags(block, other, bytes(range(32)))
     assert made[0] == 0
     assert made[1] != made[2]
     assert made[1] != 0
