@@ -1,0 +1,29 @@
+"""Key variable mapping: on what, and how finely, sets of data can be matched that code the same things differently.
+
+partitions (and kernels), harmonisation, analysis: the mathematics, of numbered leaves without names.
+aggregation, intervals: which categories make up which; codes, variables: a variable with the categorisations seen of
+it. environment: forms, variables and groups, and every question about them. documents, folder: its JSON files.
+codebook: forms from CSV. linkage: two forms' categories brought to the finest common ones, for a specification.
+pictures: graphs and curves, drawn.
+"""
+
+from risk.keyvars.aggregation import AggregationGraph
+from risk.keyvars.analysis import Course, Step, course
+from risk.keyvars.environment import Environment, Finding, Form
+from risk.keyvars.harmonisation import HarmonisationGraph
+from risk.keyvars.intervals import extend, read_interval
+from risk.keyvars.variables import Variable
+
+__all__ = [
+    "AggregationGraph",
+    "Course",
+    "Environment",
+    "Finding",
+    "Form",
+    "HarmonisationGraph",
+    "Step",
+    "Variable",
+    "course",
+    "extend",
+    "read_interval",
+]

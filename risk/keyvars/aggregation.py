@@ -1,0 +1,331 @@
+"""Aggregation graphs: which categories of a variable make up which others.
+
+The children of a category are mutually exclusive and aggregate exactly to it; what has no children is a leaf, and the
+leaves are mutually exclusive and exhaustive. A categorisation is a set of categories from exactly one of which each
+leaf can be reached. The thesis also asks that the categories without parents be a categorisation. Its own graphs are
+not so (in that of Age, 0-18 and 16-21 both lack a parent and share 16-18), and nothing rests on it: it is not asked
+here.
+
+A graph changes only so that what was true of it stays true: a leaf can be divided into new categories, categories can
+be put together to a new one, and names can change. Every categorisation stays valid and means what it meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import networkx as nx
+
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.specification.mistakes import nearest
+from risk.keyvars.partitions import Partition, partition_of
+
+MAX_NAME = 200
+SHOWN = 8
+"""So many names of a list are shown in a message."""
+
+
+@dataclass(frozen=True)
+class AggregationGraph:
+    """The categories of a variable, each with its children; a leaf has none.
+
+    Examples
+    --------
+    >>> graph = AggregationGraph({"England": (), "Scotland": (), "elsewhere": ()})
+    >>> graph = graph.aggregate("Britain", ["England", "Scotland"])
+    >>> graph.partition(["Britain", "elsewhere"])
+    (0, 0, 1)
+    """
+
+    children: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The categories without children, in order."""
+        return tuple(name for name, parts in self.children.items() if not parts)
+
+    @cached_property
+    def reach(self) -> dict[str, int]:
+        """For each category the leaves it is made of, leaf i as bit i."""
+        places = {leaf: 1 << i for i, leaf in enumerate(self.leaves)}
+        found: dict[str, int] = {}
+        for name in reversed(list(nx.topological_sort(self._directed()))):
+            mask = places.get(name, 0)
+            for part in self.children[name]:
+                mask |= found[part]
+            found[name] = mask
+        return found
+
+    def leaves_of(self, category: str) -> tuple[str, ...]:
+        """The leaves that a category is made of."""
+        return self._named(self.reach[category])
+
+    def partition(self, categories: Sequence[str], *, strict: bool = True) -> Partition:
+        """A categorisation as a partition of the leaves.
+
+        Parameters
+        ----------
+        categories
+            Names of categories.
+        strict
+            Whether to refuse what is no categorisation. Otherwise categories that overlap are put together, and leaves
+            of none stand alone, as a sum of graphs makes them; the result says little.
+
+        Raises
+        ------
+        TrystErrors
+            With an error for each category that is not there or named twice, each two that overlap, and all that is
+            missing.
+        """
+        errors = list(self.mistakes_of(categories))
+        grave = [error for error in errors if error.code is ErrorCode.NOT_FOUND]
+        if grave or (strict and errors):
+            raise TrystErrors(ErrorCode.PARAMETER, errors)
+        places = {leaf: i for i, leaf in enumerate(self.leaves)}
+        return partition_of(([places[leaf] for leaf in self.leaves_of(c)] for c in categories), len(places))
+
+    def categories_of(self, leaves: Iterable[str]) -> tuple[str, ...]:
+        """The fewest categories, largest first, that make up a set of leaves; one where it has a name."""
+        left = sum(self.reach[leaf] for leaf in set(leaves))
+        found = []
+        for name in sorted(self.children, key=lambda name: -self.reach[name].bit_count()):
+            if left and self.reach[name] & left == self.reach[name]:
+                found.append(name)
+                left &= ~self.reach[name]
+        return tuple(found)
+
+    def mistakes_of(self, categories: Sequence[str]) -> Iterator[TrystError]:
+        """What keeps a set of categories from being a categorisation."""
+        known = []
+        for name in dict.fromkeys(categories):
+            if name not in self.children:
+                yield TrystError(
+                    ErrorCode.NOT_FOUND,
+                    "the variable has no such category",
+                    got=repr(name),
+                    remedy=nearest(name, self.children),
+                )
+                continue
+            known.append(name)
+            if list(categories).count(name) > 1:
+                yield TrystError(ErrorCode.PARAMETER, "a category is named twice", got=repr(name))
+        for a, b in combinations(known, 2):
+            if common := self.reach[a] & self.reach[b]:
+                yield TrystError(
+                    ErrorCode.PARAMETER,
+                    f"the categories {a!r} and {b!r} overlap",
+                    got=f"both contain {listed(self._named(common))}",
+                )
+        lacking = (1 << len(self.leaves)) - 1
+        for name in known:
+            lacking &= ~self.reach[name]
+        if lacking and len(known) == len(set(categories)):
+            yield TrystError(
+                ErrorCode.PARAMETER,
+                "the categories are not exhaustive",
+                got=f"none contains {listed(self._named(lacking))}",
+                remedy="name a category for what is left, such as everything else",
+            )
+
+    def mistakes(self) -> Iterator[TrystError]:
+        """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
+        for name in self.children:
+            if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
+                yield TrystError(
+                    ErrorCode.PARAMETER,
+                    f"a name has 1 to {MAX_NAME} printable characters and no blank at its ends",
+                    where=repr(name[:40]),
+                )
+        unknown = [(name, part) for name, parts in self.children.items() for part in parts if part not in self.children]
+        for name, part in unknown:
+            yield TrystError(
+                ErrorCode.NOT_FOUND,
+                "a part that is no category of the variable",
+                where=name,
+                got=repr(part),
+                remedy=nearest(part, self.children),
+            )
+        if unknown:
+            return
+        try:
+            cycle = [name for name, _ in nx.find_cycle(self._directed())]
+        except nx.NetworkXNoCycle:
+            pass
+        else:
+            yield TrystError(
+                ErrorCode.PARAMETER, "a category is part of itself", where=cycle[0], got=" > ".join([*cycle, cycle[0]])
+            )
+            return
+        yield from self._unsound()
+
+    def _unsound(self) -> Iterator[TrystError]:
+        for name, parts in self.children.items():
+            if len(parts) == 1:
+                yield TrystError(
+                    ErrorCode.PARAMETER,
+                    "a category of one part is that part under another name",
+                    where=name,
+                    got=repr(parts[0]),
+                    remedy="keep one of the two names",
+                )
+            for a, b in combinations(parts, 2):
+                if common := self.reach[a] & self.reach[b]:
+                    yield TrystError(
+                        ErrorCode.PARAMETER,
+                        f"its parts {a!r} and {b!r} overlap",
+                        where=name,
+                        got=f"both contain {listed(self._named(common))}",
+                    )
+        first: dict[int, str] = {}
+        for name, mask in self.reach.items():
+            other = first.setdefault(mask, name)
+            if other != name and len(self.children[name]) != 1 and len(self.children[other]) != 1:
+                yield TrystError(
+                    ErrorCode.PARAMETER,
+                    f"the category is made of the same as {other!r}",
+                    where=name,
+                    remedy="keep one of the two names",
+                )
+
+    def add_leaves(self, names: Sequence[str]) -> AggregationGraph:
+        """The first leaves of an empty graph.
+
+        Raises
+        ------
+        TrystError
+            If there are categories already: what they leave out is nothing, so nothing can be added beside them.
+        """
+        if self.children:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the leaves are exhaustive, so nothing can be added beside them",
+                got=listed(names),
+                remedy="divide the category that contains them",
+            )
+        self._new(names)
+        return _sound(dict.fromkeys(names, ()))
+
+    def divide(self, category: str, parts: Sequence[str]) -> AggregationGraph:
+        """A leaf divided into new categories, which become leaves.
+
+        Raises
+        ------
+        TrystError
+            If it is no leaf (its parts aggregate to it already), or a name is taken or given twice.
+        """
+        self._known([category])
+        if self.children[category]:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the category has parts, which aggregate to it exactly",
+                where=category,
+                got=listed(self.children[category]),
+                remedy="divide one of them",
+            )
+        self._new(parts, where=category)
+        made: dict[str, tuple[str, ...]] = {}
+        for name, old in self.children.items():
+            made[name] = tuple(parts) if name == category else old
+            if name == category:
+                made.update(dict.fromkeys(parts, ()))
+        return _sound(made)
+
+    def aggregate(self, name: str, parts: Sequence[str]) -> AggregationGraph:
+        """A new category, put together of others.
+
+        Raises
+        ------
+        TrystError
+            If the name is taken, or the parts are not there, overlap, or are fewer than two.
+        """
+        self._known(parts)
+        self._new([name])
+        return _sound({**self.children, name: tuple(parts)})
+
+    def rename(self, old: str, new: str) -> AggregationGraph:
+        """The graph with another name for a category, its place kept."""
+        self._known([old])
+        self._new([new])
+        given = {old: new}
+        return _sound(
+            {given.get(n, n): tuple(given.get(part, part) for part in parts) for n, parts in self.children.items()}
+        )
+
+    def remove(self, category: str, used_by: Sequence[str] = ()) -> AggregationGraph:
+        """The graph without a category that nothing needs.
+
+        The thesis allows no deletion at all. To take back a category put together of others, of which no other is
+        made and which no categorisation has, changes no partition.
+
+        Raises
+        ------
+        TrystError
+            If it is a leaf, a part of another, or in `used_by`.
+        """
+        self._known([category])
+        parents = [name for name, parts in self.children.items() if category in parts]
+        reason = (
+            f"it is used by {listed(used_by)}"
+            if used_by
+            else f"it is a part of {listed(parents)}"
+            if parents
+            else ""
+            if self.children[category]
+            else "it is a leaf"
+        )
+        if reason:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the category cannot be deleted",
+                where=category,
+                got=reason,
+                remedy="rename it, or leave it: a category that nobody uses does no harm",
+            )
+        return _sound({name: parts for name, parts in self.children.items() if name != category})
+
+    def _directed(self) -> nx.DiGraph:
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.children)
+        graph.add_edges_from((name, part) for name, parts in self.children.items() for part in parts)
+        return graph
+
+    def _named(self, mask: int) -> tuple[str, ...]:
+        return tuple(leaf for i, leaf in enumerate(self.leaves) if mask >> i & 1)
+
+    def _known(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self.children:
+                raise TrystError(
+                    ErrorCode.NOT_FOUND,
+                    "the variable has no such category",
+                    got=repr(name),
+                    remedy=nearest(name, self.children),
+                )
+
+    def _new(self, names: Sequence[str], where: str = "") -> None:
+        for i, name in enumerate(names):
+            if name in self.children or name in names[:i]:
+                raise TrystError(
+                    ErrorCode.EXISTS,
+                    "the name is used twice" if name in names[:i] else "the name is taken by another category",
+                    where=where,
+                    got=repr(name),
+                    remedy="a category has one name, and a name one meaning",
+                )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, cut where there are many."""
+    shown = ", ".join(map(repr, names[:SHOWN]))
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def _sound(children: Mapping[str, tuple[str, ...]]) -> AggregationGraph:
+    graph = AggregationGraph(children)
+    errors = list(graph.mistakes())
+    if errors:
+        raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.PARAMETER, errors)
+    return graph

@@ -1,0 +1,326 @@
+"""A data environment: forms, each a set of data that exists or may; what they ask, and in which categories.
+
+Every change is checked before it is made, and one that is refused changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.specification.mistakes import nearest
+from risk.keyvars.aggregation import AggregationGraph, listed
+from risk.keyvars.analysis import Course, Step, course, least_forms
+from risk.keyvars.intervals import SCALES, Scale
+from risk.keyvars.variables import Variable
+
+T = TypeVar("T")
+
+MAX_NAME = 200
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form, questionnaire or file.
+
+    Attributes
+    ----------
+    metadata
+        Anything known of it: organisation, address, kind.
+    variables
+        By variable, the code of its categorisation.
+    values
+        By variable, what its data hold for each category, where that is not the category's name.
+    """
+
+    name: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer for one variable of a target form.
+
+    Attributes
+    ----------
+    target
+        The code of the target's categorisation.
+    forms
+        How many forms of the environment have the variable.
+    least
+        N: with how many of them the match shall be possible.
+    course
+        The maximal harmonisation for every N.
+    step
+        That for `least`; None if too few forms have the variable.
+    codes
+        Of the maximal harmonisations.
+    """
+
+    variable: str
+    target: str
+    forms: int
+    least: int
+    course: Course
+    step: Step | None
+    codes: tuple[str, ...]
+
+
+@dataclass
+class Environment:
+    """Forms, variables and groups by name.
+
+    `cautions` tells what is wrong with an environment that was opened in spite of its mistakes.
+    """
+
+    forms: dict[str, Form] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()
+
+    def form(self, name: str) -> Form:
+        """The form of a name; NOT_FOUND if there is none."""
+        return _found(self.forms, name, "form")
+
+    def variable(self, name: str) -> Variable:
+        """The variable of a name; NOT_FOUND if there is none."""
+        return _found(self.variables, name, "variable")
+
+    def add_form(self, name: str, metadata: Mapping[str, str] | None = None) -> None:
+        """Add a form without variables."""
+        _new(self.forms, name, "form")
+        self.forms[name] = Form(name, dict(metadata or {}))
+
+    def copy_form(self, old: str, new: str) -> None:
+        """Add a form like another."""
+        form = self.form(old)
+        _new(self.forms, new, "form")
+        self.forms[new] = replace(form, name=new)
+
+    def set_metadata(self, name: str, metadata: Mapping[str, str]) -> None:
+        """Change what is known of a form; an empty text drops an entry."""
+        form = self.form(name)
+        merged = {key: value for key, value in {**form.metadata, **metadata}.items() if value}
+        self.forms[name] = replace(form, metadata=merged)
+
+    def delete_form(self, name: str) -> None:
+        """Delete a form, also from its groups, and the categorisations that only it had."""
+        for variable in self.form(name).variables:
+            self.drop(name, variable)
+        del self.forms[name]
+        self.groups = {g: tuple(f for f in forms if f != name) for g, forms in self.groups.items()}
+
+    def add_variable(self, name: str, scale: Scale = "nominal") -> None:
+        """Add a variable without categories."""
+        _new(self.variables, name, "variable")
+        if scale not in SCALES:
+            raise TrystError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", where=name, got=repr(scale))
+        self.variables[name] = Variable(name, scale)
+
+    def delete_variable(self, name: str) -> None:
+        """Delete a variable that no form has."""
+        self.variable(name)
+        if users := [form.name for form in self.forms.values() if name in form.variables]:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the variable cannot be deleted",
+                where=name,
+                got=f"it is used by {listed(users)}",
+                remedy="drop it from these forms first",
+            )
+        del self.variables[name]
+
+    def code(
+        self,
+        form: str,
+        variable: str,
+        categories: Sequence[str],
+        values: Mapping[str, str] | None = None,
+    ) -> str:
+        """Say in which categories a form has a variable.
+
+        Parameters
+        ----------
+        form, variable
+            Both of the environment.
+        categories
+            A categorisation; none for arbitrary precision.
+        values
+            What the form's data hold, where that is not the categories' names, and the category of each.
+
+        Returns
+        -------
+        str
+            The categorisation's code.
+
+        Raises
+        ------
+        TrystError
+            If it is no categorisation, or a value is of no category of it. Nothing is changed then.
+        """
+        here, old = self.form(form), self.variable(variable)
+        try:
+            made, code, names = old.with_categorisation(categories)
+            called = dict(zip(categories, names, strict=True))
+            if stray := [category for category in (values or {}).values() if category not in called]:
+                raise TrystError(ErrorCode.PARAMETER, "values of no category of the form", got=listed(stray))
+        except TrystError as error:
+            raise _placed(error, f"{form}, {variable}") from None
+        self.variables[variable] = made
+        own = {value: called[category] for value, category in (values or {}).items()}
+        if not own and names != tuple(categories):
+            own = called  # the form writes an interval otherwise than the variable does
+        held = {**here.values, variable: own} if own else _without(here.values, variable)
+        self.forms[form] = replace(here, variables={**here.variables, variable: code}, values=held)
+        if (before := here.variables.get(variable)) and before != code:
+            self._forget(variable, before)
+        return code
+
+    def drop(self, form: str, variable: str) -> None:
+        """Take a variable from a form."""
+        here = self.form(form)
+        code = _found(here.variables, variable, "variable", f"form {form}")
+        self.forms[form] = replace(
+            here, variables=_without(here.variables, variable), values=_without(here.values, variable)
+        )
+        self._forget(variable, code)
+
+    def edit(self, variable: str, edit: Callable[[AggregationGraph], AggregationGraph]) -> None:
+        """Edit a variable's aggregation graph by one of its own edits, which keep every categorisation valid."""
+        try:
+            self.variables[variable] = self.variable(variable).edited(edit)
+        except TrystError as error:
+            raise _placed(error, variable) from None
+
+    def rename_category(self, variable: str, old: str, new: str) -> None:
+        """Rename a category, in every form that has it."""
+        try:
+            self.variables[variable] = self.variable(variable).renamed(old, new)
+        except TrystError as error:
+            raise _placed(error, variable) from None
+        for form in list(self.forms.values()):
+            if held := form.values.get(variable):
+                renamed = {value: new if category == old else category for value, category in held.items()}
+                self.forms[form.name] = replace(form, values={**form.values, variable: renamed})
+
+    def remove_category(self, variable: str, category: str) -> None:
+        """Take back a category that no categorisation has and no other is made of."""
+        codes = [code for code, names in self.variable(variable).categorisations.items() if category in names]
+        users = [f"{form.name} ({form.variables[variable]})" for form in self.users(variable, codes)]
+        self.edit(variable, lambda graph: graph.remove(category, users))
+
+    def users(self, variable: str, codes: Iterable[str]) -> list[Form]:
+        """The forms that have a variable in one of some codes."""
+        wanted = set(codes)
+        return [form for form in self.forms.values() if form.variables.get(variable) in wanted]
+
+    def add_group(self, name: str, forms: Iterable[str]) -> None:
+        """Name a set of forms."""
+        _new(self.groups, name, "group")
+        self.groups[name] = tuple(dict.fromkeys(self.form(form).name for form in forms))
+
+    def delete_group(self, name: str) -> None:
+        """Forget a group; its forms stay."""
+        _found(self.groups, name, "group")
+        del self.groups[name]
+
+    def members(self, group: str) -> tuple[str, ...]:
+        """The forms of a group; a form's own name is a group of one."""
+        if group in self.forms and group not in self.groups:
+            return (group,)
+        return _found(self.groups, group, "group")
+
+    def where(self, metadata: Mapping[str, str]) -> tuple[str, ...]:
+        """The forms with these metadata."""
+        wanted = metadata.items()
+        return tuple(form.name for form in self.forms.values() if wanted <= form.metadata.items())
+
+    def analyse(
+        self,
+        target: str,
+        prevalence: float,
+        *,
+        against: Iterable[str] | None = None,
+        variables: Iterable[str] | None = None,
+        with_target: bool = False,
+    ) -> list[Finding]:
+        """How finely each variable of a form can be matched against a share of the others.
+
+        Parameters
+        ----------
+        target
+            The form that somebody wants to match.
+        prevalence
+            p: the share of the forms, all of them counted, with which the match shall be possible.
+        against
+            Names of the forms that make up the environment E; all by default.
+        variables
+            Of the target; all by default.
+        with_target
+            Whether the target counts as one of E where it is in it. It is not matched against itself by default.
+
+        Returns
+        -------
+        list of Finding
+            One for each variable.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND for a name that is not there, PARAMETER for a prevalence out of range.
+        """
+        form = self.form(target)
+        others = [self.form(name) for name in dict.fromkeys(self.forms if against is None else against)]
+        if not with_target:
+            others = [other for other in others if other.name != target]
+        least = least_forms(len(others), prevalence)
+        findings = []
+        for name in form.variables if variables is None else variables:
+            code = _found(form.variables, name, "variable", f"form {target}")
+            variable = self.variables[name]
+            held = Counter(other.variables[name] for other in others if name in other.variables)
+            counts = Counter[int]()
+            for each, number in held.items():
+                counts[variable.node(each)] += number
+            found = course(variable.harmonisations, variable.node(code), counts, len(others))
+            step = found.at(least)
+            codes = tuple(variable.codes[node] for node in step.nodes) if step else ()
+            findings.append(Finding(name, code, held.total(), least, found, step, codes))
+        return findings
+
+    def _forget(self, variable: str, code: str) -> None:
+        if not self.users(variable, [code]):
+            self.variables[variable] = self.variables[variable].without(code)
+
+
+def _found(names: Mapping[str, T], name: str, kind: str, where: str = "") -> T:
+    if name not in names:
+        raise TrystError(
+            ErrorCode.NOT_FOUND, f"there is no such {kind}", where=where, got=repr(name), remedy=nearest(name, names)
+        )
+    return names[name]
+
+
+def _new(names: Mapping[str, object], name: str, kind: str) -> None:
+    if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
+        what = f"the name of a {kind} has 1 to {MAX_NAME} printable characters and no blank at its ends"
+        raise TrystError(ErrorCode.PARAMETER, what, got=repr(name[:40]))
+    if name in names:
+        raise TrystError(ErrorCode.EXISTS, f"there is a {kind} of this name already", got=repr(name))
+
+
+def _without(names: Mapping[str, T], name: str) -> dict[str, T]:
+    return {key: value for key, value in names.items() if key != name}
+
+
+def _placed(error: TrystError, where: str) -> TrystError:
+    """The error, told from where it was found."""
+    if isinstance(error, TrystErrors):
+        return TrystErrors(error.code, list(error.errors), where=where)
+    inside = f"{where}, {error.where}" if error.where else where
+    return TrystError(error.code, error.what, where=inside, got=error.got, remedy=error.remedy)

@@ -1,0 +1,197 @@
+"""The folder of an environment: its three files, changed all together or not at all, and the last good ones.
+
+A change is written aside as a folder, which then gets the name ``.commit`` in one step; from there the files are moved
+to their places. Whatever stops this in between, the next command finds either no ``.commit``, and the files as they
+were, or one, and moves what is left. ``last-good`` has the files of the last change or check. A file that a person has
+edited into something inconsistent is never written over: it is named, and `restore` sets it aside.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from common.errors import ErrorCode, TrystError
+from risk.keyvars.documents import FILES, environment_of, texts_of
+from risk.keyvars.environment import Environment
+
+LAST_GOOD = "last-good"
+_NEXT, _COMMIT, _LOCK = ".next", ".commit", ".lock"
+MAX_BYTES = 256 * 2**20
+
+
+def create(folder: Path) -> None:
+    """An empty environment in a folder, which is made if need be.
+
+    Raises
+    ------
+    TrystError
+        EXISTS if there is one.
+    """
+    if any((folder / name).exists() for name in FILES):
+        raise TrystError(ErrorCode.EXISTS, "there is an environment already", where=str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        _write(folder, texts_of(Environment()))
+
+
+def read(folder: Path, *, strict: bool = True) -> Environment:
+    """The environment of a folder.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if there is none.
+    TrystErrors
+        SOURCE, as `documents.environment_of`.
+    """
+    with _locked(folder):
+        return environment_of(_texts(folder), strict=strict)
+
+
+@contextmanager
+def changed(folder: Path) -> Iterator[Environment]:
+    """The environment of a folder, to be changed; written back when the block ends, and not if it raises.
+
+    Raises
+    ------
+    TrystError
+        As `read`; BUSY if somebody else changed the files meanwhile.
+    """
+    with _locked(folder):
+        before = _texts(folder)
+        environment = environment_of(before)
+        yield environment
+        after = texts_of(environment)
+        environment_of(after)  # What could not be read back is not written.
+        if _texts(folder) != before:
+            raise TrystError(
+                ErrorCode.BUSY, "the files changed meanwhile", where=str(folder), remedy="run the command again"
+            )
+        _write(folder, after)
+
+
+def check(folder: Path) -> Environment:
+    """Read an environment, and keep it as the last good one if it is consistent."""
+    with _locked(folder):
+        texts = _texts(folder)
+        environment = environment_of(texts)
+        for name, text in texts.items():
+            _replace(folder / LAST_GOOD / name, text)
+        return environment
+
+
+def restore(folder: Path) -> list[Path]:
+    """Bring back the last good files; what was there is set aside, under the names returned.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if there are none.
+    """
+    with _locked(folder):
+        good = folder / LAST_GOOD
+        if not all((good / name).exists() for name in FILES):
+            raise TrystError(ErrorCode.NOT_FOUND, "there is no last good state", where=str(good))
+        texts = {name: _read(good / name) for name in FILES}
+        environment_of(texts)
+        aside = []
+        for name in FILES:
+            if (folder / name).exists() and (folder / name).read_bytes() != texts[name].encode():
+                number = 1
+                while (kept := folder / f"{name}.{number}").exists():
+                    number += 1
+                shutil.copyfile(folder / name, kept)
+                aside.append(kept)
+        _write(folder, texts)
+        return aside
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    return {name: _read(folder / name) for name in FILES if name == FILES[0] or (folder / name).exists()}
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise TrystError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TrystError(
+            ErrorCode.TEXT_ENCODING,
+            "an environment is UTF-8 text",
+            where=str(path),
+            got=f"another encoding at byte {error.start}",
+            remedy="save it as UTF-8",
+        ) from None
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.NOT_FOUND, "cannot be read", where=str(path), got=(error.strerror or "unreadable").lower()
+        ) from None
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One command at a time; what an interrupted one left is finished first."""
+    if not folder.is_dir():
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "there is no environment",
+            where=str(folder),
+            remedy="make one with `tryst keyvars add environment`, or name its folder with --environment",
+        )
+    with (folder / _LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _finish(folder)
+        yield
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    shutil.rmtree(folder / _NEXT, ignore_errors=True)
+    (folder / _NEXT).mkdir()
+    for name, text in texts.items():
+        _durable(folder / _NEXT / name, text)
+    _sync(folder / _NEXT)
+    (folder / _NEXT).rename(folder / _COMMIT)
+    _sync(folder)
+    _finish(folder)
+
+
+def _finish(folder: Path) -> None:
+    """Move the files of a commit, if there is one, to their places; may be done any number of times."""
+    commit = folder / _COMMIT
+    if not commit.is_dir():
+        return
+    for name in FILES:
+        if (commit / name).exists():
+            _replace(folder / LAST_GOOD / name, (commit / name).read_text(encoding="utf-8"))
+            (commit / name).replace(folder / name)
+    _sync(folder)
+    commit.rmdir()
+    _sync(folder)
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    _durable(path.with_suffix(".new"), text)
+    path.with_suffix(".new").replace(path)
+    _sync(path.parent)
+
+
+def _durable(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

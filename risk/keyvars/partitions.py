@@ -1,0 +1,111 @@
+"""Set partitions of the leaves 0 to k - 1: what a categorisation is once names are put aside.
+
+A partition is written as one number per leaf, the block it is in; blocks are numbered in the order of their first
+leaves, so that equal partitions are equal tuples. ``None`` stands for arbitrary precision, which is finer than every
+partition and which harmonises with each to that partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+
+Partition = tuple[int, ...]
+Precision = Partition | None
+"""A partition, or None for arbitrary precision."""
+
+_COMPILED_FROM = 256
+"""From so many joins at once the compiled kernel is worth loading, which takes as long as some ten thousand here."""
+
+
+def canonical(labels: Iterable[int]) -> Partition:
+    """The partition that puts leaves with equal labels together."""
+    seen: dict[int, int] = {}
+    return tuple(seen.setdefault(label, len(seen)) for label in labels)
+
+
+def partition_of(blocks: Iterable[Iterable[int]], leaves: int) -> Partition:
+    """The finest partition in which each block lies within one of its blocks.
+
+    Blocks that share a leaf are joined, leaves of no block stay alone: what a categorisation that is none comes to.
+
+    Examples
+    --------
+    >>> partition_of([[0, 2], [1]], 4)
+    (0, 1, 0, 2)
+    """
+    parent = list(range(leaves))
+    for block in blocks:
+        first, *others = list(block)
+        for leaf in others:
+            _unite(parent, first, leaf)
+    return canonical(_root(parent, leaf) for leaf in range(leaves))
+
+
+def size(partition: Precision) -> float:
+    """Number of categories; infinite for arbitrary precision."""
+    if partition is None:
+        return float("inf")
+    return max(partition, default=-1) + 1
+
+
+def blocks(partition: Partition) -> list[list[int]]:
+    """The leaves of each block."""
+    found: list[list[int]] = [[] for _ in range(int(size(partition)))]
+    for leaf, label in enumerate(partition):
+        found[label].append(leaf)
+    return found
+
+
+def join(a: Precision, b: Precision) -> Precision:
+    """The harmonisation of two partitions: the finest of which both are refinements.
+
+    Its blocks are the connected components of the union of their categorisation graphs.
+
+    Notes
+    -----
+    O(k) for k leaves, but for the slow growth of union-find.
+
+    Examples
+    --------
+    >>> join((0, 0, 1, 2), (0, 1, 1, 2))
+    (0, 0, 0, 1)
+    """
+    if a is None or b is None:
+        return b if a is None else a
+    parent = list(range(len(b)))
+    first: dict[int, int] = {}
+    for mine, theirs in zip(a, b, strict=True):
+        _unite(parent, first.setdefault(mine, theirs), theirs)
+    return canonical(_root(parent, theirs) for theirs in b)
+
+
+def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
+    """Each of `rows` harmonised with one partition: as `join`, compiled where there are many."""
+    if with_ is None or len(rows) < _COMPILED_FROM:
+        return [join(row, with_) for row in rows]
+    kernel = import_module("risk.keyvars.kernels")
+    found: list[Precision] = kernel.joins(rows, with_)
+    return found
+
+
+def is_finer(a: Precision, b: Precision) -> bool:
+    """Whether every block of `a` lies within a block of `b`; a partition is finer than itself."""
+    if a is None:
+        return True
+    if b is None:
+        return False
+    return len(set(zip(a, b, strict=True))) == size(a)
+
+
+def _root(parent: list[int], node: int) -> int:
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+def _unite(parent: list[int], a: int, b: int) -> None:
+    a, b = _root(parent, a), _root(parent, b)
+    if a != b:
+        parent[max(a, b)] = min(a, b)

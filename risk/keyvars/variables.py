@@ -1,0 +1,146 @@
+"""A variable: its categories, the categorisations that forms have of it, and what these harmonise to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from common.errors import ErrorCode, TrystError
+from common.specification.mistakes import nearest
+from risk.keyvars.aggregation import AggregationGraph
+from risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
+from risk.keyvars.harmonisation import HarmonisationGraph
+from risk.keyvars.intervals import Scale, extend
+from risk.keyvars.partitions import Precision, blocks
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of an environment.
+
+    Attributes
+    ----------
+    scale
+        nominal, or interval or whole: then its categories are intervals, and its graph makes itself.
+    graph
+        Its categories and which make up which.
+    categorisations
+        By code, the categories of each; of `ARBITRARY` none. Two codes never mean the same partition.
+    strict
+        Whether a categorisation must be one. Not so for an environment that was opened in spite of its mistakes.
+    """
+
+    name: str
+    scale: Scale = "nominal"
+    graph: AggregationGraph = field(default_factory=lambda: AggregationGraph({}))
+    categorisations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    strict: bool = True
+
+    @cached_property
+    def partitions(self) -> dict[str, Precision]:
+        """Every categorisation as a partition of the leaves."""
+        return {
+            code: self.graph.partition(names, strict=self.strict) if names else None
+            for code, names in self.categorisations.items()
+        }
+
+    @cached_property
+    def harmonisations(self) -> HarmonisationGraph:
+        """The harmonisation graph of all categorisations."""
+        return HarmonisationGraph(self.partitions.values())
+
+    @cached_property
+    def codes(self) -> list[str]:
+        """The code of every node of the harmonisation graph."""
+        observed: dict[int, str] = {}
+        for code in self.categorisations:
+            observed.setdefault(self.node(code), code)
+        return harmonisation_codes(self.harmonisations.nodes, observed)
+
+    def node(self, code: str) -> int:
+        """The node of a code.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if there is none of this code.
+        """
+        if code in self.categorisations:
+            return int(self.harmonisations.find(self.partitions[code]) or 0)
+        if code in self.codes:
+            return self.codes.index(code)
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "the variable has no such code",
+            where=self.name,
+            got=repr(code),
+            remedy=nearest(code, self.codes),
+        )
+
+    def leaves(self, code: str) -> list[tuple[str, ...]]:
+        """What a code means: the leaves of each of its categories; nothing for arbitrary precision."""
+        partition = self.harmonisations.nodes[self.node(code)]
+        if partition is None:
+            return []
+        return [tuple(self.graph.leaves[i] for i in block) for block in blocks(partition)]
+
+    def categories(self, code: str) -> list[str]:
+        """What a code means, in the fewest words: category names, joined by *or* where there is none for the whole."""
+        if names := self.categorisations.get(code):
+            return list(names)
+        return [" or ".join(self.graph.categories_of(leaves)) for leaves in self.leaves(code)]
+
+    def code_of(self, categories: Sequence[str]) -> str | None:
+        """The code of a categorisation that the variable has, None for one it has not."""
+        return self._codes_by_names.get(frozenset(categories))
+
+    def with_categorisation(self, categories: Sequence[str]) -> tuple[Variable, str, tuple[str, ...]]:
+        """The variable with one more categorisation, its code, and its categories as the variable calls them.
+
+        The first makes the leaves. On a scale of numbers later ones divide and put together what they need; else they
+        must be made of the categories there are.
+
+        Raises
+        ------
+        TrystError
+            If it is no categorisation.
+        """
+        if not categories:
+            return self._with((), ARBITRARY), ARBITRARY, ()
+        graph, names = self.graph, tuple(categories)
+        if len(set(names)) == len(names) and (known := self.code_of(names)):
+            return self, known, names
+        if self.scale != "nominal":
+            graph, names = extend(graph, names, self.scale)
+        elif not graph.children:
+            graph = graph.add_leaves(names)
+        graph.partition(names, strict=self.strict)
+        made = replace(self, graph=graph)
+        if known := made.code_of(names):
+            return made, known, names
+        code = next_code("C", len(names), self.categorisations)
+        return made._with(names, code), code, names
+
+    def renamed(self, old: str, new: str) -> Variable:
+        """The variable with another name for a category, wherever it stands."""
+        graph = self.graph.rename(old, new)
+        named = {
+            code: tuple(new if name == old else name for name in names) for code, names in self.categorisations.items()
+        }
+        return replace(self, graph=graph, categorisations=named)
+
+    def edited(self, edit: Callable[[AggregationGraph], AggregationGraph]) -> Variable:
+        """The variable with its graph edited, by one of the graph's own edits: its categorisations stay valid."""
+        return replace(self, graph=edit(self.graph))
+
+    def without(self, code: str) -> Variable:
+        """The variable without a categorisation."""
+        return replace(self, categorisations={c: n for c, n in self.categorisations.items() if c != code})
+
+    def _with(self, names: tuple[str, ...], code: str) -> Variable:
+        return replace(self, categorisations={**self.categorisations, code: names})
+
+    @cached_property
+    def _codes_by_names(self) -> dict[frozenset[str], str]:
+        return {frozenset(names): code for code, names in self.categorisations.items()}

@@ -1,0 +1,241 @@
+"""Aggregation graphs: the examples of chapter 4 and appendix 1, the rule of validity, edits that keep what was true."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.keyvars.aggregation import AggregationGraph
+from risk.keyvars.intervals import extend, read_interval
+from risk.keyvars.partitions import blocks, join, size
+
+EMPTY = AggregationGraph({})
+
+
+def _place_of_residence() -> AggregationGraph:
+    """Figure 24."""
+    graph = EMPTY.add_leaves(["England", "Scotland", "Wales", "Northern Ireland", "Other"])
+    return graph.aggregate("Britain", ["England", "Scotland", "Wales"]).aggregate("UK", ["Britain", "Northern Ireland"])
+
+
+def test_figure_24_and_the_rule_of_validity():
+    graph = _place_of_residence()
+    assert graph.leaves == ("England", "Scotland", "Wales", "Northern Ireland", "Other")
+    assert graph.leaves_of("UK") == ("England", "Scotland", "Wales", "Northern Ireland")
+    for valid in (
+        ["England", "Scotland", "Wales", "Northern Ireland", "Other"],
+        ["UK", "Other"],
+        ["Britain", "Northern Ireland", "Other"],
+    ):
+        graph.partition(valid)
+    with pytest.raises(TrystError, match="'UK' and 'Britain' overlap, got both contain 'England', 'Scotland', 'Wales'"):
+        graph.partition(["UK", "Britain", "Other"])
+    with pytest.raises(TrystError, match="not exhaustive, got none contains 'Northern Ireland'"):
+        graph.partition(["Other", "Britain"])
+    with pytest.raises(TrystError, match="did you mean Britain"):
+        graph.partition(["Brittain", "Northern Ireland", "Other"])
+
+
+def test_figures_26_to_28_are_partitions_and_their_harmonisation():
+    graph = _place_of_residence()
+    one = graph.partition(["Britain", "Northern Ireland", "Other"])
+    two = graph.partition(["UK", "Other"])
+    assert [[graph.leaves[i] for i in block] for block in blocks(one)] == [
+        ["England", "Scotland", "Wales"],
+        ["Northern Ireland"],
+        ["Other"],
+    ]
+    assert [[graph.leaves[i] for i in block] for block in blocks(two)] == [
+        ["England", "Scotland", "Wales", "Northern Ireland"],
+        ["Other"],
+    ]
+    assert join(one, two) == two
+
+
+def test_the_harmonisation_that_chapter_4_begins_with():
+    """{England, Scotland, Wales, Northern Ireland or non-UK} with {England or Wales, Scotland, Northern Ireland,
+    non-UK}: three categories, not two."""
+    graph = EMPTY.add_leaves(["England", "Scotland", "Wales", "Northern Ireland", "Non-UK"])
+    graph = graph.aggregate("Northern Ireland or Non-UK", ["Northern Ireland", "Non-UK"])
+    graph = graph.aggregate("England or Wales", ["England", "Wales"])
+    found = join(
+        graph.partition(["England", "Scotland", "Wales", "Northern Ireland or Non-UK"]),
+        graph.partition(["England or Wales", "Scotland", "Northern Ireland", "Non-UK"]),
+    )
+    assert found == graph.partition(["England or Wales", "Scotland", "Northern Ireland or Non-UK"])
+    assert size(found) == 3
+
+
+def test_figure_75_keeps_the_first_form_valid():
+    first = ["England", "Scotland", "Wales", "Other"]
+    graph = EMPTY.add_leaves(first).rename("Other", "Not Britain")
+    graph = graph.divide("Not Britain", ["Northern Ireland", "Non UK"])
+    graph = graph.aggregate("Britain", ["England", "Scotland", "Wales"])
+    graph = graph.aggregate("UK", ["Britain", "Northern Ireland"])
+    assert set(graph.leaves) == {"England", "Scotland", "Wales", "Northern Ireland", "Non UK"}
+    graph.partition(["England", "Scotland", "Wales", "Not Britain"])
+    graph.partition(["England", "Scotland", "Wales", "Northern Ireland", "Non UK"])
+    roots = set(graph.children) - {part for parts in graph.children.values() for part in parts}
+    assert roots == {"UK", "Not Britain"}  # not a categorisation, whatever the definition says
+
+
+AGES = ["0-18", "18-infinity"], ["0-16", "16-21", "21-infinity"]
+
+
+def test_figure_25_is_made_from_its_categorisations():
+    graph, _ = extend(EMPTY, AGES[0], "interval")
+    graph, _ = extend(graph, AGES[1], "interval")
+    assert set(graph.leaves) == {"0-16", "16-18", "18-21", "21-infinity"}
+    assert graph.children["0-18"] == ("0-16", "16-18")
+    assert graph.children["18-infinity"] == ("18-21", "21-infinity")
+    assert graph.children["16-21"] == ("16-18", "18-21")
+    graph.partition(["0-18", "18-21", "21-infinity"])
+    assert size(join(graph.partition(AGES[0]), graph.partition(AGES[1]))) == 1
+
+
+def test_categories_are_made_of_the_fewest_parts():
+    graph, _ = extend(EMPTY, ["0-5", "5-10", "10-15", "15-infinity"], "interval")
+    graph, _ = extend(graph, ["0-10", "10-infinity"], "interval")
+    graph, _ = extend(graph, ["0-15", "15-infinity"], "interval")
+    assert graph.children["0-15"] == ("0-10", "10-15")
+
+
+@pytest.mark.parametrize(
+    ("label", "scale", "low", "high"),
+    [
+        ("16-20", "whole", 16, 21),
+        ("16 to 20", "whole", 16, 21),
+        ("16–21", "interval", 16, 21),
+        ("65+", "whole", 65, None),
+        ("65 and over", "interval", 65, None),
+        ("under 16", "whole", None, 16),
+        ("15 or less", "whole", None, 16),
+        ("17", "whole", 17, 18),
+        ("-5-2.5", "interval", -5, 2.5),
+        ("-infinity-0", "interval", None, 0),
+    ],
+)
+def test_intervals_are_read(label, scale, low, high):
+    ends = read_interval(label, scale)
+    assert [None if each.is_infinite() else float(each) for each in ends] == [low, high]
+
+
+@pytest.mark.parametrize(
+    ("categories", "scale", "message"),
+    [
+        (
+            ["0-15", "16-20", "21-infinity"],
+            "interval",
+            "nothing from 15 to 16, between '0-15' and '16-20'.*scale whole",
+        ),
+        (["0-16", "16-20", "21+"], "whole", "'0-16' and '16-20' overlap, got both contain 16"),
+        (["0-16", "16+", "young"], "interval", "not an interval on the scale interval, got 'young'"),
+        (["20-16"], "interval", "must ascend"),
+        (["16-infinity"], "interval", "cover 16 to infinity, but those of the variable 0 to infinity; add 0-16"),
+        (["0-16", "16-90"], "interval", "add 90-infinity"),
+    ],
+)
+def test_bad_intervals_are_named(categories, scale, message):
+    graph, _ = extend(EMPTY, AGES[0] if scale == "interval" else ["0-17", "18+"], scale)
+    with pytest.raises(TrystError, match=message):
+        extend(graph, categories, scale)
+
+
+@st.composite
+def _bands(draw):
+    cuts = sorted(draw(st.sets(st.integers(1, 30), max_size=8)))
+    bounds = [0, *cuts]
+    return [f"{a}-{b}" for a, b in pairwise(bounds)] + [f"{bounds[-1]}-infinity"]
+
+
+@given(st.lists(_bands(), min_size=1, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_an_interval_graph_has_the_leaves_and_meanings_it_must(categorisations):
+    graph, kept = EMPTY, []
+    for each in categorisations:
+        graph, names = extend(graph, each, "interval")
+        kept.append(names)
+    assert not list(graph.mistakes())
+    cuts = sorted({int(label.split("-")[0]) for each in categorisations for label in each})
+    assert [int(leaf.split("-")[0]) for leaf in sorted(graph.leaves, key=lambda n: int(n.split("-")[0]))] == cuts
+    for each, names in zip(categorisations, kept, strict=True):
+        assert list(names) == each
+        assert size(graph.partition(names)) == len(each)
+    # Harmonising intervals keeps the bounds that all share.
+    shared = set.intersection(*({label.split("-")[0] for label in each} for each in categorisations))
+    whole = graph.partition(kept[0])
+    for names in kept[1:]:
+        whole = join(whole, graph.partition(names))
+    assert size(whole) == len(shared)
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_edits_keep_every_categorisation_and_what_is_finer(data):
+    graph = _place_of_residence()
+    kept = [["UK", "Other"], ["Britain", "Northern Ireland", "Other"], list(graph.leaves)]
+    for step in range(data.draw(st.integers(1, 5))):
+        before = [graph.partition(each) for each in kept]
+        kind = data.draw(st.sampled_from(["divide", "aggregate", "rename"]))
+        if kind == "divide":
+            graph = graph.divide(data.draw(st.sampled_from(graph.leaves)), [f"a{step}", f"b{step}"])
+        elif kind == "rename":
+            old = data.draw(st.sampled_from(list(graph.children)))
+            graph = graph.rename(old, f"r{step}")
+            kept = [[f"r{step}" if name == old else name for name in each] for each in kept]
+        else:
+            pair = data.draw(st.sampled_from(list(combinations(graph.leaves, 2))))
+            mask = graph.reach[pair[0]] | graph.reach[pair[1]]
+            if mask in graph.reach.values():
+                continue
+            graph = graph.aggregate(f"s{step}", list(pair))
+        assert not list(graph.mistakes())
+        after = [graph.partition(each) for each in kept]
+        assert [size(p) for p in after] == [size(p) for p in before]
+        for (a, b), (c, d) in zip(combinations(before, 2), combinations(after, 2), strict=True):
+            assert size(join(a, b)) == size(join(c, d))
+
+
+def test_what_would_change_a_meaning_is_refused():
+    graph = _place_of_residence()
+    for edit, message in (
+        (lambda: graph.add_leaves(["France"]), "nothing can be added beside them"),
+        (lambda: graph.divide("UK", ["x", "y"]), "UK: the category has parts.*divide one of them"),
+        (lambda: graph.divide("Other", ["France", "Wales"]), "taken by another category, got 'Wales'"),
+        (lambda: graph.divide("Other", ["France", "France"]), "used twice"),
+        (lambda: graph.divide("Other", ["France"]), "one part is that part under another name"),
+        (lambda: graph.aggregate("GB and NI", ["Britain", "Northern Ireland"]), "made of the same as"),
+        (lambda: graph.aggregate("All", ["UK", "Britain", "Other"]), "'UK' and 'Britain' overlap"),
+        (lambda: graph.aggregate("UK", ["England", "Wales"]), "taken"),
+        (lambda: graph.rename("England", "Wales"), "taken"),
+        (lambda: graph.remove("England"), "England: the category cannot be deleted, got it is a part of 'Britain'"),
+        (lambda: graph.remove("Other"), "it is a leaf"),
+        (lambda: graph.remove("UK", ["C2.001 (Survey X)"]), "used by 'C2.001"),
+    ):
+        with pytest.raises(TrystError, match=message):
+            edit()
+    assert "UK" not in graph.remove("UK").children
+
+
+def test_a_cycle_and_an_unknown_part_are_named():
+    cyclic = AggregationGraph({"a": ("b", "c"), "b": ("d", "a"), "c": (), "d": ()})
+    [error] = cyclic.mistakes()
+    assert "part of itself" in str(error)
+    assert "a > b > a" in str(error)
+    [error] = AggregationGraph({"a": ("b", "c"), "b": ()}).mistakes()
+    assert "got 'c'" in str(error)
+
+
+def test_not_strict_puts_what_overlaps_together_and_leaves_the_rest_alone():
+    graph = _place_of_residence()
+    assert graph.partition(["UK", "Britain"], strict=False) == graph.partition(["UK", "Other"])
+
+
+def test_the_names_of_a_set_of_leaves():
+    graph = _place_of_residence()
+    assert graph.categories_of(["England", "Scotland", "Wales"]) == ("Britain",)
+    assert graph.categories_of(["England", "Scotland", "Wales", "Other"]) == ("Britain", "Other")
