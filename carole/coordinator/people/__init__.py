@@ -3,9 +3,9 @@
 Nobody here exists. Names are drawn with the frequencies of the 1990 census of the United States (public domain),
 so that they are as skewed as names are; streets, towns and postcodes are made up, and so is every combination.
 
-``generate`` makes a population of households, ``corrupt`` puts clerks' and scanners' errors into it, and
-``two_files`` makes two overlapping files with the truth beside them. Everything follows from the
-:class:`numpy.random.Generator` given: the same seed gives the same people.
+``generate`` makes a population of households, ``drivers`` says what they are like behind the wheel, ``corrupt`` puts
+clerks' and scanners' errors into it, and ``two_files`` makes two overlapping files with the truth beside them.
+Everything follows from the :class:`numpy.random.Generator` given: the same seed gives the same people.
 """
 
 from .corruption import corrupt, damage
