@@ -1,25 +1,32 @@
 """Identification risk: how likely an intruder is to find the right person behind a released record.
 
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
-known. `file_measures` gives one number for the file (DIS with an interval; Pr(PU), Pr(CM|UM), ... where the population
-is known), `suda_scores` one for each record from its minimal sample uniques. Numbers only, but for `reader` and the commands.
+known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
+`suda_scores` a score for each record. Numbers only, but for `reader` and the commands.
 """
 
 from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures
 from risk.identification.key_file import KeyFile
+from risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
 from risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
 from risk.identification.suda_scores import SudaScores, suda_scores
 
 __all__ = [
+    "Attack",
     "Dis",
     "FileMeasures",
+    "Frequencies",
     "KeyFile",
     "MinimalUniques",
+    "Strategy",
     "SudaScores",
+    "attack",
+    "attacks",
     "dis",
     "file_dis",
     "file_measures",
     "minimal_uniques",
     "suda_of_key_sets",
     "suda_scores",
+    "thesis_strategies",
 ]
