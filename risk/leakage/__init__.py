@@ -1,0 +1,26 @@
+"""What a curious linkage unit could learn from signatures: the attacks, and what they recover.
+
+An attack is given what Carole holds (`view`) and what everybody knows (`public`), never a key and never a true pair; it
+returns the public value it takes each signature for. `recovery.score` judges the claims by the truth: the share of
+values and records recovered, the most that was attainable, and what guessing would bring.
+
+frequency: ranks of counts. similarity_graph (on kernels): counts and similarities together, by quadratic assignment.
+"""
+
+from risk.leakage.frequency import frequency_alignment
+from risk.leakage.public import PublicValues
+from risk.leakage.recovery import UNKNOWN, Recovery, score
+from risk.leakage.similarity_graph import Alignment, similarity_graph_alignment
+from risk.leakage.view import FieldView, value_counts
+
+__all__ = [
+    "UNKNOWN",
+    "Alignment",
+    "FieldView",
+    "PublicValues",
+    "Recovery",
+    "frequency_alignment",
+    "score",
+    "similarity_graph_alignment",
+    "value_counts",
+]

@@ -1,0 +1,119 @@
+"""What an attack claims, and what of it is true: the common result of every attack on an encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+
+UNKNOWN = -1
+"""No claim is made, or the value is none of the public ones."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What one attack recovers of one field; every share is of 1.
+
+    Attributes
+    ----------
+    attack, field
+        Which attack, on what.
+    n_values, n_records
+        Distinct encoded values attacked, and records that have one.
+    values, records
+        Share of the values, and of the records, that the attack names rightly.
+    attainable_values, attainable_records
+        The most that any attack with this dictionary could: shares whose value is in it at all.
+    chance
+        Share of records recovered by naming the commonest public value everywhere, which needs no encoding.
+    claimed
+        Share of records for which the attack names a value; elsewhere it says that it does not know.
+    """
+
+    attack: str
+    field: str
+    n_values: int
+    n_records: int
+    values: float
+    records: float
+    attainable_values: float
+    attainable_records: float
+    chance: float
+    claimed: float
+
+    @property
+    def above_chance(self) -> float:
+        """Share of records recovered beyond what guessing brings; not below 0."""
+        return max(0.0, self.records - self.chance)
+
+    @property
+    def precision(self) -> float:
+        """Share of the claims that are right; 0 where none is made."""
+        return self.records / self.claimed if self.claimed else 0.0
+
+
+def score(
+    attack: str,
+    field: str,
+    guesses: NDArray[np.int64],
+    truth: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    commonest: int,
+) -> Recovery:
+    """Judge an attack by the truth.
+
+    Parameters
+    ----------
+    attack, field
+        Names for the table.
+    guesses : ndarray of int64, shape (n_values,)
+        Public value that the attack names for each encoded one, or ``UNKNOWN``.
+    truth : ndarray of int64, shape (n_values,)
+        Public value that it is, or ``UNKNOWN`` if it is none of them.
+    counts : ndarray of int64, shape (n_values,)
+        Records that have it.
+    commonest : int
+        The commonest public value, ``UNKNOWN`` if there is none to guess.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the three arrays differ in length.
+
+    Notes
+    -----
+    A file without values has all shares 0. Where an encoded value belongs to several plain ones (of equal tokens), the
+    truth is one of them.
+    """
+    if not len(guesses) == len(truth) == len(counts):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "guesses, truth and counts speak of the same values",
+            where=f"{attack} of {field}",
+            got=f"{len(guesses)}, {len(truth)} and {len(counts)}",
+        )
+    n_values, n_records = len(counts), int(counts.sum())
+    right = (guesses == truth) & (truth != UNKNOWN)
+    known = truth != UNKNOWN
+
+    def of_values(chosen: NDArray[np.bool_]) -> float:
+        return float(chosen.sum() / n_values) if n_values else 0.0
+
+    def of_records(chosen: NDArray[np.bool_]) -> float:
+        return float(counts[chosen].sum() / n_records) if n_records else 0.0
+
+    return Recovery(
+        attack,
+        field,
+        n_values,
+        n_records,
+        of_values(right),
+        of_records(right),
+        of_values(known),
+        of_records(known),
+        of_records((truth == commonest) & known),
+        of_records(guesses != UNKNOWN),
+    )
