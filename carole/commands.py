@@ -58,23 +58,3 @@ def health(config: Config = Path("carole.yaml")) -> None:
     from carole.service.health import ask_health
 
     typer.echo(f"Carole serves on {ask_health(config)}.")
-
-
-@app.command()
-def audit(
-    config: Config = Path("carole.yaml"),
-    project: Annotated[str | None, typer.Option(help="Of this project only.")] = None,
-) -> None:
-    """Print the audit log, a JSON object a line: who did what to which project, in order."""
-    import json
-    from dataclasses import asdict
-
-    from carole.configuration import load_carole
-    from carole.store import audit as log
-    from carole.store.database import Database
-
-    database = Database(load_carole(config).store.database)
-    with database.read() as connection:
-        for entry in log.entries(connection, project):
-            typer.echo(json.dumps(asdict(entry), sort_keys=True))
-    database.close()

@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "alice": "alice.commands",
     "bob": "bob.commands",
     "carole": "carole.commands",
+    "audit": "carole.auditing",
     "risk": "risk.commands",
 }
 """Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""

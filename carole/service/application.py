@@ -18,6 +18,7 @@ from carole.service.supervisor import Supervisor
 from carole.store import Store
 from common.errors import ErrorCode, TrystError
 from common.journal import begin_log, log
+from common.keys.identity import Identity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.parties import Role
@@ -60,7 +61,8 @@ class Application:
         members = Members.load(self.configuration.members or folder.members)
         self._admission = Admission.from_pem(members, read_public(folder.callers, "the authorities of callers"))
         vault = Vault(WrappingKeys.load(folder.wrapping))
-        self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault)
+        identity = Identity.load(folder.identity)
+        self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
         self._office = Office(self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2))
         self._supervisor = supervise(self.store, self._path)

@@ -23,6 +23,7 @@ from carole.store import Store
 from carole.store.runs import Lease
 from common.errors import ErrorCode, TrystError
 from common.journal import begin_log, log, place_of
+from common.keys.identity import Identity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.pki.folders import PartyFolder
@@ -88,7 +89,8 @@ class Worker:
     def __init__(self, configuration: CaroleConfiguration, owner: str) -> None:
         folder = PartyFolder(configuration.keys)
         vault = Vault(WrappingKeys.load(folder.wrapping))
-        self._store = Store(configuration.store.database, configuration.store.blobs, vault)
+        identity = Identity.load(folder.identity)
+        self._store = Store(configuration.store.database, configuration.store.blobs, vault, identity)
         self._members = Members.load(configuration.members or folder.members)
         self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
         self._owner = owner

@@ -1,49 +1,68 @@
 """The audit log: who did what to which project, in order and without a gap, in the transaction of the change itself.
 
-An entry is written with the change it tells of, or neither is. Details are names, counts and digests. The table
-refuses updates and deletions; sequence numbers come from one locked row, so that they have no gaps and their order is
-the order of the commits.
+An entry is written with the change it tells of, or neither is, and every transaction that adds entries ends with a
+signed checkpoint of the whole log. Details are names, counts and digests. The tables refuse updates and deletions;
+sequence numbers come from one locked row, so that they have no gaps and their order is the order of the commits.
+Whoever can write to the database can still drop those guards: `audit_check` finds what was changed, as far as Carole's
+own key was not used, and the checkpoints that custodians keep find the rest.
 """
 
 from __future__ import annotations
 
-import json
+import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from carole.projects.operations import Entry
-from carole.store.tables import audit, meta
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """An entry as it stands in the log."""
-
-    sequence: int
-    at: int
-    project: str
-    actor: str
-    action: str
-    details: dict[str, Any]
+from carole.store.bodies import Clock
+from carole.store.database import Database
+from carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
+from common.audit import AuditEntry, Checkpoint, merkle
+from common.audit.entry import canonical, new_salt
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity
 
 
 def append(connection: Connection, at: int, project: str, entries: Iterable[Entry]) -> None:
-    """Add entries to the log, in the caller's transaction."""
-    for entry in entries:
+    """Add entries to the log and its tree, in the caller's transaction."""
+    for told in entries:
         # The update locks the counter's row until the transaction ends.
         connection.execute(update(meta).where(meta.c.key == "audit").values(value=meta.c.value + 1))
+        text = canonical(told.details)
+        entry = AuditEntry(last(connection), at, project, told.actor, str(told.action), text, new_salt())
         connection.execute(
             insert(audit).values(
-                sequence=last(connection),
-                at=at,
-                project=project,
+                sequence=entry.sequence,
+                at=entry.at,
+                project=entry.project,
                 actor=entry.actor,
-                action=str(entry.action),
-                details=json.dumps(dict(entry.details), sort_keys=True),
+                action=entry.action,
+                details=entry.text,
+                salt=entry.salt,
             )
+        )
+        made = merkle.completed(entry.sequence - 1, entry.leaf, lambda h, p: node(connection, h, p))
+        connection.execute(
+            insert(audit_nodes), [{"height": height, "position": place, "hash": value} for height, place, value in made]
+        )
+
+
+def seal(connection: Connection, identity: Identity, clock: Clock) -> None:
+    """End a transaction: a checkpoint if it has added entries, and the first one, of size 0, to a new log."""
+    sealed = select(func.max(audit_checkpoints.c.size)).scalar_subquery()
+    size = select(meta.c.value).where(meta.c.key == "audit").scalar_subquery()
+    named = select(audit_checkpoints.c.log).where(audit_checkpoints.c.size == 0).scalar_subquery()
+    row = connection.execute(select(sealed, size, named)).one()
+    if row[0] is not None and row[0] >= row[1]:
+        return
+    log = row[2] if row[2] is not None else secrets.token_hex(16)
+    for now in sorted({0, int(row[1])} if row[0] is None else {int(row[1])}):
+        root = merkle.root(now, lambda h, p: node(connection, h, p))
+        signed = Checkpoint.sign(identity, log, now, root, clock())
+        connection.execute(
+            insert(audit_checkpoints).values(size=now, log=log, root=root, at=signed.at, signature=signed.signature)
         )
 
 
@@ -52,12 +71,116 @@ def last(connection: Connection) -> int:
     return int(connection.execute(select(meta.c.value).where(meta.c.key == "audit")).scalar_one())
 
 
-def entries(connection: Connection, project: str | None = None) -> list[Recorded]:
+def entries(connection: Connection, project: str | None = None) -> list[AuditEntry]:
     """The log, of one project or of all, oldest first."""
     query = select(audit).order_by(audit.c.sequence)
     if project is not None:
         query = query.where(audit.c.project == project)
-    return [
-        Recorded(row.sequence, row.at, row.project, row.actor, row.action, json.loads(row.details))
-        for row in connection.execute(query)
-    ]
+    return [entry_of(row) for row in connection.execute(query)]
+
+
+def entry_of(row: Row[Any]) -> AuditEntry:
+    """A row of `audit`."""
+    return AuditEntry(row.sequence, row.at, row.project, row.actor, row.action, row.details, bytes(row.salt))
+
+
+def node(connection: Connection, height: int, position: int) -> bytes:
+    """A full node of the tree.
+
+    Raises
+    ------
+    TrystError
+        AUDIT if it is gone.
+    """
+    query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
+    found = connection.execute(query).scalar()
+    if found is None:
+        raise TrystError(
+            ErrorCode.AUDIT,
+            "the audit log has been damaged",
+            where=f"entries {(position << height) + 1} to {(position + 1) << height}",
+            got="a missing node of its tree",
+            remedy="stop Carole, keep the database as it is, and run 'tryst audit verify'",
+        )
+    return bytes(found)
+
+
+class Log:
+    """What may be read of the log, one moment of the database a call."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def entries(self, project: str | None = None) -> list[AuditEntry]:
+        """The entries of one project or of all, oldest first."""
+        with self._database.read() as connection:
+            return entries(connection, project)
+
+    def checkpoint(self) -> Checkpoint:
+        """The newest checkpoint: it is over every entry there is."""
+        with self._database.read() as connection:
+            return newest(connection)
+
+    def continued(self, size: int) -> tuple[Checkpoint, list[bytes]]:
+        """The newest checkpoint with the proof that it continues the log's first `size` entries.
+
+        Raises
+        ------
+        TrystError
+            AUDIT if there are not so many: the log was cut, or the caller has seen another.
+        """
+        with self._database.read() as connection:
+            shown = newest(connection)
+            if size > shown.size:
+                raise TrystError(
+                    ErrorCode.AUDIT,
+                    "the audit log is shorter than the one that was seen before",
+                    where="audit log",
+                    got=f"{shown.size} entries, and {size} were seen",
+                    remedy="keep the checkpoint as evidence and ask Carole's operator",
+                )
+            return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
+
+    def proof(self, old: int, new: int) -> list[bytes]:
+        """Proof that the first `new` entries begin with the first `old`.
+
+        Raises
+        ------
+        TrystError
+            AUDIT if there are not so many.
+        """
+        with self._database.read() as connection:
+            if not 0 <= old <= new <= last(connection):
+                raise TrystError(
+                    ErrorCode.AUDIT, "there are not so many entries", where="audit log", got=f"{old} and {new}"
+                )
+            return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))
+
+    def included(self, sequence: int, size: int) -> list[bytes]:
+        """Proof that entry `sequence` is among the first `size`.
+
+        Raises
+        ------
+        TrystError
+            AUDIT if it is not.
+        """
+        with self._database.read() as connection:
+            if not 1 <= sequence <= size <= last(connection):
+                raise TrystError(
+                    ErrorCode.AUDIT,
+                    "there is no such entry",
+                    where="audit log",
+                    got=f"entry {sequence} of the first {size}",
+                )
+            return merkle.inclusion_proof(sequence - 1, size, lambda h, p: node(connection, h, p))
+
+
+def newest(connection: Connection) -> Checkpoint:
+    """The newest checkpoint."""
+    row = connection.execute(select(audit_checkpoints).order_by(audit_checkpoints.c.size.desc()).limit(1)).one()
+    return checkpoint_of(row)
+
+
+def checkpoint_of(row: Row[Any]) -> Checkpoint:
+    """A row of `audit_checkpoints`."""
+    return Checkpoint(row.log, row.size, bytes(row.root), row.at, bytes(row.signature))

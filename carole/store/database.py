@@ -7,7 +7,7 @@ PostgreSQL by locking the project's row before anything is decided about it. A r
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class Database:
     url
         ``sqlite:///path`` or ``postgresql+psycopg://...``. PostgreSQL's own ways to give a password (a password
         file, the environment) work and keep it out of the configuration.
+    seal
+        Called at the end of every transaction that writes, in it: what it writes is committed with the rest.
 
     Raises
     ------
@@ -38,8 +40,9 @@ class Database:
         CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened or has another schema version.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seal: Callable[[Connection], None] | None = None) -> None:
         parsed = _parse(url)
+        self._seal = seal
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.where = Path(parsed.database or "").name if self.is_sqlite else f"{parsed.host or 'local'}"
         self._engine = _engine(parsed)
@@ -48,6 +51,8 @@ class Database:
         self._reading = self._engine.execution_options(tryst_reading=True, **level)
         with self._translated(), self._engine.begin() as connection:
             _prepare(connection, self.where)
+            if seal is not None:
+                seal(connection)
 
     def close(self) -> None:
         """Close every connection."""
@@ -64,6 +69,8 @@ class Database:
         """A transaction that writes; it is committed at the end of the block, or not at all."""
         with self._translated(), self._engine.begin() as connection:
             yield connection
+            if self._seal is not None:
+                self._seal(connection)
 
     def forget_deleted(self) -> None:
         """Let nothing that was overwritten linger in SQLite's write-ahead log."""

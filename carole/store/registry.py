@@ -109,11 +109,6 @@ class Registry:
         with self._database.read() as connection:
             return audit.last(connection)
 
-    def log(self, name: str | None = None) -> list[audit.Recorded]:
-        """The audit log, of one project or of all."""
-        with self._database.read() as connection:
-            return audit.entries(connection, name)
-
     def approve(self, name: str, role: Role, member: str, digest: bytes, signature: bytes) -> Project:
         """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
         with self._database.write() as connection:

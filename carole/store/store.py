@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 
+from carole.store import audit
 from carole.store.blobs import Blobs
 from carole.store.bodies import Bodies, Clock
 from carole.store.database import Database
@@ -13,6 +15,7 @@ from carole.store.results import Results
 from carole.store.retention import Retention
 from carole.store.runs import Runs
 from carole.store.uploads import Uploads
+from common.keys.identity import Identity
 from common.keys.vault import Vault
 
 
@@ -32,12 +35,14 @@ class Store:
         For encrypted chunks.
     vault
         Wraps their keys.
+    identity
+        Signs the audit log's checkpoints.
     clock
         Milliseconds since 1970; tests give their own.
 
     Attributes
     ----------
-    projects, uploads, runs, results, retention
+    projects, uploads, runs, results, retention, audit
         The parts.
 
     Raises
@@ -46,8 +51,8 @@ class Store:
         CONFIGURATION, DATABASE.
     """
 
-    def __init__(self, url: str, folder: Path, vault: Vault, clock: Clock = milliseconds) -> None:
-        self._database = Database(url)
+    def __init__(self, url: str, folder: Path, vault: Vault, identity: Identity, clock: Clock = milliseconds) -> None:
+        self._database = Database(url, partial(audit.seal, identity=identity, clock=clock))
         self._blobs = Blobs(folder)
         self._bodies = Bodies(self._blobs, vault)
         self.uploads = Uploads(self._database, self._bodies, clock)
@@ -55,6 +60,7 @@ class Store:
         self.runs = Runs(self._database, self.results, clock)
         self.projects = Registry(self._database, self._bodies, self.uploads, self.runs, self.results, clock)
         self.retention = Retention(self._database, self._bodies, self.projects, self.uploads, clock)
+        self.audit = audit.Log(self._database)
 
     def recover(self) -> int:
         """Claim the store for this process and put away what a crash left; returns how many files that were.

@@ -22,7 +22,7 @@ from sqlalchemy import (
     event,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 
 metadata = MetaData()
 
@@ -163,29 +163,62 @@ audit = Table(
     Column("actor", String(64), nullable=False),
     Column("action", String(32), nullable=False),
     Column("details", Text, nullable=False),
+    Column("salt", LargeBinary(16), nullable=False),
 )
 
 Index("audit_by_project", audit.c.project, audit.c.sequence)
 
-# Entries are only ever added; the database itself refuses anything else.
-_GUARDS = [
-    (
-        "sqlite",
-        f"CREATE TRIGGER audit_no_{operation.lower()} BEFORE {operation} ON audit "
-        "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END",
-    )
-    for operation in ("UPDATE", "DELETE")
-] + [
-    (
-        "postgresql",
-        "CREATE OR REPLACE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$",
-    ),
-    (
-        "postgresql",
-        "CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit "
-        "FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()",
-    ),
-]
-for _dialect, _statement in _GUARDS:
-    event.listen(audit, "after_create", DDL(_statement).execute_if(dialect=_dialect))  # type: ignore[no-untyped-call]
+audit_nodes = Table(
+    "audit_nodes",
+    metadata,
+    Column("height", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("hash", LargeBinary(32), nullable=False),
+)
+"""The full nodes of the log's Merkle tree (see `common.audit.merkle`): roots and proofs without reading the log."""
+
+audit_checkpoints = Table(
+    "audit_checkpoints",
+    metadata,
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("log", String(32), nullable=False),
+    Column("root", LargeBinary(32), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+)
+"""One for every transaction that added entries; the first, of size 0, gives the log its name."""
+
+# What is in the log is only ever added to; the database itself refuses anything else.
+_GUARDED = (audit, audit_nodes, audit_checkpoints)
+
+
+def _guards(table: Table) -> list[tuple[str, str]]:
+    name = table.name
+    return [
+        (
+            "sqlite",
+            f"CREATE TRIGGER {name}_no_{operation.lower()} BEFORE {operation} ON {name} "
+            "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END",
+        )
+        for operation in ("UPDATE", "DELETE")
+    ] + [
+        (
+            "postgresql",
+            "CREATE OR REPLACE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$",
+        ),
+        (
+            "postgresql",
+            f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()",
+        ),
+    ]
+
+
+for _table in _GUARDED:
+    for _dialect, _statement in _guards(_table):
+        event.listen(
+            _table,
+            "after_create",
+            DDL(_statement).execute_if(dialect=_dialect),  # type: ignore[no-untyped-call]
+        )

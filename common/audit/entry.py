@@ -34,8 +34,8 @@ class AuditEntry:
         Of which project; empty if of none.
     actor, action
         Who did what.
-    details
-        Names, numbers and digests, as canonical JSON text (see `canonical`).
+    text
+        The details, names, numbers and digests, as canonical JSON (see `canonical`).
     salt
         16 random bytes.
     """
@@ -45,7 +45,7 @@ class AuditEntry:
     project: str
     actor: str
     action: str
-    details: str
+    text: str
     salt: bytes
 
     @property
@@ -59,15 +59,15 @@ class AuditEntry:
                 self.project.encode(),
                 self.actor.encode(),
                 self.action.encode(),
-                self.details.encode(),
+                self.text.encode(),
                 self.salt,
             )
         )
 
     @property
-    def described(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         """The details as they were given."""
-        found: dict[str, Any] = json.loads(self.details)
+        found: dict[str, Any] = json.loads(self.text)
         return found
 
 

@@ -242,7 +242,7 @@ def _look_at_everything(made: Deployment, commands: Commands) -> None:
     coordinator = ("--config", made.coordinator_yaml)
     commands.start("status", "project", "status", *coordinator)
     commands.start("fetched", "project", "results", PROJECT, "--out", commands.folder / "results", *coordinator)
-    commands.start("audit", "carole", "audit", "--config", made.carole_yaml)
+    commands.start("audit", "audit", "show", "--config", made.carole_yaml)
     commands.wait()
     for side in Side:
         own = ("--config", made.configs[side])

@@ -279,7 +279,7 @@ class Parties(RuleBasedStateMachine):
             return
         status, _ = self.coordinator.get("trial")
         assert status.state == self.expected
-        log = self.deployment.store.projects.log()
+        log = self.deployment.store.audit.entries()
         assert [entry.sequence for entry in log] == list(range(1, len(log) + 1))
 
 

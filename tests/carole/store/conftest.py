@@ -17,6 +17,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from carole.store import Store
+from common.keys.identity import Identity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.parties import Side
@@ -116,14 +117,21 @@ def vault() -> Vault:
 
 
 @pytest.fixture
-def open_store(url: str, tmp_path: Path, vault: Vault, clock: Clock) -> Iterator[Callable[[], Store]]:
+def identity() -> Identity:
+    return Identity.create()
+
+
+@pytest.fixture
+def open_store(
+    url: str, tmp_path: Path, vault: Vault, identity: Identity, clock: Clock
+) -> Iterator[Callable[[], Store]]:
     """Opens the store, again and again: what the former opening left is what the next one finds."""
     opened: list[Store] = []
 
     def open_again() -> Store:
         if opened:
             opened[-1].close()
-        store = Store(url, tmp_path / "blobs", vault, clock)
+        store = Store(url, tmp_path / "blobs", vault, identity, clock)
         opened.append(store)
         store.recover()
         return store

@@ -15,6 +15,7 @@ from carole.store import Store
 from carole.store.database import Database
 from carole.store.tables import bodies, meta
 from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.parties import Role, Side
@@ -27,13 +28,13 @@ def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Stor
     store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     keyed(store)
     before = store.projects.get(PROJECT)
-    log = store.projects.log()
+    log = store.audit.entries()
     assert before.state is State.KEYED
     assert before.approvals[Role.CUSTODIAN_A] == Approval("alice", DIGEST, b"s" * 64, 1_800_000_000_000)
     store = open_store()
     assert store.projects.get(PROJECT) == before
     assert store.projects.all() == [before]
-    assert store.projects.log() == log
+    assert store.audit.entries() == log
     assert store.projects.specification(PROJECT) == "the specification"
 
 
@@ -43,7 +44,7 @@ def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(s
     with pytest.raises(TrystError) as caught:
         store.projects.create(replace(NEW, specification_digest=b"\3" * 32), "coordinator")
     assert caught.value.code is ErrorCode.EXISTS
-    assert len(store.projects.log()) == 1
+    assert len(store.audit.entries()) == 1
 
 
 def test_letters_and_reports_are_kept_as_the_rules_say(store: Store) -> None:
@@ -59,7 +60,7 @@ def test_letters_and_reports_are_kept_as_the_rules_say(store: Store) -> None:
     assert project.state is State.APPROVED
     store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"k" * 8, b"c" * 32))
     assert store.projects.get(PROJECT).state is State.KEYED
-    assert all("k" * 8 not in str(entry) and "an offer" not in str(entry) for entry in store.projects.log())
+    assert all("k" * 8 not in str(entry) and "an offer" not in str(entry) for entry in store.audit.entries())
 
 
 def test_writers_at_once_lose_nothing(store: Store) -> None:
@@ -82,7 +83,7 @@ def test_writers_at_once_lose_nothing(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert not failed
-    log = store.projects.log()
+    log = store.audit.entries()
     assert [entry.sequence for entry in log] == list(range(1, len(log) + 1))
     assert len(log) == 8 * 5 + 5 + 2 * 5
     assert store.projects.version() == len(log)
@@ -95,7 +96,7 @@ def test_the_audit_log_refuses_changes(store: Store, url: str, statement: str) -
     with pytest.raises(TrystError) as caught, database.write() as connection:
         connection.execute(text(statement))
     assert caught.value.code is ErrorCode.DATABASE
-    assert len(store.projects.log()) == 1
+    assert len(store.audit.entries()) == 1
     database.close()
 
 
@@ -124,7 +125,7 @@ def test_another_schema_version_is_refused(open_store: Callable[[], Store], url:
 
 
 def test_two_caroles_do_not_share_a_store(store: Store, url: str, tmp_path: Path, vault: Vault) -> None:
-    second = Store(url, tmp_path / "blobs", vault)
+    second = Store(url, tmp_path / "blobs", vault, Identity.create())
     with pytest.raises(TrystError) as caught:
         second.recover()
     assert caught.value.code is ErrorCode.BUSY
@@ -136,16 +137,16 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(
 ) -> None:
     keys = WrappingKeys.create()
     small = {side: Contribution(3, rows=20, bits=64) for side in Side}
-    store = Store(url, tmp_path / "blobs", Vault(keys))
+    store = Store(url, tmp_path / "blobs", Vault(keys), Identity.create())
     store.recover()
     contributed(store, small)
     store.close()
     rotated = keys.rotated()
-    store = Store(url, tmp_path / "blobs", Vault(rotated))
+    store = Store(url, tmp_path / "blobs", Vault(rotated), Identity.create())
     store.recover()
     store.close()
     retired = Vault(rotated.retired())
-    store = Store(url, tmp_path / "blobs", retired)
+    store = Store(url, tmp_path / "blobs", retired, Identity.create())
     store.recover()
     assert store.uploads.read(PROJECT, Side.ALICE)
     store.close()

@@ -141,7 +141,7 @@ def test_the_end_and_the_release_are_one_step_with_two_entries(ready: Store) -> 
     project = ready.projects.get(PROJECT)
     assert project.state is State.RELEASED
     assert project.runs[0].links == 7
-    ended, released = ready.projects.log(PROJECT)[-2:]
+    ended, released = ready.audit.entries(PROJECT)[-2:]
     assert (ended.action, released.action) == (Action.FINISH_RUN, Action.RELEASE)
     assert released.actor == "system"
     assert released.details["assessment"] == "none"
@@ -183,7 +183,7 @@ def test_an_acknowledgement_names_the_share(ready: Store) -> None:
     for _ in range(2):
         acknowledge(hashlib.sha256(SHARE).digest())
     assert ready.projects.get(PROJECT).acknowledged == {Side.ALICE}
-    assert [entry.action for entry in ready.projects.log(PROJECT)].count(Action.ACKNOWLEDGE) == 1
+    assert [entry.action for entry in ready.audit.entries(PROJECT)].count(Action.ACKNOWLEDGE) == 1
     refused(ErrorCode.NOT_FOUND, lambda: ready.results.acknowledge(PROJECT, Side.BOB, "bob", RUN, bytes(32)))
 
 
@@ -199,7 +199,7 @@ def test_erasing_destroys_every_key_and_ends_the_run(ready: Store, tmp_path: Pat
     refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.ALICE))
     assert ready.runs.get(PROJECT, RUN).error == "the project was erased"
     assert ready.projects.erase(PROJECT, Role.COORDINATOR, "coordinator").state is State.ERASED
-    assert [entry.action for entry in ready.projects.log(PROJECT)].count(Action.ERASE) == 1
+    assert [entry.action for entry in ready.audit.entries(PROJECT)].count(Action.ERASE) == 1
 
 
 def test_the_erased_key_is_gone_from_the_database_file(
@@ -235,7 +235,7 @@ def test_uploads_end_after_their_days_and_the_project_asks_for_them_again(ready:
     project = ready.projects.get(PROJECT)
     assert project.state is State.KEYED
     assert all(upload.expired for upload in project.uploads.values())
-    actions = [(entry.actor, entry.action) for entry in ready.projects.log(PROJECT)]
+    actions = [(entry.actor, entry.action) for entry in ready.audit.entries(PROJECT)]
     assert actions[-2:] == [("system", Action.EXPIRE_UPLOAD)] * 2
     refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.BOB))
 
@@ -259,7 +259,7 @@ def test_results_end_after_their_days_and_the_project_with_them(ready: Store, cl
     assert ready.projects.get(PROJECT).state is State.ERASED
     assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
     refused(ErrorCode.WRONG_STATE, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0))
-    assert ready.projects.log(PROJECT)[-1].action == Action.EXPIRE_RESULT
+    assert ready.audit.entries(PROJECT)[-1].action == Action.EXPIRE_RESULT
 
 
 def test_an_upload_that_has_ended_begins_anew_from_nothing(

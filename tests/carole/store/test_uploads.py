@@ -249,7 +249,7 @@ def test_a_newer_upload_drops_the_one_under_way_but_not_the_one_that_counts(
     given.commit(store, Side.ALICE, third)
     assert store.projects.get(PROJECT).uploads[Side.ALICE].upload == third
     assert len([path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]) == 1
-    replaced = [entry.details.get("replaces") for entry in store.projects.log(PROJECT)]
+    replaced = [entry.details.get("replaces") for entry in store.audit.entries(PROJECT)]
     assert second in replaced
 
 

@@ -38,7 +38,7 @@ def witness_of(tree, size):
     return Witness(CAROLE.public).believe(checkpoint(tree, size), [])
 
 
-@pytest.mark.parametrize("change", ["sequence", "at", "project", "actor", "action", "details", "salt"])
+@pytest.mark.parametrize("change", ["sequence", "at", "project", "actor", "action", "text", "salt"])
 def test_every_part_of_an_entry_is_in_its_hash(change):
     entry = entries(1)[0]
     values = {"sequence": 2, "at": 7, "salt": new_salt()}

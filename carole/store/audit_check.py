@@ -1,0 +1,179 @@
+"""Is the audit log what was written? Every entry, every node of its tree and every checkpoint, and the checkpoints that
+others have kept.
+
+An entry that was edited, deleted, added or moved no longer fits the tree; a tree that was rewritten with it no longer
+fits the signed checkpoints; and where Carole's own key signed new ones, the log no longer continues a checkpoint that
+somebody else has kept. The first two are found here by themselves, the third with a kept checkpoint in hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, inspect, select
+
+from carole.store.audit import checkpoint_of, entry_of, last
+from carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
+from common.audit import AuditEntry, Checkpoint, Tree
+from common.errors import TrystError
+from common.keys.identity import PublicIdentity
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found.
+
+    Attributes
+    ----------
+    size
+        How many entries there are.
+    checkpoint
+        The newest checkpoint; None if there is none.
+    compared
+        How many kept checkpoints the log continues.
+    finding
+        The first thing that is wrong, with the entry where it begins; empty if nothing is.
+    entry
+        Number of the first entry that cannot be trusted, where it is known.
+    """
+
+    size: int
+    checkpoint: Checkpoint | None
+    compared: int = 0
+    finding: str = ""
+    entry: int | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing was found."""
+        return not self.finding
+
+
+class _FoundError(Exception):
+    def __init__(self, finding: str, entry: int | None) -> None:
+        super().__init__(finding)
+        self.finding = finding
+        self.entry = entry
+
+
+def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkpoint] = ()) -> Verified:
+    """Check the log in a database; cost O(entries), in memory a hundred bytes or so of each.
+
+    Parameters
+    ----------
+    linker
+        Whose signature the checkpoints must have.
+    kept
+        Checkpoints of this log that others have kept; the more, the narrower the place of a rewriting.
+    """
+    if not all(inspect(connection).has_table(table.name) for table in (meta, audit, audit_nodes, audit_checkpoints)):
+        return Verified(0, None, finding="the audit log is gone: its tables are not there", entry=1)
+    tree = Tree()
+    newest: Checkpoint | None = None
+    compared = 0
+    try:
+        checkpoints = _checkpoints(connection, linker)
+        newest = checkpoints[-1]
+        _read(connection, tree)
+        _not_cut(connection, tree, newest)
+        for checkpoint in checkpoints:
+            if tree.root_at(checkpoint.size) != checkpoint.root:
+                older = max((c.size for c in checkpoints if c.size < checkpoint.size), default=0)
+                raise _between(older, checkpoint.size, "a checkpoint that Carole has signed")
+        compared = _continues(tree, newest, linker, kept)
+    except _FoundError as found:
+        return Verified(tree.size, newest, compared, found.finding, found.entry)
+    return Verified(tree.size, newest, compared)
+
+
+def _checkpoints(connection: Connection, linker: PublicIdentity) -> list[Checkpoint]:
+    query = select(audit_checkpoints).order_by(audit_checkpoints.c.size)
+    checkpoints = [checkpoint_of(row) for row in connection.execute(query)]
+    if not checkpoints or checkpoints[0].size != 0:
+        raise _FoundError("the audit log's first checkpoint is gone", 1)
+    before = 0
+    for checkpoint in checkpoints:
+        try:
+            checkpoint.verify(linker)
+            forged = checkpoint.log != checkpoints[0].log
+        except TrystError:
+            forged = True
+        if forged:
+            raise _FoundError(f"the checkpoint over {checkpoint.size} entries is not Carole's", before + 1)
+        before = checkpoint.size
+    return checkpoints
+
+
+def _read(connection: Connection, tree: Tree) -> None:
+    """Rebuild the tree from the entries, and compare each node with the one that was kept."""
+    kept = {
+        (row.height, row.position): bytes(row.hash)
+        for row in connection.execute(select(audit_nodes).order_by(audit_nodes.c.height, audit_nodes.c.position))
+    }
+    for entry in _entries(connection):
+        expected = tree.size + 1
+        if entry.sequence != expected:
+            raise _FoundError(
+                f"entry {expected} is missing: the next one has the number {entry.sequence}",
+                min(expected, entry.sequence),
+            )
+        if kept.get((0, tree.size)) != entry.leaf:
+            raise _FoundError(f"entry {expected} is not as it was written", expected)
+        tree.append(entry.leaf)
+        height, position = 0, expected - 1
+        while position % 2 == 1:
+            height, position = height + 1, position // 2
+            if kept.get((height, position)) != tree.node(height, position):
+                raise _FoundError(
+                    f"the tree over entries {(position << height) + 1} to {expected} is not as it was written",
+                    (position << height) + 1,
+                )
+    beyond = [position for height, position in kept if height == 0 and position >= tree.size]
+    if beyond:
+        raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(beyond) + 1}", tree.size + 1)
+
+
+def _entries(connection: Connection) -> Iterator[AuditEntry]:
+    for row in connection.execution_options(yield_per=1000).execute(select(audit).order_by(audit.c.sequence)):
+        yield entry_of(row)
+
+
+def _not_cut(connection: Connection, tree: Tree, newest: Checkpoint) -> None:
+    told = max(newest.size, last(connection))
+    if tree.size < told:
+        raise _FoundError(f"the log was cut: it has {tree.size} entries, and had {told}", tree.size + 1)
+    if newest.size < tree.size:
+        raise _FoundError(f"no checkpoint is over the last entries, from {newest.size + 1} on", newest.size + 1)
+    if tree.size == 0 and connection.scalar(select(func.count()).select_from(projects)):
+        raise _FoundError("the log is empty, and there are projects", 1)
+
+
+def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Sequence[Checkpoint]) -> int:
+    """Compare with what others have kept; returns how many agree."""
+    agreed = 0
+    for count, checkpoint in enumerate(sorted(kept, key=lambda c: c.size)):
+        try:
+            checkpoint.verify(linker)
+        except TrystError:
+            raise _FoundError(
+                f"a kept checkpoint, over {checkpoint.size} entries, was not signed by this Carole; nothing follows "
+                "for the log from it",
+                None,
+            ) from None
+        if checkpoint.log != newest.log:
+            raise _FoundError("the log was begun anew: a kept checkpoint is of another log", 1)
+        if checkpoint.size > tree.size:
+            raise _FoundError(
+                f"the log was cut or rolled back: it has {tree.size} entries, and {checkpoint.size} were seen",
+                tree.size + 1,
+            )
+        if tree.root_at(checkpoint.size) != checkpoint.root:
+            raise _between(agreed, checkpoint.size, f"kept checkpoint {count + 1} of {len(kept)}")
+        agreed = checkpoint.size
+    return len(kept)
+
+
+def _between(agreed: int, size: int, what: str) -> _FoundError:
+    span = f"entry {size}" if agreed + 1 == size else f"an entry from {agreed + 1} to {size}"
+    return _FoundError(f"the log was rewritten: {span} is not what {what} stood for", agreed + 1)
