@@ -3,6 +3,9 @@
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
 `suda_scores` a score for each record. Numbers only, but for `reader` and the commands.
+
+`bayesian_matching` is the intruder who models (`population_law`), `attacks` what comes of it, `recoding` (with `merges`,
+`relative_risk`, `recoding_search`) what would lower it.
 """
 
 from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures

@@ -1,0 +1,265 @@
+r"""The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
+
+T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination outside
+the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a released
+record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. What models say is averaged by
+their weight; probabilities of cells are not averaged first, since 1/F is no linear function of them.
+
+Maximum likelihood, as in the thesis, makes rare combinations rarer than they are and claims too much for the riskiest
+cells (docs/smith-2011.md shows how much). Posterior means claim less; `Estimate` says which was used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.identification.key_file import KeyFile
+from risk.identification.population_law import expected_reciprocal
+from risk.models import HyperDirichlet, ModelAverage, SearchResult, anneal, enumerate_models, mc3, occam_window, search
+from risk.models.fitted import Estimate
+
+Method = Literal["default", "exact", "mc3", "annealing", "occam"]
+
+METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
+
+THESIS_CHAPTER_7: Mapping[str, Any] = {
+    "moves": 1_000_000,
+    "burn_in": 10_000,
+    "thin": 100,
+    "chains": 1,
+    "double_share": 0.0,
+}
+"""MC3 as T11 chapter 7 ran it."""
+
+THESIS_CHAPTER_8: Mapping[str, Any] = {"moves": 20_000, "burn_in": 1_000, "thin": 20, "chains": 1, "double_share": 0.0}
+"""MC3 as T11 chapter 8 ran it."""
+
+THESIS_ANNEALING: Mapping[str, Any] = {"hottest": 1e14, "coldest": 0.01, "moves": 3_666, "double_share": 0.0}
+"""Simulated annealing of T11 chapter 8: from 1e14 to .01, each temperature .99 of the one before."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModels:
+    """Models of a file's key variables, and the search that found them.
+
+    Parameters
+    ----------
+    average
+        The heaviest models, fitted, over the key variables that vary.
+    search
+        What the search says of itself.
+    estimate
+        How the models' probabilities were come by.
+    """
+
+    average: ModelAverage
+    search: SearchResult
+    estimate: Estimate
+
+    def heaviest(self, number: int) -> FittedModels:
+        """The same with no more than `number` models, their weights made to sum to 1."""
+        models, weights = self.average.models, self.average.weights
+        order = np.argsort(-weights, kind="stable")[:number]
+        kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
+        return FittedModels(kept, self.search, self.estimate)
+
+    def cautions(self) -> list[str]:
+        """What to know before relying on these models."""
+        said = []
+        found = self.search
+        if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
+            said.append(
+                f"The chains had not settled (R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.2f}):"
+                " ask for more moves, or use annealing or Occam's window."
+            )
+        if found.method == "MC3" and len(found) == 1:
+            said.append("The chain stayed at one model: this is that model's risk, not an average.")
+        if found.method == "simulated annealing":
+            said.append("One good model was searched for; how sure the data are of it is not taken into account.")
+        return said
+
+
+def fit_models(
+    file: KeyFile,
+    method: Method = "default",
+    rng: np.random.Generator | None = None,
+    *,
+    estimate: Estimate = "maximum likelihood",
+    precision: float = 1.0,
+    share: float = 0.99,
+    at_most: int = 200,
+    **settings: Any,
+) -> FittedModels:
+    """Search for decomposable models of a file's key variables and fit them.
+
+    Parameters
+    ----------
+    file
+        The release; missing values must be a level.
+    method
+        ``exact``: every model (to 7 variables). ``mc3``, ``annealing``, ``occam``: see `risk.models`. ``default``:
+        exact to 6 variables, MC3 above.
+    rng
+        For ``mc3``, ``annealing`` and ``default``.
+    estimate, precision
+        Of the cells' probabilities, and the total prior precision of the scores (and of posterior means).
+    share, at_most
+        The heaviest models that hold this share of the weight are kept, and no more than so many.
+    settings
+        Of the search, such as `THESIS_CHAPTER_8`.
+
+    Returns
+    -------
+    FittedModels
+    """
+    if method not in METHODS:
+        raise TrystError(
+            ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="method", got=repr(str(method))
+        )
+    counts = file.table()
+    scores = HyperDirichlet(counts, precision)
+    drawn = np.random.default_rng(1) if rng is None else rng
+    if method == "exact":
+        found = enumerate_models(scores)
+    elif method == "mc3":
+        found = mc3(scores, drawn, **settings)
+    elif method == "annealing":
+        found = anneal(scores, drawn, **settings)
+    elif method == "occam":
+        found = occam_window(scores, **settings)
+    else:
+        found = search(scores, drawn, **settings)
+    average = ModelAverage.of(found, counts, estimate, precision=precision, share=share, at_most=at_most)
+    return FittedModels(average, found, estimate)
+
+
+@dataclass(frozen=True, eq=False)
+class BayesianMatching:
+    """What the modelling intruder believes of each combination in the file.
+
+    Parameters
+    ----------
+    file
+        The release.
+    models
+        The models, and how they were found.
+    correct_match : ndarray of float64, shape (n_cells,)
+        Pr(cm) of each combination, averaged over models.
+    population_unique : ndarray of float64, shape (n_cells,)
+        Probability that F = 1; 0 where f > 1.
+    outside : ndarray of float64, shape (n_cells,)
+        Expected people outside the sample, lambda_j, averaged over models.
+    """
+
+    file: KeyFile = field(repr=False)
+    models: FittedModels
+    correct_match: NDArray[np.float64] = field(repr=False)
+    population_unique: NDArray[np.float64] = field(repr=False)
+    outside: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def expected_count(self) -> NDArray[np.float64]:
+        """E(F_j | f_j), shape (n_cells,)."""
+        return np.asarray(self.file.counts + self.outside)
+
+    @property
+    def of_records(self) -> NDArray[np.float64]:
+        """Pr(cm) of each record, shape (n_records,)."""
+        return np.asarray(self.correct_match[self.file.of_record])
+
+    @cached_property
+    def measures(self) -> ModelMeasures:
+        """File measures, as the models expect them."""
+        return measures_of(self.file.counts, self.correct_match, self.population_unique, self.outside)
+
+
+@dataclass(frozen=True)
+class ModelMeasures:
+    """File measures from models alone (T11 chapter 8); those of a file without sample uniques are 0.
+
+    Parameters
+    ----------
+    uniques
+        Sample uniques.
+    expected_matches
+        tau2: expected correct matches where every sample unique is matched once, the sum of their Pr(cm).
+    expected_population_uniques
+        tau1: expected sample uniques that are unique in the population.
+    cm_given_su, cm_given_um, pu_given_su
+        Pr(CM | SU), Pr(CM | UM), Pr(PU | SU), with expected counts in place of the population's.
+    cm
+        Pr(cm) of a record taken at random (strategy 1), sample uniques or not.
+    greatest
+        The greatest Pr(cm) of any record.
+    """
+
+    uniques: int
+    expected_matches: float
+    expected_population_uniques: float
+    cm_given_su: float
+    cm_given_um: float
+    pu_given_su: float
+    cm: float
+    greatest: float
+
+
+def measures_of(
+    counts: NDArray[np.int64],
+    correct_match: NDArray[np.float64],
+    population_unique: NDArray[np.float64],
+    outside: NDArray[np.float64],
+) -> ModelMeasures:
+    """File measures of cells with sample counts, Pr(cm), Pr(F = 1) and expected people outside the sample."""
+    own = counts == 1
+    n1 = int(own.sum())
+    tau1, tau2 = float(population_unique[own].sum()), float(correct_match[own].sum())
+    expected = n1 + float(outside[own].sum())
+    return ModelMeasures(
+        n1,
+        tau2,
+        tau1,
+        tau2 / n1 if n1 else 0.0,
+        n1 / expected if n1 else 0.0,
+        tau1 / n1 if n1 else 0.0,
+        float((counts * correct_match).sum() / counts.sum()),
+        float(correct_match.max()),
+    )
+
+
+def bayesian_matching(file: KeyFile, models: FittedModels) -> BayesianMatching:
+    """Pr(cm) and expected population count of every combination in the file, averaged over fitted models.
+
+    Notes
+    -----
+    O(models * cliques * cells log cells).
+    """
+    kept = file.varying
+    cells = file.cells[:, kept]
+    parts = [np.exp(model.log_probability(cells)) for model in models.average.models]
+    found = averaged(file.counts, parts, models.average.weights, file.n_records, file.fraction)
+    return BayesianMatching(file, models, *found)
+
+
+def averaged(
+    counts: NDArray[np.int64],
+    probabilities: list[NDArray[np.float64]],
+    weights: NDArray[np.float64],
+    n_records: int,
+    fraction: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Pr(cm), Pr(F = 1) and lambda of cells, from their probabilities under each model and the models' weights."""
+    outside = n_records / fraction * (1.0 - fraction)
+    cm, alone, mean = (np.zeros(len(counts)) for _ in range(3))
+    for weight, p in zip(weights, probabilities, strict=True):
+        rate = outside * p
+        cm += weight * expected_reciprocal(counts, rate)
+        alone += weight * np.where(counts == 1, np.exp(-rate), 0.0)
+        mean += weight * rate
+    return cm, alone, mean

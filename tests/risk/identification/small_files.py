@@ -1,0 +1,29 @@
+"""Files for tests: a population with dependent variables, and samples of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from risk.identification import KeyFile
+
+
+def dependent_columns(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Four variables that depend on each other by way of a hidden one: two ordered, two not."""
+    hidden = rng.integers(0, 4, n)
+    return {
+        "rooms": np.minimum(hidden + rng.poisson(0.8, n), 7),
+        "cars": np.minimum(rng.poisson(0.4 + 0.3 * hidden, n), 4),
+        "tenure": np.array(["owner", "tenant", "other"])[np.minimum(rng.poisson(0.2 + 0.2 * hidden, n), 2)],
+        "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
+    }
+
+
+def sampled_file(n: int, population: int, seed: int, *, with_population: bool = True) -> KeyFile:
+    """A simple random sample of the population above."""
+    rng = np.random.default_rng(seed)
+    whole = dependent_columns(population, rng)
+    chosen = rng.permutation(population)[:n]
+    sample = {name: values[chosen] for name, values in whole.items()}
+    if with_population:
+        return KeyFile.from_columns(sample, population=whole)
+    return KeyFile.from_columns(sample, n / population)

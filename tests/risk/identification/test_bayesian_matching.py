@@ -1,0 +1,161 @@
+"""Pr(cm) by fitted models: against definitions, and against the measures that it must coincide with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import poisson
+
+from common.errors import TrystError
+from risk.identification import KeyFile, dis
+from risk.identification.attacks import attack, best_cells, cost_matched
+from risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
+from risk.identification.population_law import expected_reciprocal_definition
+from risk.models import HyperDirichlet, ModelAverage, complete_graph, empty_graph, enumerate_models, fit
+from tests.risk.identification.small_files import sampled_file
+
+FILE = sampled_file(250, 4_000, 5)
+
+
+def single(file: KeyFile, graph) -> FittedModels:
+    counts = file.table()
+    found = enumerate_models(HyperDirichlet(counts))
+    return FittedModels(ModelAverage([fit(counts, graph)], [1.0]), found, "maximum likelihood")
+
+
+def test_average_over_every_model_by_the_definition():
+    models = fit_models(FILE, "exact", share=1.0, at_most=1000)
+    assert len(models.average.models) > 5  # the others weigh less than rounding
+    found = bayesian_matching(FILE, models)
+    expected = np.zeros(len(FILE.cells))
+    outside = np.zeros(len(FILE.cells))
+    for model, weight in zip(models.average.models, models.average.weights, strict=True):
+        joint = model.marginal(FILE.names)
+        for j, cell in enumerate(FILE.cells):
+            rate = FILE.n_records / FILE.fraction * (1 - FILE.fraction) * joint[tuple(cell)]
+            expected[j] += weight * expected_reciprocal_definition(int(FILE.counts[j]), rate)
+            outside[j] += weight * rate
+    np.testing.assert_allclose(found.correct_match, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.expected_count, FILE.counts + outside, rtol=1e-9)
+    np.testing.assert_allclose(found.of_records, expected[FILE.of_record])
+
+
+def test_the_default_is_exact_to_six_variables_and_the_others_agree_with_it():
+    exact = bayesian_matching(FILE, fit_models(FILE))
+    assert exact.models.search.method.startswith("exact")
+    for method in METHODS:
+        settings = {"moves": 20_000} if method in ("mc3", "annealing") else {}
+        found = bayesian_matching(FILE, fit_models(FILE, method, np.random.default_rng(3), **settings))
+        assert np.abs(found.correct_match - exact.correct_match).max() < 0.06, method
+
+
+def test_the_independence_model_is_the_log_linear_one():
+    """tau1 and tau2 of the independence model, from margins alone."""
+    found = bayesian_matching(FILE, single(FILE, empty_graph(FILE.names)))
+    margins = [np.bincount(FILE.codes[:, q]) / FILE.n_records for q in range(FILE.n_keys)]
+    p = np.prod([margin[FILE.cells[:, q]] for q, margin in enumerate(margins)], axis=0)
+    rate = FILE.n_records * p / FILE.fraction * (1 - FILE.fraction)
+    own = FILE.counts == 1
+    assert found.measures.expected_population_uniques == pytest.approx(np.exp(-rate[own]).sum())
+    assert found.measures.expected_matches == pytest.approx((-np.expm1(-rate[own]) / rate[own]).sum())
+
+
+def test_the_saturated_model_knows_the_sample_only():
+    """lambda = f (1 - pi)/pi: every sample unique is alike, Pr(CM | UM) = pi."""
+    found = bayesian_matching(FILE, single(FILE, complete_graph(FILE.names)))
+    np.testing.assert_allclose(found.outside, FILE.counts * (1 - FILE.fraction) / FILE.fraction)
+    assert found.measures.cm_given_um == pytest.approx(FILE.fraction)
+
+
+def test_with_known_probabilities_dis_is_the_model_s_measure():
+    """Poisson sampling: sum over SU of lambda_j and 2 (1 - pi)/pi n2 have one expectation, so DIS is the ratio."""
+    rng = np.random.default_rng(2)
+    mu = rng.gamma(0.3, 0.5, 5_000)
+    fraction = 0.07
+    n1, n2, n3 = (poisson.pmf(r, mu).sum() for r in (1, 2, 3))
+    people = (poisson.pmf(1, mu) * (1 + mu * (1 - fraction) / fraction)).sum()
+    assert dis(n1, n2, n3, fraction).value == pytest.approx(n1 / people, rel=1e-12)
+
+
+def test_a_census_leaves_no_doubt():
+    census = KeyFile(FILE.names, FILE.labels, FILE.codes, 1.0)
+    found = bayesian_matching(census, fit_models(census))
+    np.testing.assert_allclose(found.correct_match, 1 / census.counts)
+    np.testing.assert_allclose(found.population_unique, census.counts == 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 60))
+def test_measures_are_ordered_as_jensen_says(seed, n):
+    file = sampled_file(n, 400, seed)
+    measures = bayesian_matching(file, fit_models(file)).measures
+    assert measures.cm_given_um <= measures.cm_given_su + 1e-12
+    assert measures.pu_given_su <= measures.cm_given_su + 1e-12
+    assert measures.expected_population_uniques <= measures.expected_matches + 1e-12 <= measures.uniques + 1e-9
+    assert 0 < measures.cm <= measures.greatest <= 1
+
+
+def test_attacks_against_their_definition():
+    found = bayesian_matching(FILE, fit_models(FILE))
+    ten = best_cells(found)
+    assert len(ten.cells) == 10
+    rest = np.setdiff1d(np.arange(len(FILE.cells)), ten.cells)
+    assert found.correct_match[ten.cells].min() >= found.correct_match[rest].max()
+    assert ten.true is not None
+    F, f = FILE.population_sizes[ten.cells], FILE.counts[ten.cells]
+    assert ten.true.from_sample == pytest.approx((f / F).sum() / f.sum())
+    assert ten.true.from_population == pytest.approx(10 / F.sum())
+    # No free lunch: all attacks from the sample are equally efficient; from the population by their cells.
+    N = FILE.population_total
+    for own in (ten.true, ten.claimed):
+        assert own.from_sample / own.cost_from_sample == pytest.approx(1 / N)
+        assert own.from_population / own.cost_from_population == pytest.approx(10 / N)
+
+
+def test_cost_matching_takes_the_smallest_combinations_until_the_cost_is_met():
+    found = bayesian_matching(FILE, fit_models(FILE))
+    F = FILE.population_sizes
+    own = FILE.counts == 1
+    people = float(F[own].sum())
+    by_belief, by_truth = cost_matched(found, people), cost_matched(found, people, by_true_counts=True)
+    for chosen, held in ((by_belief, found.expected_count), (by_truth, F)):
+        taken = held[chosen.cells].sum()
+        assert abs(taken - people) <= held.max()
+        assert found.expected_count[chosen.cells].max() <= np.delete(found.expected_count, chosen.cells).min()
+    assert by_truth.true.cost_from_population == pytest.approx(FILE.population_total / F[by_truth.cells].sum())
+    nothing = attack(found, np.zeros(0, dtype=np.int64))
+    assert nothing.true.from_sample == nothing.claimed.cost_from_population == 0.0
+
+
+def test_what_cannot_be_is_refused():
+    found = bayesian_matching(FILE, fit_models(FILE))
+    with pytest.raises(TrystError, match="one of"):
+        fit_models(FILE, "best")
+    with pytest.raises(TrystError, match="number"):
+        best_cells(found, 0)
+    with pytest.raises(TrystError, match="people"):
+        cost_matched(found, 0.0)
+    blind = KeyFile(FILE.names, FILE.labels, FILE.codes, 0.1)
+    unseen = bayesian_matching(blind, fit_models(blind))
+    assert best_cells(unseen).true is None
+    with pytest.raises(TrystError, match="population is not known"):
+        cost_matched(unseen, 100, by_true_counts=True)
+    same = KeyFile.from_columns({"a": ["x", "x"], "b": ["y", "y"]}, 0.1)
+    with pytest.raises(TrystError, match="two levels"):
+        fit_models(same)
+
+
+def test_missing_values_that_agree_with_everything_are_refused():
+    file = KeyFile.from_columns({"a": ["x", "", "y"], "b": ["u", "v", "v"]}, 0.1, missing="any")
+    with pytest.raises(TrystError, match="missing"):
+        fit_models(file)
+
+
+def test_a_variable_with_one_level_changes_nothing():
+    columns = {name: FILE.codes[:, q] for q, name in enumerate(FILE.names)}
+    plain = KeyFile.from_columns(columns, 0.1)
+    wider = KeyFile.from_columns(columns | {"country": ["here"] * FILE.n_records}, 0.1)
+    one, other = (bayesian_matching(x, fit_models(x)) for x in (plain, wider))
+    np.testing.assert_allclose(one.of_records, other.of_records)

@@ -1,0 +1,41 @@
+"""E[1/(f + K)]: the closed form against the series, and its limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.identification.population_law import expected_reciprocal, expected_reciprocal_definition
+
+
+@settings(max_examples=300, deadline=None)
+@given(f=st.integers(1, 400), rate=st.floats(0, 2000))
+def test_closed_form_is_the_series(f, rate):
+    assert float(expected_reciprocal(f, rate)) == pytest.approx(expected_reciprocal_definition(f, rate), rel=1e-10)
+
+
+@pytest.mark.parametrize("f", [1, 2, 3, 10, 100, 5_000])
+@pytest.mark.parametrize("rate", [1e-300, 1e-9, 0.5, 1.0, 2.0, 9.9, 10.1, 4_999.0, 1e5])
+def test_closed_form_at_its_seams(f, rate):
+    assert float(expected_reciprocal(f, rate)) == pytest.approx(expected_reciprocal_definition(f, rate), rel=1e-10)
+
+
+def test_nobody_outside_the_sample_leaves_one_in_f():
+    np.testing.assert_allclose(expected_reciprocal([1, 2, 7], 0.0), [1, 1 / 2, 1 / 7])
+
+
+def test_more_people_outside_make_a_correct_match_less_likely():
+    rates = np.linspace(0, 300, 4000)
+    for f in (1, 2, 20, 200):
+        assert (np.diff(expected_reciprocal(f, rates)) < 0).all()
+        # Jensen: the mean of a reciprocal is at least the reciprocal of the mean.
+        assert (expected_reciprocal(f, rates) >= 1 / (f + rates) - 1e-15).all()
+
+
+@pytest.mark.parametrize(("f", "rate"), [(0, 1.0), (1, -1.0), (1, float("nan")), (1, float("inf"))])
+def test_what_cannot_be_is_refused(f, rate):
+    with pytest.raises(TrystError):
+        expected_reciprocal(f, rate)
