@@ -4,7 +4,7 @@
 known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
 `suda_scores` a score for each record. Numbers only, but for `reader` and the commands.
 
-`bayesian_matching` is the intruder who models (`population_law`), `attacks` what comes of it, `recoding` (with `merges`,
+`bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
 `relative_risk`, `recoding_search`) what would lower it.
 """
 

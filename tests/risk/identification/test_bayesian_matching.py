@@ -10,8 +10,8 @@ from scipy.stats import poisson
 
 from common.errors import TrystError
 from risk.identification import KeyFile, dis
-from risk.identification.attacks import attack, best_cells, cost_matched
 from risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
+from risk.identification.model_attacks import attack_on, best_cells, cost_matched
 from risk.identification.population_law import expected_reciprocal_definition
 from risk.models import HyperDirichlet, ModelAverage, complete_graph, empty_graph, enumerate_models, fit
 from tests.risk.identification.small_files import sampled_file
@@ -125,8 +125,9 @@ def test_cost_matching_takes_the_smallest_combinations_until_the_cost_is_met():
         assert abs(taken - people) <= held.max()
         assert found.expected_count[chosen.cells].max() <= np.delete(found.expected_count, chosen.cells).min()
     assert by_truth.true.cost_from_population == pytest.approx(FILE.population_total / F[by_truth.cells].sum())
-    nothing = attack(found, np.zeros(0, dtype=np.int64))
-    assert nothing.true.from_sample == nothing.claimed.cost_from_population == 0.0
+    nothing = attack_on(found, np.zeros(0, dtype=np.int64))
+    assert nothing.true.from_sample == 0.0
+    assert nothing.claimed.cost_from_population == np.inf
 
 
 def test_what_cannot_be_is_refused():

@@ -2,11 +2,12 @@
 
 T11 chapter 7. What an attack claims is set beside what is true where the population is known: models claim too much of
 the cells they like best, and an intruder who believes them is still right more often than one who takes any sample
-unique.
+unique. `strategies` has the attacks that need counts only.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,7 +38,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
+class ModelAttack:
     """An attack on some combinations of a file.
 
     Parameters
@@ -58,35 +59,35 @@ class Attack:
 def outcome(f: NDArray[np.int64], F: NDArray[np.float64], reciprocal: NDArray[np.float64], N: float) -> Outcome:
     """Chances and costs (with replacement) of attacking combinations with sample counts f and population counts F.
 
-    `reciprocal` is 1/F, or what is expected of it. An attack on nothing succeeds never and costs nothing.
+    `reciprocal` is 1/F, or what is expected of it. An attack on nothing never succeeds and never ends.
     """
     if not len(f):
-        return Outcome(0.0, 0.0, 0.0, 0.0)
+        return Outcome(0.0, 0.0, math.inf, math.inf)
     from_sample = float((f * reciprocal).sum() / f.sum())
     people = float(F.sum())
     return Outcome(from_sample, len(f) / people, N * from_sample, N / people)
 
 
-def attack(matching: BayesianMatching, cells: NDArray[np.int64]) -> Attack:
+def attack_on(matching: BayesianMatching, cells: NDArray[np.int64]) -> ModelAttack:
     """What an attack on these combinations claims, and what it achieves."""
     file = matching.file
     f, N = file.counts[cells], file.population_total
     claimed = outcome(f, matching.expected_count[cells], matching.correct_match[cells], N)
     if file.population_sizes is None:
-        return Attack(cells, claimed, None)
+        return ModelAttack(cells, claimed, None)
     F = file.population_sizes[cells].astype(np.float64)
-    return Attack(cells, claimed, outcome(f, F, 1.0 / F, N))
+    return ModelAttack(cells, claimed, outcome(f, F, 1.0 / F, N))
 
 
-def best_cells(matching: BayesianMatching, number: int = 10) -> Attack:
+def best_cells(matching: BayesianMatching, number: int = 10) -> ModelAttack:
     """The combinations with the greatest Pr(cm); equal ones by expected count, then in the order of the file."""
     if number < 1:
         raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="number", got=str(number))
     order = np.lexsort((matching.expected_count, -matching.correct_match))
-    return attack(matching, order[:number])
+    return attack_on(matching, order[:number])
 
 
-def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: bool = False) -> Attack:
+def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: bool = False) -> ModelAttack:
     """As many combinations as a search affords, those expected to be smallest in the population first.
 
     Parameters
@@ -115,4 +116,4 @@ def cost_matched(matching: BayesianMatching, people: float, *, by_true_counts: b
             raise TrystError(ErrorCode.PARAMETER, "the population is not known", where="by_true_counts")
         held = F.astype(np.float64)
     number = int(np.argmin(np.abs(np.cumsum(held[order]) - people))) + 1
-    return attack(matching, order[:number])
+    return attack_on(matching, order[:number])
