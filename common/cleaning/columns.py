@@ -21,10 +21,11 @@ from common.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
+from common.cleaning.harmonising import Places, harmonised, numbered
 from common.cleaning.plain_dates import plain_dates
 from common.cleaning.profile import FieldProfile, Profile
 from common.cleaning.source_values import texts_of
-from common.cleaning.variables import Places, clean_variables
+from common.cleaning.variables import clean_variables
 from common.parties import Side
 from common.specification import FieldSpec, Specification
 from common.specification.defaults import Step
@@ -85,12 +86,27 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Pl
     columns: dict[str, pl.Series] = {}
     profiles = []
     for spec_field, raw in texts_of(frame, spec, Side(side)):
+        if spec_field.categorisation:
+            raw = _harmonised(raw, spec_field, Side(side), places)
         cleaned, profile = _clean_field(raw, spec_field, Side(side))
         columns[spec_field.name] = cleaned
         profiles.append(profile)
     variables, counted = clean_variables(frame, spec, Side(side), places)
     counts = Profile(rows=frame.height, fields=tuple(profiles), variables=counted)
     return Cleaned(columns=columns, profile=counts, variables=variables)
+
+
+def _harmonised(raw: pl.Series, spec: FieldSpec, side: Side, places: Places | None) -> pl.Series:
+    codes = missing_codes(spec)
+    return harmonised(
+        raw,
+        spec.categorisation,
+        side,
+        lambda value: is_missing(value, codes),
+        f"field {spec.name}",
+        spec.column_of(side),
+        places or numbered,
+    )
 
 
 def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile]:

@@ -6,24 +6,19 @@ not would otherwise vanish from every table without a word. The error tells how 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from common.cleaning.harmonising import Places, harmonised, numbered
 from common.cleaning.source_values import text_values
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.parties import Side
 from common.specification import Specification, VariableSpec
-from common.specification.variables import folded_label
-
-Places = Callable[[NDArray[np.bool_]], str]
-"""Says where some rows are: ``lines 3, 17``."""
+from common.specification.section import folded_label
 
 _MOSTLY = 0.5
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ def clean_variables(
     errors: list[TrystError] = []
     for variable in spec.variables_of(side):
         try:
-            column, profile = _clean(frame, variable, side, places or _numbered)
+            column, profile = _clean(frame, variable, side, places or numbered)
         except TrystError as error:
             errors.append(error)
             continue
@@ -114,6 +109,17 @@ def _clean(
             remedy="name its column in the specification, or add it to the file",
         )
     raw = text_values(frame[name], f"variable {variable.name}", f"{side}'s column {name!r}")
+    if variable.categorisation:
+        codes = variable.missing_codes
+        raw = harmonised(
+            raw,
+            variable.categorisation,
+            side,
+            lambda value: folded_label(value) in codes,
+            f"variable {variable.name}",
+            name,
+            places,
+        )
     distinct = raw.drop_nulls().unique()
     listed, missing = variable.places, variable.missing_codes
     folded = [folded_label(value) for value in distinct]
@@ -149,9 +155,3 @@ def _clean(
         coded=int(rows["coded"].sum()),
     )
     return rows["place"].alias(variable.name), profile
-
-
-def _numbered(chosen: NDArray[np.bool_]) -> str:
-    numbers = np.flatnonzero(chosen) + 1
-    shown = ", ".join(str(number) for number in numbers[:_SHOWN])
-    return f"row{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > _SHOWN else ''}"

@@ -24,7 +24,9 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
     frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
     # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
-    signed = spec.model_copy(update={"mode": "open", "variables": ()})
+    # What each makes of its own values differs on purpose, and is part of the encoding digest.
+    fields = tuple(field.model_copy(update={"categorisation": ()}) for field in spec.fields)
+    signed = spec.model_copy(update={"mode": "open", "variables": (), "fields": fields})
     encoded, _ = encode(clean(frame, signed, side).columns, signed, seed, epoch, shuffle=file_order, threads=1)
     relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
     return canary_digest(seed, spec.project, encoding, epoch, b"".join([*to_bytes([encoded]), *relabelled]))

@@ -5,6 +5,7 @@
 those who approve it should know; `json_schema` helps editors.
 """
 
+from common.specification.categorisation import CommonCategory, Span
 from common.specification.defaults import KINDS, LEVELS, STEPS
 from common.specification.digest import canonical_json, encoding_digest, specification_digest
 from common.specification.dump import dump_specification
@@ -34,6 +35,7 @@ __all__ = [
     "BlockingKey",
     "BlockingRule",
     "Columns",
+    "CommonCategory",
     "Custodian",
     "Custodians",
     "DateFormat",
@@ -42,6 +44,7 @@ __all__ = [
     "ModelSpec",
     "ReleaseSpec",
     "Retention",
+    "Span",
     "Specification",
     "VariableSpec",
     "canonical_json",

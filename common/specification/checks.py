@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from common.errors import ErrorCode, TrystErrors
 from common.parties import Side
+from common.specification.categorisation import categorisation_mistakes
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
 from common.specification.mistakes import Mistake, Path, nearest, shown
+from common.specification.section import folded_label
 from common.specification.variables import VariableSpec, variable_mistakes
 
 RULE_KINDS = ("keys", "lsh", "canopies", "similar")
@@ -176,6 +178,19 @@ def _levels(field: FieldSpec, path: Path) -> Iterator[Mistake]:
         )
 
 
+def _categorisation(field: FieldSpec, path: Path) -> Iterator[Mistake]:
+    if not field.categorisation:
+        return
+    path = (*path, "categorisation")
+    if field.kind != "category":
+        yield Mistake(path, "only categories are harmonised", f"kind {field.kind}", "set `kind: category`")
+    elif field.clean != field.defaults.clean or field.stop_words:
+        remedy = "drop `clean` and `stop_words`"
+        yield Mistake(path, "values that the table names need no other cleaning", remedy=remedy)
+    codes = frozenset(map(folded_label, field.missing_codes))
+    yield from categorisation_mistakes(field.categorisation, tuple(Side), codes, path)
+
+
 _FIELD_CHECKS: tuple[Callable[[FieldSpec, Path], Iterator[Mistake]], ...] = (
     _columns,
     _date_format,
@@ -183,6 +198,7 @@ _FIELD_CHECKS: tuple[Callable[[FieldSpec, Path], Iterator[Mistake]], ...] = (
     _zeros,
     _tokens,
     _levels,
+    _categorisation,
 )
 
 

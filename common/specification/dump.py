@@ -84,7 +84,7 @@ class _Writer:
             if not asked and key not in ("name", "kind") and value == _field_default(field, key):
                 continue
             yield from self.comment(f"{path}.{key}", 4)
-            yield f"{lead}{key}: {_flow(value)}"
+            yield from _entry(lead, key, value)
             lead = "    "
 
     def rule(self, rule: BlockingRule, path: str) -> Iterator[str]:
@@ -105,7 +105,7 @@ class _Writer:
             asked = f"{path}.{key}" in self.comments
             if asked or info.is_required() or value != info.default:
                 yield from self.comment(f"{path}.{key}", 4)
-                yield f"{lead}{key}: {_flow(value)}"
+                yield from _entry(lead, key, value)
                 lead = "    "
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
@@ -115,6 +115,16 @@ class _Writer:
                     character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
                 )
                 yield f"{' ' * indent}# {readable}".rstrip()
+
+
+def _entry(lead: str, key: str, value: object) -> Iterator[str]:
+    """An attribute on one line; a table on one for each row."""
+    if key != "categorisation" or not isinstance(value, tuple) or not value:
+        yield f"{lead}{key}: {_flow(value)}"
+        return
+    yield f"{lead}{key}:"
+    for row in value:
+        yield f"{' ' * len(lead)}  - {_flow(row)}"
 
 
 def _wrapped(paragraph: str, width: int) -> list[str]:

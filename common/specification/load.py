@@ -24,7 +24,7 @@ from common.specification.variables import VariableSpec
 
 S = TypeVar("S", bound=Section)
 
-_UNION_TAGS = ("table", "bounds", "one", "several")
+_UNION_TAGS = ("table", "bounds", "one", "several", "listed", "spanned")
 _FIRST_ASKED = "default_factory_not_called"
 _REMEDIES: dict[str, str] = {
     "version": "write `version: 1`",
@@ -44,6 +44,7 @@ _REMEDIES: dict[str, str] = {
     "order": "use ymd, dmy or mdy",
     "holder": "use alice, bob or both",
     "categories": "list the variable's categories, at least two, such as [good, fair, poor]",
+    "categorisation": "list `{category: ..., alice: [...], bob: [...]}` for each common category",
     "role": "use key, sensitive or other",
 }
 

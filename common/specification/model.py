@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from common.parties import Side
+from common.specification.categorisation import CommonCategory
 from common.specification.checks import refuse_inconsistent
 from common.specification.defaults import (
     KINDS,
@@ -146,6 +147,9 @@ class FieldSpec(Section):
     name."""
     columns: Columns | None = None
     """Its column in each file, when they differ."""
+    categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=1000)
+    """For categories that the files code differently: what becomes of every value of either, a row for each category
+    that both can be brought to. `tryst keyvars export` finds the finest."""
     clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
     """The cleaning steps: unicode, case, accents, punctuation, stop_words, whitespace, alphanumeric, digits,
     leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from common.parties import Side
+from common.specification.categorisation import what_is_lost
 from common.specification.model import Specification
 from common.specification.variables import VariableSpec
 
@@ -19,7 +20,15 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    return (*_leakage(spec), *_variables(spec), *_scheme(spec), *_learning(spec), *_comparison(spec), *_oddities(spec))
+    return (
+        *_leakage(spec),
+        *_variables(spec),
+        *_harmonised(spec),
+        *_scheme(spec),
+        *_learning(spec),
+        *_comparison(spec),
+        *_oddities(spec),
+    )
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
@@ -79,6 +88,16 @@ def _variables(spec: Specification) -> Iterator[str]:
                     f"Variable {variable.name} reads the same column of {side} as field {field}: its value is sent as a"
                     " signature and as a code."
                 )
+
+
+def _harmonised(spec: Specification) -> Iterator[str]:
+    for field in spec.fields:
+        if field.categorisation:
+            yield f"Field {field.name} is harmonised: {what_is_lost(field.categorisation, tuple(Side))}."
+    for variable in spec.variables:
+        if variable.categorisation:
+            sides = [side for side in Side if variable.held_by(side)]
+            yield f"Variable {variable.name} is harmonised: {what_is_lost(variable.categorisation, sides)}."
 
 
 def _holder(variable: VariableSpec) -> str:

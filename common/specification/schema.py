@@ -30,4 +30,10 @@ def json_schema() -> dict[str, Any]:
     variable = schema["$defs"]["VariableSpec"]["properties"]
     for attribute in ("categories", "missing"):
         variable[attribute]["items"]["type"] = ["string", "integer"]
+    common = schema["$defs"]["CommonCategory"]["properties"]
+    common["category"]["type"] = ["string", "integer"]
+    for side in ("alice", "bob"):
+        for choice in common[side].get("oneOf", common[side].get("anyOf", ())):
+            if choice.get("type") == "array":
+                choice["items"]["type"] = ["string", "integer"]
     return schema

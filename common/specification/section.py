@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -18,6 +19,11 @@ def _text_of_integer(value: object) -> object:
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=MAX_COLUMN_NAME)]
 Word = Annotated[str, BeforeValidator(_text_of_integer), Field(max_length=256)]
+
+
+def folded_label(label: str) -> str:
+    """The form in which categories and values are compared: NFKC, case folded, single blanks, none at the ends."""
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
 
 
 class Section(BaseModel):

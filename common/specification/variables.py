@@ -6,15 +6,15 @@ model of everything the two files hold. Their labels never leave the custodians.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from common.parties import Side
+from common.specification.categorisation import CommonCategory, categorisation_mistakes
 from common.specification.mistakes import Mistake, Path, shown
-from common.specification.section import ColumnName, Name, Section, Word
+from common.specification.section import ColumnName, Name, Section, Word, folded_label
 
 MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000
@@ -51,6 +51,9 @@ class VariableSpec(Section):
     Capitals and blanks do not matter. Their order does: it is part of the encoding."""
     missing: tuple[Word, ...] = Field(default=(), strict=False, max_length=MAX_CATEGORIES)
     """Values that mean *not known*, besides an empty one and the common codes (n/a, ?, ...) that are no category."""
+    categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=MAX_CATEGORIES)
+    """Where the files code it differently: what becomes of every value of either, a row for each of `categories`, in
+    their order. `tryst keyvars export` finds the finest that both can be brought to."""
     role: Role = "other"
     """What it is to the assessment of disclosure risk: key, something that an intruder may know of a person;
     sensitive, something that nobody must learn; or other."""
@@ -80,11 +83,6 @@ class VariableSpec(Section):
         """All folded values that mean *not known*."""
         codes = {folded_label(code) for code in (*COMMON_MISSING, *self.missing)}
         return frozenset({*codes, ""} - set(self.places))
-
-
-def folded_label(label: str) -> str:
-    """The form in which categories and values are compared: NFKC, case folded, single blanks, none at the ends."""
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
 
 
 def variable_mistakes(
@@ -133,6 +131,18 @@ def variable_mistakes(
             if variable.held_by(side) and variable.column_of(side) == identifiers.get(side):
                 yield Mistake((*path, "column"), f"this is {side}'s identifier", remedy="name another column")
         yield from _label_mistakes(variable, path)
+        yield from _categorisation(variable, (*path, "categorisation"))
+
+
+def _categorisation(variable: VariableSpec, path: Path) -> Iterator[Mistake]:
+    if not variable.categorisation:
+        return
+    sides = [side for side in Side if variable.held_by(side)]
+    codes = variable.missing_codes
+    yield from categorisation_mistakes(variable.categorisation, sides, codes, path)
+    if [folded_label(row.category) for row in variable.categorisation] != list(map(folded_label, variable.categories)):
+        remedy = "write the same categories in the same order in both"
+        yield Mistake(path, "its rows are not the variable's `categories`", f"{len(variable.categorisation)}", remedy)
 
 
 def _label_mistakes(variable: VariableSpec, path: Path) -> Iterator[Mistake]:

@@ -18,7 +18,8 @@ from common.specification import (
     notes,
     specification_digest,
 )
-from common.specification.variables import VariableSpec, folded_label
+from common.specification.section import folded_label
+from common.specification.variables import VariableSpec
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 VARIABLES: list[dict[str, Any]] = [

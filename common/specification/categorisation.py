@@ -1,0 +1,178 @@
+"""Categories that two custodians code differently, brought to common ones: the table that both approve and apply.
+
+    categorisation:
+      - {category: 0-24, alice: [0-15, 16-24], bob: [0-17, 18-24]}
+      - {category: 25+, alice: {least: 25}, bob: [25-64, 65+]}
+
+Each row is a category that both can be brought to, with the values that mean it in either file. The finest such table
+is found by `tryst keyvars export`; here it is plain, so that those who approve a specification see what becomes of
+every value, and so that a custodian needs nothing else to apply it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from typing import Annotated, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from common.parties import Side
+from common.specification.mistakes import Mistake, Path, shown
+from common.specification.section import Section, Word, folded_label
+
+MAX_VALUES = 10_000
+
+
+class Span(Section):
+    """Numbers from a bound, which is in, to another, which is not. Without one of them that end is open."""
+
+    least: float | None = Field(default=None, allow_inf_nan=False)
+    """The lower bound."""
+    below: float | None = Field(default=None, allow_inf_nan=False)
+    """The upper bound."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.least is None and self.below is None:
+            raise ValueError("a span of numbers has at least one bound, `least` or `below`")
+        if self.ends[0] >= self.ends[1]:
+            raise ValueError("the bounds of a span must ascend")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both bounds, infinite where the span is open."""
+        return (
+            -float("inf") if self.least is None else self.least,
+            float("inf") if self.below is None else self.below,
+        )
+
+
+def _values_tag(value: object) -> str:
+    return "listed" if isinstance(value, list | tuple) else "spanned"
+
+
+Values = Annotated[
+    Annotated[tuple[Word, ...], Field(strict=False, max_length=MAX_VALUES), Tag("listed")]
+    | Annotated[Span, Tag("spanned")],
+    Discriminator(_values_tag),
+]
+
+
+class CommonCategory(Section):
+    """One common category."""
+
+    category: Word
+    """What it is called here and on every screen."""
+    alice: Values = ()
+    """The values that mean it in Alice's file: a list, or numbers as `{least: 16, below: 25}`."""
+    bob: Values = ()
+    """The values that mean it in Bob's file."""
+
+    def values_of(self, side: Side | str) -> tuple[str, ...] | Span:
+        """What means the category in the file of one custodian."""
+        return self.alice if Side(side) is Side.ALICE else self.bob
+
+
+def category_of(rows: Sequence[CommonCategory], side: Side | str) -> Callable[[str], str | None]:
+    """A function from a custodian's value to its common category; None where there is none.
+
+    Capitals and blanks do not matter. A number is taken by its value: 16 and 16.0 are the same.
+    """
+    listed: dict[str, str] = {}
+    spans: list[tuple[float, float, str]] = []
+    for row in rows:
+        values = row.values_of(side)
+        if isinstance(values, Span):
+            spans.append((*values.ends, row.category))
+        else:
+            listed.update(dict.fromkeys(map(folded_label, values), row.category))
+
+    def find(value: str) -> str | None:
+        known = listed.get(folded_label(value))
+        if known is not None or not spans:
+            return known
+        try:
+            number = Decimal(value.strip())
+        except InvalidOperation:
+            return None
+        if not number.is_finite():
+            return None
+        return next((category for least, below, category in spans if least <= number < below), None)
+
+    return find
+
+
+def categorisation_mistakes(
+    rows: Sequence[CommonCategory], sides: Sequence[Side], missing: frozenset[str], path: Path
+) -> Iterator[Mistake]:
+    """Every mistake that lies between the rows of a table.
+
+    Parameters
+    ----------
+    rows
+        The table.
+    sides
+        The custodians whose files have the values.
+    missing
+        Folded values that mean *not known*.
+    path
+        Where the table stands.
+    """
+    if len(rows) == 1:
+        yield Mistake(
+            path,
+            "all values come to one category, so nothing is left to compare: the two codings cannot be harmonised",
+            shown(rows[0].category),
+            "leave it out, or have one custodian code more finely",
+        )
+    seen: dict[str, int] = {}
+    for place, row in enumerate(rows):
+        label = folded_label(row.category)
+        here = (*path, place, "category")
+        if not label or label in missing:
+            remedy = "list its values under `missing` instead"
+            yield Mistake(here, "a category of what is not known cannot be compared", shown(row.category), remedy)
+        if (first := seen.setdefault(label, place)) != place:
+            yield Mistake(here, f"the category is that of row {first} already", shown(row.category), "join the two")
+    for side in Side:
+        yield from _side_mistakes(rows, side, side in sides, path)
+
+
+def _side_mistakes(rows: Sequence[CommonCategory], side: Side, held: bool, path: Path) -> Iterator[Mistake]:
+    seen: dict[str, int] = {}
+    spans: list[tuple[float, float, int]] = []
+    for place, row in enumerate(rows):
+        here = (*path, place, str(side))
+        values = row.values_of(side)
+        if not held and values != ():
+            yield Mistake(here, f"{side}'s file does not have the variable", remedy="drop them")
+        elif held and values == ():
+            remedy = f"list what {side} codes as it, or join it with a category that {side} has"
+            yield Mistake(here, f"no value of {side}'s means {row.category!r}", "nothing", remedy)
+        if isinstance(values, Span):
+            spans.append((*values.ends, place))
+            continue
+        for value in values:
+            if (first := seen.setdefault(folded_label(value), place)) != place:
+                remedy = "a value means one category; if it lies in both, join the two"
+                yield Mistake(here, f"the value is in row {first} already", shown(value), remedy)
+    for (_, below, first), (least, _, place) in pairwise(sorted(spans)):
+        if least < below:
+            remedy = "make spans end where the next begin"
+            yield Mistake((*path, place, str(side)), f"the span overlaps that of row {first}", f"{least:g}", remedy)
+
+
+def what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
+    """What the table makes of either side's categories, in words."""
+    told = []
+    for side in sides:
+        joined = [len(values) for row in rows if not isinstance(values := row.values_of(side), Span)]
+        if len(joined) < len(rows):
+            told.append(f"{side}'s numbers")
+        else:
+            alone = sum(count == 1 for count in joined)
+            told.append(f"{side}'s {sum(joined)} values ({alone} of them kept apart from all others)")
+    return f"{' and '.join(told)} become {len(rows)} categories"
