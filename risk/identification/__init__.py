@@ -2,7 +2,8 @@
 
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
-`suda_scores` a score for each record. Numbers only, but for `reader` and the commands.
+`suda_scores` a score for each record, `choose_model` and `log_linear_risk` its chance of being one of few. Numbers
+only, but for `reader` and the commands.
 
 `bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
 `relative_risk`, `recoding_search`) what would lower it.
@@ -10,6 +11,8 @@ known. `file_measures` gives one number for the file, `attacks` what an intruder
 
 from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures
 from risk.identification.key_file import KeyFile
+from risk.identification.loglinear import LogLinearRisk, log_linear_risk
+from risk.identification.model_choice import ModelChoice, choose_model
 from risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
 from risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
 from risk.identification.suda_scores import SudaScores, suda_scores
@@ -20,14 +23,18 @@ __all__ = [
     "FileMeasures",
     "Frequencies",
     "KeyFile",
+    "LogLinearRisk",
     "MinimalUniques",
+    "ModelChoice",
     "Strategy",
     "SudaScores",
     "attack",
     "attacks",
+    "choose_model",
     "dis",
     "file_dis",
     "file_measures",
+    "log_linear_risk",
     "minimal_uniques",
     "suda_of_key_sets",
     "suda_scores",

@@ -1,0 +1,222 @@
+"""Log-linear risk: the oracle, closed forms, full tables, Poisson sums, truth by simulation, model choice."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, product
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import poisson
+
+from common.errors import ErrorCode, TrystError
+from risk.identification import KeyFile, choose_model, log_linear_risk
+from risk.identification.fitting import fit_margins
+from risk.identification.loglinear import h1, h2, minimum_error
+from risk.identification.support import support
+from risk.models.counts import SparseCounts
+
+
+@pytest.fixture(scope="module")
+def eusilc(shared):
+    oracle = json.loads((shared / "oracles" / "tau_eusilcP_pi0.05.json").read_text())
+    sample = pl.read_csv(shared / "oracles" / "tau_eusilcP_sample_pi0.05.csv", columns=oracle["keys"])
+    population = pl.read_csv(shared / "oracles" / "tau_eusilcP_population_keys.csv", columns=oracle["keys"])
+    return KeyFile.from_columns(sample.to_dict(), oracle["pi"], population=population.to_dict()), oracle
+
+
+@pytest.mark.parametrize(("terms", "entry"), [("independence", "loglin_indep"), ("two-way", "loglin_2way")])
+def test_the_oracle(eusilc, terms, entry):
+    file, oracle = eusilc
+    found, expected = log_linear_risk(file, terms), oracle[entry]
+    assert found.converged
+    assert found.tau1 == pytest.approx(expected["tau1"], rel=1e-4)
+    assert found.tau2 == pytest.approx(expected["tau2"], rel=1e-4)
+    assert pytest.approx(expected["B1"], rel=1e-3) == found.B1
+    assert pytest.approx(expected["B2"], rel=1e-3) == found.B2
+    assert found.fit.deviance == pytest.approx(expected["lrt"], rel=1e-4)
+
+
+def test_the_minimum_error_criterion_prefers_two_way_and_it_is_nearer_the_truth(eusilc):
+    file, oracle = eusilc
+    own = file.sizes == 1
+    F = file.population_sizes[own]
+    assert (F == 1).sum() == oracle["true_tau1"]
+    assert (1 / F).sum() == pytest.approx(oracle["true_tau2"])
+    choice = choose_model(file, "B1", most_models=2)
+    plain, pairs = choice.models
+    assert choice.best is pairs
+    assert abs(pairs.tau1 - oracle["true_tau1"]) < abs(plain.tau1 - oracle["true_tau1"])
+    assert abs(pairs.tau2 - oracle["true_tau2"]) < abs(plain.tau2 - oracle["true_tau2"])
+
+
+@st.composite
+def sparse_tables(draw):
+    levels = draw(st.lists(st.integers(2, 4), min_size=2, max_size=4))
+    rows = draw(st.lists(st.tuples(*[st.integers(0, n - 1) for n in levels]), min_size=1, max_size=25))
+    return SparseCounts.from_records(np.array(rows), levels)
+
+
+def some_generators(table, draw):
+    every = [g for size in (1, 2, 3) for g in combinations(range(len(table.levels)), size)]
+    chosen = draw(st.lists(st.sampled_from(every), max_size=4))
+    return [*chosen, *[(v,) for v in range(len(table.levels))]]
+
+
+@given(sparse_tables(), st.data())
+def test_the_support_is_the_cells_without_an_empty_margin(table, data):
+    generators = some_generators(table, data.draw)
+    dense = table.to_table()
+    expected = [
+        cell
+        for cell in product(*[range(n) for n in table.levels])
+        if all(
+            dense.sum(axis=tuple(v for v in range(dense.ndim) if v not in g))[tuple(cell[v] for v in sorted(g))] > 0
+            for g in generators
+        )
+    ]
+    assert [tuple(c) for c in support(table, generators).tolist()] == expected
+    with pytest.raises(TrystError, match="too many cells") as caught:
+        support(table, generators, 0)
+    assert caught.value.code == ErrorCode.MEMORY
+
+
+@given(sparse_tables(), st.data())
+def test_fitted_margins_are_the_observed_ones(table, data):
+    generators = some_generators(table, data.draw)
+    fit = fit_margins(table, generators, tolerance=0.01)
+    assert fit.converged
+    assert fit.observed.sum() == table.total
+    for g in generators:
+        own, fitted = {}, {}
+        for cell, f, mu in zip(fit.cells.tolist(), fit.observed, fit.means, strict=True):
+            key = tuple(cell[v] for v in g)
+            own[key] = own.get(key, 0) + f
+            fitted[key] = fitted.get(key, 0) + mu
+        assert all(abs(own[k] - fitted[k]) < 0.02 for k in own)
+
+
+@given(sparse_tables())
+def test_decomposable_models_have_their_closed_form(table):
+    """A chain of pairs: product of the pairs' margins over the separators'."""
+    pairs = [(v, v + 1) for v in range(len(table.levels) - 1)]
+    dense = table.to_table()
+    fit = fit_margins(table, pairs, tolerance=1e-9)
+
+    def margin(*kept):
+        return dense.sum(axis=tuple(v for v in range(dense.ndim) if v not in kept))
+
+    for cell, mean in zip(fit.cells.tolist(), fit.means, strict=True):
+        top = np.prod([margin(v, w)[cell[v], cell[w]] for v, w in pairs])
+        bottom = np.prod([margin(v)[cell[v]] for v in range(1, dense.ndim - 1)])
+        assert mean == pytest.approx(top / bottom, rel=1e-6)
+
+
+def test_a_fit_that_has_not_converged_says_so(eusilc):
+    file, _ = eusilc
+    found = log_linear_risk(file, "two-way", tolerance=1e-9, most_rounds=5)
+    assert not found.converged
+    assert found.fit.deviation > 1e-9
+    assert found.fit.rounds >= 5
+
+
+@given(st.floats(0, 30))
+def test_the_risks_of_a_record_are_poisson_expectations(L):
+    k = np.arange(400)
+    mass = poisson.pmf(k, L)
+    assert h1(np.array([L]))[0] == pytest.approx(mass[0])
+    assert h2(np.array([L]))[0] == pytest.approx((mass / (1 + k)).sum(), rel=1e-9)
+
+
+def test_the_criterion_is_its_definition_with_numerical_derivatives():
+    rng = np.random.default_rng(5)
+    mu = np.concatenate([rng.gamma(0.5, 1.0, 50), [1e-9, 1e-6, 1e-4, 1e-3]])
+    f = rng.poisson(mu).astype(float)
+    pi = 0.3
+    c = (1 - pi) / pi
+    for h, found in zip((h1, h2), minimum_error(mu, f, pi), strict=True):
+        L, d = c * mu + 1e-2, 1e-2  # off 0, where central differences need both sides
+        shifted = minimum_error(L / c, f, pi)[0 if h is h1 else 1]
+        first = (h(L + d) - h(L - d)) / (2 * d)
+        second = (h(L + d) - 2 * h(L) + h(L - d)) / d**2
+        m = L / c
+        plain = (m * np.exp(-m) * (-first * c * (f - m) + second * c**2 * ((f - m) ** 2 - f) / 2)).sum()
+        assert shifted == pytest.approx(plain, rel=1e-3)
+        assert np.isfinite(found)
+
+
+def test_equal_weights_are_a_sampling_fraction():
+    rng = np.random.default_rng(2)
+    columns = {f"v{q}": rng.integers(0, n, 300) for q, n in enumerate((3, 4, 5))}
+    file = KeyFile.from_columns(columns, 0.1)
+    plain = log_linear_risk(file, "two-way", tolerance=1e-4)
+    weighted = log_linear_risk(file, "two-way", weights=np.full(300, 10.0), tolerance=1e-4)
+    assert weighted.tau1 == pytest.approx(plain.tau1, rel=1e-4)
+    assert weighted.tau2 == pytest.approx(plain.tau2, rel=1e-4)
+    assert np.isnan(weighted.B1)
+    with pytest.raises(TrystError, match="survey weight"):
+        log_linear_risk(file, weights=np.full(300, 0.5))
+
+
+def test_tau_is_right_on_average_where_the_model_is():
+    """Independent keys, 60 samples: mean error within 4 standard errors (false alarm in one run of 16,000)."""
+    rng = np.random.default_rng(11)
+    shares = [rng.dirichlet(np.ones(n)) for n in (5, 6, 8)]
+    population = np.column_stack([rng.choice(len(s), 8_000, p=s) for s in shares])
+    errors = []
+    for _ in range(60):
+        chosen = rng.random(len(population)) < 0.05
+        file = KeyFile.from_columns(
+            {str(q): population[chosen, q] for q in range(3)},
+            0.05,
+            population={str(q): population[:, q] for q in range(3)},
+        )
+        F = file.population_sizes[file.sizes == 1]
+        found = log_linear_risk(file, "independence")
+        errors.append([found.tau1 - (F == 1).sum(), found.tau2 - (1 / F).sum()])
+    mean, spread = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1) / np.sqrt(60)
+    assert (np.abs(mean) < 4 * spread + 0.02).all(), (mean, spread)
+
+
+def test_the_path_adds_the_strongest_interactions_first():
+    rng = np.random.default_rng(4)
+    a = rng.integers(0, 3, 2_000)
+    b = np.where(rng.random(2_000) < 0.9, a, rng.integers(0, 3, 2_000))
+    file = KeyFile.from_columns({"a": a, "b": b, "c": rng.integers(0, 3, 2_000)}, 0.1)
+    choice = choose_model(file, "B2")
+    assert [m.model for m in choice.models][:2] == ["independence", "a x b"]
+    assert len(choice.models) == 4
+    assert abs(choice.best.B2) == min(abs(m.B2) for m in choice.models)
+
+
+def test_terms_may_be_chosen():
+    rng = np.random.default_rng(4)
+    file = KeyFile.from_columns({n: rng.integers(0, 3, 500) for n in "abcd"}, 0.1)
+    found = log_linear_risk(file, [("a", "b", "c"), ("c", "b"), ("d",)])
+    assert found.model == "a x b x c"
+    assert found.terms == (("a", "b", "c"), ("d",))
+    assert (found.expected_population >= 1).all()
+    assert (found.correct >= found.population_unique).all()
+
+
+def test_bad_input():
+    file = KeyFile.from_columns({"a": [1, 2, None], "b": [1, 1, 2]}, 0.1, missing="any")
+    with pytest.raises(TrystError, match="missing values agree with all"):
+        log_linear_risk(file)
+    fine = KeyFile.from_columns({"a": [1, 2, 2], "b": [1, 1, 1]}, 0.1)
+    with pytest.raises(TrystError, match="no varying key variable b"):
+        log_linear_risk(fine, [("a", "b")])
+    with pytest.raises(TrystError, match="list of terms"):
+        log_linear_risk(fine, "saturated")
+    with pytest.raises(TrystError, match="`B1` or `B2`"):
+        choose_model(fine, "B3")
+
+
+def test_a_file_without_uniques_has_no_risk():
+    found = log_linear_risk(KeyFile.from_columns({"a": [1, 1, 2, 2]}, 0.1))
+    assert (found.tau1, found.tau2) == (0, 0)
+    whole = log_linear_risk(KeyFile.from_columns({"a": [1, 2, 3, 3]}, 1.0))
+    assert (whole.tau1, whole.tau2) == (2, 2)
