@@ -1,14 +1,18 @@
 """One linkage run, from two signature sets to a model, scored pairs and links, in bounded memory.
 
-`link` is the run on this machine; `plan` says what it is asked to do, `result` what it gives back. Numbers only:
+`link` is the run on this machine; `plan` says what it is asked to do, `result` what it gives back. In block-keyed mode
+it has two halves: `compare`, which sees signatures, and `conclude`, which sees which rows are one record. Numbers only:
 nothing here reads, writes or talks to anyone.
 """
 
-from carole.engine.local import link
+from carole.engine.conclusion import Candidates, conclude
+from carole.engine.local import compare, link
 from carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
 from carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
+from carole.engine.separate import SeparateRows, separate_rows
 
 __all__ = [
+    "Candidates",
     "FieldPlan",
     "Linkage",
     "LinkagePlan",
@@ -16,5 +20,9 @@ __all__ = [
     "RulePlan",
     "ScoredPairs",
     "ScoredPatterns",
+    "SeparateRows",
+    "compare",
+    "conclude",
     "link",
+    "separate_rows",
 ]

@@ -24,7 +24,6 @@ def run_cautions(
     plan: LinkagePlan,
     source: Source,
     selection: Selection,
-    blocking: BlockingRecall,
     missing: dict[str, tuple[float, float]],
 ) -> Iterator[str]:
     """Warnings about the data, the blocks and what was kept."""
@@ -35,13 +34,17 @@ def run_cautions(
     if not isinstance(source.pairs, AllPairs):
         yield from _skew_cautions(plan, source)
         yield from _block_cautions(a, b, plan, source.pairs)
-        if blocking.recall is None:
-            yield f"what blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}"
     if selection.raised:
         yield (
             f"only the pairs of match weight {selection.floor:.1f} and more were kept ({selection.n_pairs:,}); "
             "weaker ones are in the counts only"
         )
+
+
+def recall_cautions(blocking: BlockingRecall) -> Iterator[str]:
+    """What to say where nothing tells what blocking lost."""
+    if blocking.recall is None:
+        yield f"what blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}"
 
 
 def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs) -> Iterator[str]:

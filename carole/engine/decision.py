@@ -25,6 +25,8 @@ class Decision:
     ----------
     pairs
         By descending weight, then by rows.
+    order
+        int64: where each of them was among the kept pairs.
     links
         int64: positions of the links among them, ascending.
     threshold
@@ -32,6 +34,7 @@ class Decision:
     """
 
     pairs: ScoredPairs
+    order: NDArray[np.int64]
     links: NDArray[np.int64]
     threshold: float
 
@@ -68,4 +71,4 @@ def decide(kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities
         possible = assigned(row_a, row_b, given_rivals, LEAST_LINK, plan.assignment)
         links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
     pairs = ScoredPairs(row_a, row_b, pattern, scored.weight[pattern], probability, given_rivals)
-    return Decision(pairs, links, threshold)
+    return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)

@@ -15,23 +15,31 @@ STRONG = 0.5
 """Match probability, of a pair by itself, from which two records are strongly linked."""
 
 
-def duplicates(
-    a: SignatureSet, b: SignatureSet, pairs: ScoredPairs, plan: LinkagePlan
-) -> tuple[Duplicates, Duplicates]:
+def equal_records(part: SignatureSet, plan: LinkagePlan) -> int:
+    """Records that equal another of the same file in every compared field and lack none. O(rows * fields)."""
+    codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
+    whole = np.ascontiguousarray(codes[(codes != MISSING).all(axis=1)])
+    _, counts = np.unique(whole, axis=0, return_counts=True)
+    return int(counts[counts > 1].sum())
+
+
+def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, Duplicates]:
     """Duplicates within A and within B, as far as the comparison of the two files shows them.
+
+    Parameters
+    ----------
+    equal : pair of int
+        `equal_records` of each file.
+    pairs : ScoredPairs
 
     Notes
     -----
     Nothing inside a file is compared but for equality: duplicates that differ, of people whom the other file does not
-    have, are not seen. O(rows * fields + pairs).
+    have, are not seen. O(pairs).
     """
-    names = [field.name for field in plan.fields]
     strong = pairs.match_probability >= STRONG
     row_a, row_b = pairs.row_a[strong], pairs.row_b[strong]
-    return (
-        Duplicates(_equal(a, names), _sharing(row_a, row_b)),
-        Duplicates(_equal(b, names), _sharing(row_b, row_a)),
-    )
+    return Duplicates(equal[0], _sharing(row_a, row_b)), Duplicates(equal[1], _sharing(row_b, row_a))
 
 
 def cautions(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[str]:
@@ -47,13 +55,6 @@ def cautions(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterato
                 f"{one.same_partner:,} of {side}'s records match a record of the other file that another of {side}'s "
                 "matches too; one of them at most is linked"
             )
-
-
-def _equal(part: SignatureSet, names: list[str]) -> int:
-    codes = np.stack([part.fields[name].codes for name in names], axis=1)
-    whole = np.ascontiguousarray(codes[(codes != MISSING).all(axis=1)])
-    _, counts = np.unique(whole, axis=0, return_counts=True)
-    return int(counts[counts > 1].sum())
 
 
 def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:

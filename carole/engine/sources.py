@@ -43,7 +43,7 @@ def pair_source(
     if not plan.rules:
         return Source(AllPairs(a.n_rows, b.n_rows), ())
     if all(rule.formed is None for rule in plan.rules):
-        _take_index(a, b, len(plan.rules), budget)
+        take_index(a, b, len(plan.rules), budget)
         keyed = [_keys(a, b, rule) for rule in plan.rules]
         pairs = CandidatePairs([in_a for in_a, _, _ in keyed], [in_b for _, in_b, _ in keyed])
         return Source(pairs, tuple(skew for _, _, skew in keyed))
@@ -63,12 +63,12 @@ def _rule(
 ) -> tuple[Rule, Skew]:  # fmt: skip
     formed = rule.formed
     if formed is None:
-        _take_index(a, b, 1, budget)
+        take_index(a, b, 1, budget)
         keys_a, keys_b, skew = _keys(a, b, rule)
         return KeyedRule([keys_a], [keys_b]), skew
     side_a, side_b = a.fields[formed.field], b.fields[formed.field]
     if isinstance(formed, Bands):
-        _take_index(a, b, formed.bands, budget)
+        take_index(a, b, formed.bands, budget)
         bands = zip(*(band_keys(side, formed.bands, formed.bits) for side in (side_a, side_b)), strict=True)
         capped = [without_large_blocks(in_a, in_b, rule.limit) for in_a, in_b in bands]
         return KeyedRule([keys for keys, _, _ in capped], [keys for _, keys, _ in capped]), _together(capped)
@@ -97,6 +97,7 @@ def _together(capped: list[tuple[NDArray[np.uint64], NDArray[np.uint64], Skew]])
     return Skew(0, None, sum(s.dropped for s in skews), largest, sum(s.pairs_dropped for s in skews))
 
 
-def _take_index(a: SignatureSet, b: SignatureSet, n_keys: int, budget: MemoryBudget) -> None:
+def take_index(a: SignatureSet, b: SignatureSet, n_keys: int, budget: MemoryBudget) -> None:
+    """Reserve the memory of an index of keys."""
     index = CandidatePairs.index_bytes(a.n_rows, b.n_rows, n_keys)
     budget.take(index, "the index of blocking keys", "use fewer blocking rules")

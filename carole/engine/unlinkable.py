@@ -6,7 +6,10 @@ threshold, no other record can be linked to it: it lacks too many fields, or wha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from carole.engine.plan import LinkagePlan
 from carole.engine.result import BestPossible
@@ -14,22 +17,35 @@ from carole.fellegi_sunter import FittedScheme
 from common.encoding.contribution import MISSING, SignatureSet
 
 
-def best_possible(part: SignatureSet, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
+@dataclass(frozen=True)
+class FieldsPresent:
+    """Sets of fields that records of a file lack: `missing`, shape (n_sets, n_fields), and how many records do."""
+
+    missing: NDArray[np.bool_]
+    records: NDArray[np.int64]
+
+
+def fields_present(part: SignatureSet, plan: LinkagePlan) -> FieldsPresent:
+    """Which fields the records of a file lack. O(rows * fields)."""
+    missing = np.stack([part.fields[field.name].codes == MISSING for field in plan.fields], axis=1)
+    kinds, records = np.unique(missing, axis=0, return_counts=True)
+    return FieldsPresent(kinds, records.astype(np.int64))
+
+
+def best_possible(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
     """What each record of a file could reach at best, its agreement with its like taken by itself.
 
     Notes
     -----
-    By fields, not by values: that a rare value says more than a common one is not in the model. O(rows * fields).
+    By fields, not by values: that a rare value says more than a common one is not in the model.
     """
-    missing = np.stack([part.fields[field.name].codes == MISSING for field in plan.fields], axis=1)
-    kinds, records = np.unique(missing, axis=0, return_counts=True)
-    gamma = np.full((len(kinds), len(plan.compared)), -1, dtype=np.int8)
+    gamma = np.full((len(found.missing), len(plan.compared)), -1, dtype=np.int8)
     position = {}
     for q, field in enumerate(plan.fields):
         position[field.name] = q
-        gamma[~kinds[:, q], q] = len(field.bounds) - 1
+        gamma[~found.missing[:, q], q] = len(field.bounds) - 1
     for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
-        gamma[~kinds[:, [position[name] for name in swap]].any(axis=1), q] = 0
+        gamma[~found.missing[:, [position[name] for name in swap]].any(axis=1), q] = 0
     probability = fitted.match_probabilities(gamma)
     order = np.argsort(probability, kind="stable")
-    return BestPossible(probability[order], records[order].astype(np.int64))
+    return BestPossible(probability[order], found.records[order])

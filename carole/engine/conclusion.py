@@ -1,0 +1,240 @@
+"""From what a comparison found to links: the second half of a run, in which it must be known which rows are one record.
+
+The first half compares signatures, counts and keeps pairs (`local`). This half estimates under one-to-one and decides,
+from counts of comparison vectors and from pairs of row numbers, and needs no signature. In block-keyed mode it is done
+by a resolver who has none: rows are then handles that the custodians gave, the same for a record under every rule.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.cautions import recall_cautions
+from carole.engine.decision import decide
+from carole.engine.duplicates import cautions as duplicate_cautions
+from carole.engine.duplicates import duplicates
+from carole.engine.plan import LinkagePlan, RulePlan
+from carole.engine.refinement import estimation, refine
+from carole.engine.result import Linkage, ScoredPatterns
+from carole.engine.stream import KeptPairs
+from carole.engine.unlinkable import FieldsPresent, best_possible
+from carole.fellegi_sunter import (
+    BlockingRecall,
+    FittedScheme,
+    Model,
+    PatternCounts,
+    RuleFields,
+    blocking_recall,
+    fit_scheme,
+)
+from carole.fellegi_sunter.cautions import FEW_MATCHES
+from carole.fellegi_sunter.dependence import Beyond
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What the comparison of two files found.
+
+    Attributes
+    ----------
+    n_a, n_b
+        Records of the two files.
+    patterns
+        All comparison vectors that occurred.
+    levels
+        Pairs by field and level over all pairs of records, shape (n_fields, most levels); None where nothing was
+        blocked.
+    beyond
+        Pairs that blocking left out, where fields may depend on each other.
+    pattern
+        int32, shape (n_kept,): row of `patterns` of each kept pair.
+    wanted
+        int64: rows of `patterns` of which the pairs were kept.
+    lacking
+        Of A and of B: which fields records lack.
+    equal
+        Of A and of B: records that equal another of their file.
+    missing
+        Per field the share of records of A and of B without a value.
+    warnings
+        What a reader of the results must know.
+    seconds
+        Duration of each stage.
+    peak_bytes
+        Largest memory reserved at any time.
+    """
+
+    n_a: int
+    n_b: int
+    patterns: PatternCounts = dataclass_field(repr=False)
+    levels: NDArray[np.float64] | None = dataclass_field(repr=False)
+    beyond: Beyond | None = dataclass_field(repr=False)
+    pattern: NDArray[np.int32] = dataclass_field(repr=False)
+    wanted: NDArray[np.int64] = dataclass_field(repr=False)
+    lacking: tuple[FieldsPresent, FieldsPresent]
+    equal: tuple[int, int]
+    missing: dict[str, tuple[float, float]]
+    warnings: tuple[str, ...]
+    seconds: dict[str, float]
+    peak_bytes: int
+
+
+def conclude(
+    found: Candidates,
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    plan: LinkagePlan,
+    progress: Progress,
+    fitted: FittedScheme | None = None,
+) -> tuple[Linkage, NDArray[np.int64]]:
+    """Estimate under one-to-one, score and decide.
+
+    Parameters
+    ----------
+    found : Candidates
+    row_a, row_b : ndarray of int32, shape (n_kept,)
+        The records of each kept pair, below `n_a` and `n_b`; no pair twice.
+    plan : LinkagePlan
+    progress : callable
+        Told the stage "decide" and the fraction of it done.
+    fitted : FittedScheme, optional
+        The pairwise fit of the same counts, where it is at hand.
+
+    Returns
+    -------
+    Linkage
+    ndarray of int64, shape (n_kept,)
+        Which kept pair each of the linkage's pairs is.
+    """
+    started = time.perf_counter()
+    progress("decide", 0.0)
+    patterns = found.patterns
+    if fitted is None:
+        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
+    kept = KeptPairs(row_a, row_b, found.pattern)
+    fitted, posterior = refine(
+        fitted, patterns, kept, plan, rule_fields(plan), found.levels, found.beyond,
+        lambda fraction: progress("decide", fraction),
+    )  # fmt: skip
+    scored = scored_patterns(fitted, patterns)
+    decision = decide(kept, scored, posterior, plan)
+    twice = duplicates(found.equal, decision.pairs)
+    model = fitted.model
+    matches = scored.count * scored.probability
+    blocking = _recall(patterns.mask, matches, model, found.missing, plan)
+    progress("decide", 1.0)
+    linkage = Linkage(
+        model=model,
+        scheme=fitted,
+        patterns=scored,
+        pairs=decision.pairs,
+        links=decision.links,
+        threshold=decision.threshold,
+        duplicates=twice,
+        best_possible=(best_possible(found.lacking[0], plan, fitted), best_possible(found.lacking[1], plan, fitted)),
+        floor=_floor(scored.weight, found.wanted),
+        matches_below_floor=float(matches.sum() - matches[found.wanted].sum()),
+        n_candidates=patterns.n_pairs,
+        candidates_per_rule=_per_rule(patterns, plan),
+        blocking=blocking,
+        missing=found.missing,
+        warnings=(
+            *found.warnings,
+            *(recall_cautions(blocking) if plan.rules else ()),
+            *fitted.cautions,
+            *model.warnings,
+            *(() if posterior is None else posterior.warnings),
+            *duplicate_cautions(twice, plan),
+        ),
+        seconds={**found.seconds, "decide": time.perf_counter() - started},
+        peak_bytes=found.peak_bytes,
+    )
+    return linkage, decision.order
+
+
+def fitted_scheme(
+    patterns: PatternCounts, levels: NDArray[np.float64] | None, n_a: int, n_b: int, plan: LinkagePlan
+) -> FittedScheme:
+    """The pairwise fit."""
+    return fit_scheme(
+        plan.scheme,
+        patterns,
+        [field.name for field in plan.compared],
+        [field.bounds for field in plan.compared],
+        n_a,
+        n_b,
+        estimation(plan),
+        rule_fields(plan),
+        levels,
+        range(len(plan.fields), len(plan.compared)),
+    )
+
+
+def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
+    """All vectors with their scores."""
+    gamma = patterns.gamma
+    return ScoredPatterns(
+        gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)
+    )
+
+
+def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
+    """Rules by the positions of their fields; fields that are not compared have none to learn."""
+    position = {field.name: q for q, field in enumerate(plan.fields)}
+    return [
+        RuleFields(rule.name, (*(position[n] for n in rule.fields if n in position), *_exchanged(rule, plan)))
+        for rule in plan.rules
+    ]
+
+
+def _exchanged(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
+    """Positions of the crosswise comparisons that a rule's pairs say nothing of: rows agree on a field straight."""
+    for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
+        if set(swap) & set(rule.fields):
+            yield q
+
+
+def _recall(
+    mask: NDArray[np.uint32],
+    matches: NDArray[np.float64],
+    model: Model,
+    missing: dict[str, tuple[float, float]],
+    plan: LinkagePlan,
+) -> BlockingRecall:
+    """What blocking lost, as far as it can be told."""
+    agreement = np.array(
+        [
+            (1 - missing[field.name][0]) * (1 - missing[field.name][1]) * model.m[q, field.n_levels - 1]
+            for q, field in enumerate(model.fields)
+        ]
+    )
+    # What is said of a field's levels holds where it was not exchanged.
+    position = {field.name: q for q, field in enumerate(model.fields)}
+    for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
+        agreement[[position[name] for name in swap]] *= model.m[q, 0]
+    agreement[model.learnt_from < FEW_MATCHES] = np.nan
+    return blocking_recall(mask, matches, rule_fields(plan), agreement)
+
+
+def _per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:
+    """Pairs that satisfy each rule, each pair once."""
+    return {
+        rule.name: int(patterns.count[(patterns.mask >> np.uint32(r)) & np.uint32(1) == 1].sum())
+        for r, rule in enumerate(plan.rules)
+    }
+
+
+def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:
+    """Weight from which up every pair was kept; the choice was made by the weights of an earlier fit."""
+    left_out = np.ones(len(weight), dtype=np.bool_)
+    left_out[kept] = False
+    highest = weight[left_out].max(initial=-np.inf)
+    return float(weight[weight > highest].min(initial=np.inf))
