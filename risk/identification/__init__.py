@@ -2,8 +2,8 @@
 
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
-`suda_scores` a score for each record, `choose_model` and `log_linear_risk` its chance of being one of few. Numbers
-only, but for `reader` and the commands.
+`suda_scores` a score for each record, `choose_model` and `log_linear_risk` its chance of being one of few,
+`misclassification_risk` the same where key values are wrong. Numbers only, but for `reader` and the commands.
 
 `bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
 `relative_risk`, `recoding_search`) what would lower it.
@@ -12,12 +12,15 @@ only, but for `reader` and the commands.
 from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures
 from risk.identification.key_file import KeyFile
 from risk.identification.loglinear import LogLinearRisk, log_linear_risk
+from risk.identification.misclassification import AgreementTable, MisclassificationRisk, misclassification_risk
 from risk.identification.model_choice import ModelChoice, choose_model
+from risk.identification.perturbation import observed_matrix, pram, random_swap, swapping_matrix
 from risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
 from risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
 from risk.identification.suda_scores import SudaScores, suda_scores
 
 __all__ = [
+    "AgreementTable",
     "Attack",
     "Dis",
     "FileMeasures",
@@ -25,6 +28,7 @@ __all__ = [
     "KeyFile",
     "LogLinearRisk",
     "MinimalUniques",
+    "MisclassificationRisk",
     "ModelChoice",
     "Strategy",
     "SudaScores",
@@ -36,7 +40,12 @@ __all__ = [
     "file_measures",
     "log_linear_risk",
     "minimal_uniques",
+    "misclassification_risk",
+    "observed_matrix",
+    "pram",
+    "random_swap",
     "suda_of_key_sets",
     "suda_scores",
+    "swapping_matrix",
     "thesis_strategies",
 ]

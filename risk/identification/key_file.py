@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from common.errors import ErrorCode, TrystError
 from risk.identification.agreement import agreeing
+from risk.identification.checks import check_population, check_shape
 from risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
 from risk.models.counts import SparseCounts
 
@@ -47,6 +48,9 @@ class KeyFile:
         How many people each stands for.
     missing
         What a missing value means.
+    perturbed
+        The records' key values were changed, the population's were not: a combination may then be commoner in the
+        sample. Measures that take each record's combination for true refuse such a file.
 
     Raises
     ------
@@ -61,9 +65,10 @@ class KeyFile:
     population_cells: Codes | None = field(default=None, repr=False)
     population_counts: Counts | None = field(default=None, repr=False)
     missing: Missing = "level"
+    perturbed: bool = False
 
     def __post_init__(self) -> None:
-        _check_shape(self)
+        check_shape(self)
         if not 0.0 < self.fraction <= 1.0:
             raise TrystError(
                 ErrorCode.PARAMETER,
@@ -73,7 +78,7 @@ class KeyFile:
                 remedy="give the share of the population that the file holds, 0.05 for five per cent",
             )
         if self.population_cells is not None:
-            _check_population(self)
+            check_population(self)
 
     @classmethod
     def from_columns(
@@ -84,6 +89,7 @@ class KeyFile:
         population: Mapping[str, Any] | None = None,
         missing: Missing = "level",
         missing_values: Sequence[str] = ("", "NA"),
+        perturbed: bool = False,
     ) -> KeyFile:
         """Code columns of values.
 
@@ -99,6 +105,8 @@ class KeyFile:
             What a missing value means (see the module).
         missing_values
             Texts that stand for a missing value, beside nulls and NaN.
+        perturbed
+            The records' key values were changed.
 
         Notes
         -----
@@ -137,12 +145,12 @@ class KeyFile:
                     where="fraction",
                     remedy="give the share of the population that the file holds, or the population",
                 )
-            return cls(names, tuple(labels), records, fraction, missing=missing)
+            return cls(names, tuple(labels), records, fraction, missing=missing, perturbed=perturbed)
         cells, counts, _ = tally(np.stack(others, axis=1), labels)
         if not len(cells):
             raise TrystError(ErrorCode.EMPTY_SOURCE, "the population has no records", where="population")
         share = min(1.0, len(records) / int(counts.sum())) if fraction is None else fraction
-        return cls(names, tuple(labels), records, share, cells, counts, missing)
+        return cls(names, tuple(labels), records, share, cells, counts, missing, perturbed)
 
     @property
     def n_records(self) -> int:
@@ -245,7 +253,9 @@ class KeyFile:
         cells, counts = self.population_cells, self.population_counts
         if cells is not None and counts is not None:
             cells, counts, _ = tally(cells[:, kept], labels, counts)
-        return KeyFile(tuple(names), labels, self.codes[:, kept], self.fraction, cells, counts, self.missing)
+        return KeyFile(
+            tuple(names), labels, self.codes[:, kept], self.fraction, cells, counts, self.missing, self.perturbed
+        )
 
     def require_disjoint_cells(self, what: str) -> None:
         """Refuse what has no meaning where missing values agree with everything."""
@@ -280,49 +290,3 @@ class KeyFile:
                     f" {self.fraction:.3%}: one of them is wrong, or units were sampled unequally."
                 )
         return said
-
-
-def _check_shape(file: KeyFile) -> None:
-    codes = file.codes
-    if codes.ndim != 2 or codes.shape[1] != len(file.names) or len(file.labels) != len(file.names):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "there must be one column of codes and one list of labels for each key variable",
-            where="codes",
-            got=f"shape {codes.shape} for {len(file.names)} names",
-        )
-    if not len(file.names) or len(set(file.names)) != len(file.names):
-        raise TrystError(ErrorCode.PARAMETER, "key variables must be named, and each named once", where="keys")
-    if not len(codes):
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where="records")
-    lowest = -1 if file.missing == "any" else 0
-    for q, name in enumerate(file.names):
-        if codes[:, q].min() < lowest or codes[:, q].max() >= len(file.labels[q]):
-            raise TrystError(
-                ErrorCode.PARAMETER, f"codes must be {lowest} to {len(file.labels[q]) - 1}", where=f"variable {name}"
-            )
-    if (file.population_cells is None) != (file.population_counts is None):
-        raise TrystError(ErrorCode.PARAMETER, "a population has cells and counts", where="population")
-
-
-def _check_population(file: KeyFile) -> None:
-    """A sample cannot hold more people of a kind than the population it was drawn from."""
-    assert file.population_counts is not None  # noqa: S101 - checked with the shapes
-    if file.population_counts.sum() < file.n_records:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "the population is smaller than the sample",
-            where="population",
-            got=f"{int(file.population_counts.sum())} people for {file.n_records} records",
-        )
-    sizes = file.population_sizes
-    assert sizes is not None  # noqa: S101 - there is a population
-    short = int((sizes < file.counts).sum())
-    if short:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "combinations of key values occur more often in the sample than in the population",
-            where="population",
-            got=f"{short} such combinations",
-            remedy="code both files alike; for a perturbed sample use risk.identification.misclassification",
-        )

@@ -1,0 +1,173 @@
+"""Misclassification: equation 7 against all outcomes, equation 8, the identities of tables 1 and 2, swapping, PRAM."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.errors import TrystError
+from risk.identification import (
+    AgreementTable,
+    KeyFile,
+    log_linear_risk,
+    misclassification_risk,
+    observed_matrix,
+    pram,
+    random_swap,
+    swapping_matrix,
+)
+from risk.identification.file_measures import file_measures
+
+
+def matrix(draw, levels):
+    rows = [draw(st.lists(st.integers(1, 5), min_size=levels, max_size=levels)) for _ in range(levels)]
+    theta = np.array(rows, dtype=float).T
+    return theta / theta.sum(axis=0)
+
+
+@given(st.data())
+def test_equation_7_is_the_share_of_all_outcomes(data):
+    """Everyone is sampled or not, and if sampled observed somewhere: the chance that a given person of j is the one
+    record observed at j, given that there is one."""
+    people = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=4))
+    theta = matrix(data.draw, 3)
+    pi = data.draw(st.sampled_from([0.1, 0.5, 0.9]))
+    asked = people[0]
+    alone, mine = 0.0, 0.0
+    for fates in product(range(-1, 3), repeat=len(people)):
+        chance = 1.0
+        for true, seen in zip(people, fates, strict=True):
+            chance *= 1 - pi if seen < 0 else pi * theta[seen, true]
+        if fates.count(asked) == 1:
+            alone += chance
+            mine += chance * (fates[0] == asked)
+    labels = (tuple("012"),)
+    cells, counts = np.unique(people, return_counts=True)
+    file = KeyFile(
+        ("x",),
+        labels,
+        np.array([[asked]], dtype=np.int32),
+        pi,
+        cells[:, None].astype(np.int32),
+        counts,
+        perturbed=True,
+    )
+    found = misclassification_risk(file, {"x": theta})
+    assert found.exact[0] == pytest.approx(mine / alone, rel=1e-9)
+    F = sum(n * theta[asked, k] for k, n in zip(cells, counts, strict=True))
+    assert found.approximate[0] == pytest.approx(theta[asked, asked] / F)
+    assert found.exact[0] <= 1 / people.count(asked) + 1e-12
+
+
+@given(st.data())
+def test_variables_perturbed_independently_multiply(data):
+    theta = {"a": matrix(data.draw, 2), "c": matrix(data.draw, 3)}
+    rows = data.draw(
+        st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2)), min_size=3, max_size=20)
+    )
+    people = [*product((0, 1), (0, 1), (0, 1, 2)), *rows]
+    sample = {n: [row[q] for row in rows] for q, n in enumerate("abc")}
+    population = {n: [row[q] for row in people] for q, n in enumerate("abc")}
+    file = KeyFile.from_columns(sample, 0.3, population=population, perturbed=True)
+    found = misclassification_risk(file, theta)
+    for at, record in enumerate(found.uniques):
+        own = rows[record]
+        chances = np.array([theta["a"][own[0], p[0]] * (own[1] == p[1]) * theta["c"][own[2], p[2]] for p in people])
+        stay = theta["a"][own[0], own[0]] * theta["c"][own[2], own[2]]
+        plain = (stay / (1 - 0.3 * stay)) / (chances / (1 - 0.3 * chances)).sum()
+        assert found.exact[at] == pytest.approx(plain)
+        assert found.approximate[at] == pytest.approx(stay / chances.sum())
+
+
+def test_without_misclassification_it_is_one_over_the_population_count():
+    rng = np.random.default_rng(1)
+    population = {n: rng.integers(0, 6, 3_000) for n in "abc"}
+    chosen = rng.random(3_000) < 0.05
+    file = KeyFile.from_columns({n: v[chosen] for n, v in population.items()}, 0.05, population=population)
+    found = misclassification_risk(file, {"a": np.eye(6)})
+    measures = file_measures(file)
+    assert found.tau == pytest.approx(measures.cm_given_su * measures.n_uniques)
+    assert found.tau_approximate == pytest.approx(found.tau)
+    model = log_linear_risk(file, "independence")
+    assert misclassification_risk(file, {}, model).tau_estimated == pytest.approx(model.tau2)
+
+
+@given(st.integers(2, 10**6), st.integers(1, 50), st.integers(1, 50), st.floats(0.01, 1), st.data())
+def test_the_two_frameworks_agree(N, f, F, theta, data):
+    """Tables 1 and 2: the table adds up, and Bayes' theorem with its m, u and p gives theta f / (f~ F)."""
+    F = min(F, N)
+    f = min(f, F)
+    n = data.draw(st.integers(f, N))
+    seen = data.draw(st.integers(f, n))
+    for table, risk in (
+        (AgreementTable(n, N, f, F, f), 1 / F),
+        (AgreementTable(n, N, seen, F, theta * f), theta * f / (seen * F)),
+    ):
+        cells = table.cells
+        assert cells.sum() == pytest.approx(n * N, rel=1e-12)
+        assert cells[:, 1].sum() == pytest.approx(n, rel=1e-12)
+        assert cells[1].sum() == pytest.approx(table.observed * F, rel=1e-12)
+        assert table.p == pytest.approx(cells[:, 1].sum() / cells.sum(), rel=1e-12)
+        assert table.m == pytest.approx(cells[1, 1] / cells[:, 1].sum(), rel=1e-12)
+        assert table.match_given_agreement == pytest.approx(risk, rel=1e-12, abs=1e-15)
+
+
+def test_the_swapping_matrix_is_one_of_distributions_and_simulated_swaps_follow_it():
+    """200 swaps of 2,000 records; each entry within 5 standard errors and .004 for the partners that run out."""
+    rng = np.random.default_rng(3)
+    values = rng.choice(5, 2_000, p=[0.3, 0.25, 0.2, 0.15, 0.1]).astype(np.int32)
+    counts = np.bincount(values, minlength=5)
+    theta = swapping_matrix(counts, 0.2)
+    assert np.allclose(theta.sum(axis=0), 1)
+    assert np.allclose(np.diag(theta), 0.8)
+    simulated = np.array([observed_matrix(values, random_swap(values, 0.2, rng), 5) for _ in range(200)])
+    error = np.abs(simulated.mean(axis=0) - theta)
+    assert (error < 5 * simulated.std(axis=0, ddof=1) / np.sqrt(200) + 0.012).all(), error
+
+
+def test_the_swapping_matrix_fails_where_one_level_dominates():
+    rng = np.random.default_rng(3)
+    values = np.repeat(np.array([0, 1], dtype=np.int32), [1_900, 100])
+    simulated = observed_matrix(values, random_swap(values, 0.2, rng), 2)
+    assert swapping_matrix(np.bincount(values), 0.2)[0, 0] == pytest.approx(0.8)
+    assert simulated[0, 0] > 0.98  # there is nobody to swap with
+
+
+def test_swapping_keeps_the_margin_and_moves_the_share_asked_for():
+    rng = np.random.default_rng(9)
+    values = rng.integers(0, 4, 1_000).astype(np.int32)
+    swapped = random_swap(values, 0.2, rng)
+    assert (np.bincount(swapped) == np.bincount(values)).all()
+    assert (swapped != values).sum() == pytest.approx(200, abs=8)
+    assert (random_swap(values, 0.0, rng) == values).all()
+
+
+def test_pram_follows_its_matrix():
+    rng = np.random.default_rng(2)
+    theta = np.array([[0.9, 0.2], [0.1, 0.8]])
+    values = np.repeat(np.array([0, 1], dtype=np.int32), 20_000)
+    assert observed_matrix(values, pram(values, theta, rng), 2) == pytest.approx(theta, abs=0.015)
+
+
+def test_bad_input():
+    file = KeyFile.from_columns({"x": [0, 1, 1]}, 0.1)
+    for theta, words in (
+        ({"y": np.eye(2)}, "no key variable y"),
+        ({"x": np.eye(3)}, "2 rows and columns"),
+        ({"x": [[0.9, 0.1], [0.2, 0.8]]}, "transpose it"),
+    ):
+        with pytest.raises(TrystError, match=words):
+            misclassification_risk(file, theta)
+    with pytest.raises(TrystError, match="one of another file"):
+        misclassification_risk(file, {}, log_linear_risk(KeyFile.from_columns({"x": [0, 1]}, 0.1)))
+    with pytest.raises(TrystError, match="two levels must have records"):
+        swapping_matrix([5, 0], 0.2)
+    with pytest.raises(TrystError, match="from 0 to 1"):
+        swapping_matrix([5, 5], 1.2)
+    perturbed = KeyFile.from_columns({"x": [0, 0]}, population={"x": [0, 1]}, perturbed=True)
+    with pytest.raises(TrystError, match="use misclassification_risk"):
+        file_measures(perturbed)
