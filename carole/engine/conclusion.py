@@ -32,6 +32,7 @@ from carole.fellegi_sunter import (
     RuleFields,
     blocking_recall,
     fit_scheme,
+    link_probabilities,
 )
 from carole.fellegi_sunter.cautions import FEW_MATCHES
 from carole.fellegi_sunter.dependence import Beyond
@@ -70,6 +71,9 @@ class Candidates:
         Duration of each stage.
     peak_bytes
         Largest memory reserved at any time.
+    rarity
+        float64, shape (n_kept,): what the rarity of the values that its records share adds to each kept pair's weight,
+        in bits; None where no field asks for it.
     """
 
     n_a: int
@@ -85,6 +89,7 @@ class Candidates:
     warnings: tuple[str, ...]
     seconds: dict[str, float]
     peak_bytes: int
+    rarity: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
 
 
 def conclude(
@@ -125,7 +130,10 @@ def conclude(
         lambda fraction: progress("decide", fraction),
     )  # fmt: skip
     scored = scored_patterns(fitted, patterns)
-    decision = decide(kept, scored, posterior, plan)
+    if found.rarity is not None and posterior is not None:
+        weight = scored.weight[kept.pattern] + found.rarity
+        posterior = link_probabilities(row_a, row_b, weight, found.n_a, found.n_b)
+    decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p)
     twice = duplicates(found.equal, decision.pairs)
     model = fitted.model
     matches = scored.count * scored.probability
@@ -174,7 +182,7 @@ def fitted_scheme(
         estimation(plan),
         rule_fields(plan),
         levels,
-        range(len(plan.fields), len(plan.compared)),
+        plan.swapped,
     )
 
 
@@ -196,9 +204,12 @@ def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
 
 
 def _exchanged(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
-    """Positions of the crosswise comparisons that a rule's pairs say nothing of: rows agree on a field straight."""
-    for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
+    """Positions of the comparisons that a rule's pairs say nothing of: rows have its fields, and agree straight."""
+    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         if set(swap) & set(rule.fields):
+            yield q
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        if name in rule.fields:
             yield q
 
 
@@ -218,7 +229,7 @@ def _recall(
     )
     # What is said of a field's levels holds where it was not exchanged.
     position = {field.name: q for q, field in enumerate(model.fields)}
-    for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
+    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         agreement[[position[name] for name in swap]] *= model.m[q, 0]
     agreement[model.learnt_from < FEW_MATCHES] = np.nan
     return blocking_recall(mask, matches, rule_fields(plan), agreement)

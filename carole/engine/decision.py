@@ -11,6 +11,7 @@ from carole.engine.plan import LinkagePlan
 from carole.engine.result import ScoredPairs, ScoredPatterns
 from carole.engine.stream import KeptPairs
 from carole.fellegi_sunter.decision import assigned, best_partner_probability, within_rate
+from carole.fellegi_sunter.model import probability as logistic
 from carole.fellegi_sunter.one_to_one import LinkProbabilities
 
 LEAST_LINK = 0.01
@@ -39,7 +40,14 @@ class Decision:
     threshold: float
 
 
-def decide(kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities | None, plan: LinkagePlan) -> Decision:
+def decide(
+    kept: KeptPairs,
+    scored: ScoredPatterns,
+    posterior: LinkProbabilities | None,
+    plan: LinkagePlan,
+    extra: NDArray[np.float64] | None = None,
+    p: float = 0.5,
+) -> Decision:
     """Put the kept pairs in order and choose the links.
 
     Parameters
@@ -53,10 +61,18 @@ def decide(kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities
         the assignment one_to_one goes by it.
     plan : LinkagePlan
         How often a record may be linked, and what decides how probable a link must be.
+    extra : ndarray of float64, optional
+        What each kept pair's weight has beyond its pattern's, in bits.
+    p : float
+        Share of matches among all pairs; only looked at with `extra`.
     """
-    order = np.lexsort((kept.row_b, kept.row_a, -scored.weight[kept.pattern]))
-    row_a, row_b, pattern = kept.row_a[order], kept.row_b[order], kept.pattern[order]
-    probability = scored.probability[pattern]
+    weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
+    order = np.lexsort((kept.row_b, kept.row_a, -weight))
+    row_a, row_b, pattern, weight = kept.row_a[order], kept.row_b[order], kept.pattern[order], weight[order]
+    if extra is None:
+        probability = scored.probability[pattern]
+    else:
+        probability = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
     given_rivals = probability
     if posterior is not None and plan.assignment == "one_to_one":
         given_rivals = posterior.probability[order]
@@ -70,5 +86,5 @@ def decide(kept: KeptPairs, scored: ScoredPatterns, posterior: LinkProbabilities
     else:
         possible = assigned(row_a, row_b, given_rivals, LEAST_LINK, plan.assignment)
         links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
-    pairs = ScoredPairs(row_a, row_b, pattern, scored.weight[pattern], probability, given_rivals)
+    pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
     return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)

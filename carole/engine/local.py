@@ -39,6 +39,7 @@ from carole.engine.separate import SeparateRows, no_rules, rows_without_key, sep
 from carole.engine.sources import BlockedPairs, Source, pair_source, take_index
 from carole.engine.stream import KeptPairs, PairStream
 from carole.engine.unlinkable import fields_present
+from carole.engine.value_frequencies import rarity
 from carole.fellegi_sunter import FittedScheme, PatternCounts
 from carole.fellegi_sunter.dependence import Beyond
 from common.encoding.contribution import SignatureSet
@@ -140,6 +141,13 @@ class _Run:
         separate: tuple[SeparateRows, SeparateRows] | None = None,
     ) -> None:
         check(a, b, plan)
+        if separate is not None and any(field.value_frequencies for field in plan.fields):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "values cannot be counted across a file whose blocks have keys of their own",
+                where="fields.value_frequencies",
+                remedy="drop it, or link in mode open",
+            )
         self._a, self._b, self._plan = a, b, plan
         self._separate = separate
         self._n_a = a.n_rows if separate is None else separate[0].n_records
@@ -198,8 +206,14 @@ class _Run:
             warnings=self._cautions(found, selection, missing),
             seconds=self._seconds,
             peak_bytes=budget.peak,
+            rarity=self._rarity(kept),
         )
         return candidates, kept, fitted
+
+    def _rarity(self, kept: KeptPairs) -> NDArray[np.float64] | None:
+        """What rare values add to the weights of the pairs kept."""
+        names = [field.name for field in self._plan.fields if field.value_frequencies]
+        return rarity(self._a, self._b, names, kept.row_a, kept.row_b) if names else None
 
     def _records(self) -> tuple[SignatureSet, SignatureSet]:
         """Rows of which each field by itself is that of the files' records."""
@@ -306,9 +320,11 @@ class _Run:
             (comparison, (positions[first], positions[second]))
             for comparison, (first, second) in zip(crosswise(a, b, self._plan), self._plan.swaps, strict=True)
         ]
+        presence = [(comparisons[positions[name]], positions[name]) for name in self._plan.present]
         return PairStream(
-            source, comparisons, exchanges, self._packing, pool, self._threads, most_patterns=most_patterns, store=store
-        )
+            source, comparisons, exchanges, presence, self._packing, pool, self._threads,
+            most_patterns=most_patterns, store=store,
+        )  # fmt: skip
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[Callable[[float], None]]:

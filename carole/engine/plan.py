@@ -18,12 +18,28 @@ Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """A compared field: its name, bits per signature, the inclusive upper bounds of its levels, and the comparator."""
+    """A compared field.
+
+    Attributes
+    ----------
+    name, bits
+        Its name, and bits per signature.
+    bounds
+        Inclusive upper bounds of its levels.
+    comparator
+        How values are compared.
+    value_frequencies
+        Whether agreement on a rare value counts for more.
+    missing_as_level
+        Whether it says something that a value is missing; otherwise it is missing at random.
+    """
 
     name: str
     bits: int
     bounds: tuple[float, ...]
     comparator: AnyComparator = "jaccard"
+    value_frequencies: bool = False
+    missing_as_level: bool = False
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -63,6 +79,9 @@ class Similar:
     field: str
     least: float
 
+
+PRESENT_BOUNDS = (0.5, 1.0)
+"""Levels of the comparison of what is there: missing on either side, there on both."""
 
 MOST_BLOCK_PAIRS = 100_000_000
 """Pairs of a block beyond which it is split or dropped, unless the rule says otherwise."""
@@ -156,6 +175,8 @@ class LinkagePlan:
         if self.dependence not in get_args(Dependence):
             expected_names = f"one of {', '.join(get_args(Dependence))}"
             raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
+        if self.scheme in ("lr_weighted", "log_lr_weighted") and any(field.value_frequencies for field in self.fields):
+            raise _wrong("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
         if not 0 < self.threshold <= 1:
             raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
         if self.false_link_rate is not None and not 0 < self.false_link_rate < 1:
@@ -168,9 +189,30 @@ class LinkagePlan:
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:
-        """What the model sees of a pair: the fields, then a comparison for each pair that may be exchanged."""
+        """What the model sees of a pair.
+
+        The fields; a comparison for each pair of them that may be exchanged; and for each field that has missing as a
+        level whether both records have it (1) or not (0). The field itself stays missing in the latter case and adds
+        nothing, so that P(missing) and P(level | there) together are the distribution of its levels, missing being one.
+        """
         crosswise = (FieldPlan(f"{first}-{second}-exchanged", 64, BOUNDS) for first, second in self.swaps)
-        return (*self.fields, *crosswise)
+        presence = (FieldPlan(f"{name}-present", 64, PRESENT_BOUNDS) for name in self.present)
+        return (*self.fields, *crosswise, *presence)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Fields of which it matters whether they are there; their comparisons come last."""
+        return tuple(field.name for field in self.fields if field.missing_as_level)
+
+    @property
+    def swapped(self) -> range:
+        """Positions of the crosswise comparisons among those compared."""
+        return range(len(self.fields), len(self.fields) + len(self.swaps))
+
+    @property
+    def presence(self) -> range:
+        """Positions of the comparisons of what is there among those compared."""
+        return range(self.swapped.stop, self.swapped.stop + len(self.present))
 
     @property
     def one_to_one(self) -> bool:

@@ -143,10 +143,13 @@ def all_pairs_levels(
             comparator=field.comparator,
         )  # fmt: skip
         progress((q + 1) / len(plan.compared))
-    for q, comparison in enumerate(crosswise(a, b, plan), start=len(plan.fields)):
+    for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):
         found = comparison.distribution(pool, streams[q], SAMPLE_PAIRS)
         counts[q, : len(found)] = found
         progress((q + 1) / len(plan.compared))
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        both = np.prod([np.count_nonzero(part.fields[name].codes != MISSING) for part in (a, b)], dtype=np.float64)
+        counts[q, :2] = float(a.n_rows) * b.n_rows - both, both
     return counts
 
 
@@ -160,6 +163,7 @@ def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[
         return float(np.logical_or(*(part.fields[name].codes == MISSING for name in names)).mean())
 
     found = {field.name: (share(a, field.name), share(b, field.name)) for field in plan.fields}
-    for names, comparison in zip(plan.swaps, plan.compared[len(plan.fields) :], strict=True):
-        found[comparison.name] = share_of_either(a, names), share_of_either(b, names)
+    for names, q in zip(plan.swaps, plan.swapped, strict=True):
+        found[plan.compared[q].name] = share_of_either(a, names), share_of_either(b, names)
+    found |= {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
     return found

@@ -64,6 +64,8 @@ class PairStream:
         The compared fields.
     exchanges : sequence of (CrosswiseComparison, pair of int)
         Comparisons of two fields crosswise, and the positions of the two; their levels follow the fields'.
+    presence : sequence of (FieldComparison, int)
+        Fields of which it is told too whether both records have them, and their positions; their levels come last.
     packing : Packing
         How their levels are packed.
     pool : ThreadPoolExecutor
@@ -81,6 +83,7 @@ class PairStream:
         source: PairSource,
         fields: Sequence[FieldComparison],
         exchanges: Sequence[tuple[CrosswiseComparison, tuple[int, int]]],
+        presence: Sequence[tuple[FieldComparison, int]],
         packing: Packing,
         pool: ThreadPoolExecutor,
         threads: int,
@@ -91,7 +94,9 @@ class PairStream:
         self._source = source
         self._fields = fields
         self._packing = packing
-        self._exchanges = list(zip(exchanges, packing.strides[len(fields) :], strict=True))
+        first = len(fields) + len(exchanges)
+        self._exchanges = list(zip(exchanges, packing.strides[len(fields) : first], strict=True))
+        self._presence = list(zip(presence, packing.strides[first:], strict=True))
         self._pool = pool
         self._threads = threads
         self._most_patterns = most_patterns
@@ -260,6 +265,9 @@ class PairStream:
         strides, n_levels = self._packing.strides, self._packing.n_levels
         for comparison, stride in zip(self._fields, strides, strict=False):
             comparison.add(work.row_a, work.row_b, n, stride, work.code)
+        for (present, q), stride in self._presence:
+            digit = work.code[:n] // strides[q] % (n_levels[q] + 1)
+            work.code[:n] += stride * (digit < present.missing)
         for (exchange, (first, second)), stride in self._exchanges:
             straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
             exchange.add(work.row_a, work.row_b, n, stride, straight, work.code)

@@ -44,8 +44,10 @@ def best_possible(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme)
     for q, field in enumerate(plan.fields):
         position[field.name] = q
         gamma[~found.missing[:, q], q] = len(field.bounds) - 1
-    for q, swap in enumerate(plan.swaps, start=len(plan.fields)):
+    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         gamma[~found.missing[:, [position[name] for name in swap]].any(axis=1), q] = 0
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        gamma[:, q] = ~found.missing[:, position[name]]
     probability = fitted.match_probabilities(gamma)
     order = np.argsort(probability, kind="stable")
     return BestPossible(probability[order], found.records[order])

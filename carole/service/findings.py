@@ -80,6 +80,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "standard_errors": None if errors is None else {"p": _known(np.array([errors.p]))[0], "of": errors.note},
         "scheme": plan.scheme,
         "u_method": plan.u,
+        "value_frequencies": [field.name for field in plan.fields if field.value_frequencies],
         "dependence": _dependence(linkage, plan),
         "history": history(linkage),
         "iterations": int(model.iterations),
@@ -197,7 +198,7 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
         count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
     expected = _expected_counts(linkage, gamma)
     # Where two fields were exchanged they are missing for a reason that is not chance: no yardstick for these.
-    straight = (gamma[:, len(plan.fields) :] <= 0).all(axis=1)
+    straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
     frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MOST_PATTERNS, int(straight.sum()))]
     return [
         {

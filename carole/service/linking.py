@@ -25,7 +25,15 @@ def plan_of(spec: Specification) -> LinkagePlan:
     """What the engine is to do, from the specification."""
     return LinkagePlan(
         fields=tuple(
-            FieldPlan(field.name, field.bits, _bounds(field, spec), spec.comparator_of(field)) for field in spec.fields
+            FieldPlan(
+                field.name,
+                field.bits,
+                _bounds(field, spec),
+                spec.comparator_of(field),
+                field.value_frequencies,
+                field.missing_as == "level",
+            )
+            for field in spec.fields
         ),
         rules=tuple(_rule(rule) for rule in spec.blocking),
         swaps=spec.swaps,

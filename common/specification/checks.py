@@ -45,6 +45,17 @@ def refuse_inconsistent(spec: Specification) -> None:
             identifiers={side: spec.custodians.of(side).identifier for side in Side},
         )
     )
+    if spec.model.scheme in ("lr_weighted", "log_lr_weighted"):
+        mistakes += [
+            Mistake(
+                ("fields", position, "value_frequencies"),
+                "a shaded weight is no ratio of probabilities that a value's frequency could enter",
+                f"model.scheme {spec.model.scheme}",
+                "drop it, or use the multinomial scheme",
+            )
+            for position, field in enumerate(spec.fields)
+            if field.value_frequencies
+        ]
     if mistakes:
         raise TrystErrors(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
 
@@ -88,6 +99,13 @@ def inconsistencies(
                 "values can be compared in mode trusted only",
                 field.comparator,
                 "drop it: signatures tell the Jaccard similarity of the tokens",
+            )
+        if field.value_frequencies and mode not in ("open", "trusted", None):
+            yield Mistake(
+                ("fields", position, "value_frequencies"),
+                "values can be counted across a file in modes open and trusted only",
+                str(mode),
+                "drop it",
             )
     yield from _shared_keys(fields)
     yield from _pattern_space(fields)
@@ -220,7 +238,9 @@ def _shared_keys(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
 
 
 def _pattern_space(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
-    patterns = math.prod(len(field.bounds) + 1 for field in fields.values())
+    patterns = math.prod(
+        (len(field.bounds) + 1) * (3 if field.missing_as == "level" else 1) for field in fields.values()
+    )
     if patterns >= MAX_PATTERNS:
         yield Mistake(
             ("fields",),

@@ -173,6 +173,12 @@ class FieldSpec(Section):
     jaro. In mode open there is no choice: signatures tell the Jaccard similarity of the tokens."""
     levels: Levels = Field(default_factory=_of_kind("levels"))
     """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1."""
+    missing_as: Literal["random", "level"] = "random"
+    """What it says that a value is missing. random: nothing. level: as much as any other level, learnt from the data;
+    for fields that one kind of people lack more often than another, in both files."""
+    value_frequencies: bool = False
+    """Whether agreement on a rare value counts for more than on a common one. Where several fields tell the same (a
+    suburb and its postcode), for one of them only."""
     key_domain: Name = Field(default_factory=lambda validated: validated["name"])
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""

@@ -20,15 +20,8 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    return (
-        *_leakage(spec),
-        *_variables(spec),
-        *_harmonised(spec),
-        *_scheme(spec),
-        *_learning(spec),
-        *_comparison(spec),
-        *_oddities(spec),
-    )
+    parts = (_leakage, _variables, _harmonised, _scheme, _values, _learning, _comparison, _oddities)
+    return tuple(note for part in parts for note in part(spec))
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
@@ -116,6 +109,20 @@ def _scheme(spec: Specification) -> Iterator[str]:
         blunt = [field.name for field in spec.fields if field.bounds[-2] < 0.95]
         if blunt:
             yield f"Scheme {scheme} takes the top level for agreement, which is wide in {_listed(blunt)}."
+
+
+def _values(spec: Specification) -> Iterator[str]:
+    counted = [field.name for field in spec.fields if field.value_frequencies]
+    if counted:
+        yield (
+            f"Agreement on a rare value of {_listed(counted)} counts for more. Whoever receives pairs with their"
+            " weights can tell from them how frequent the value of each of his own linked records is in both files."
+        )
+    if len(counted) > 1:
+        yield f"Frequencies of {_listed(counted)} multiply: right only where one does not tell the other."
+    levels = [field.name for field in spec.fields if field.missing_as == "level"]
+    if levels:
+        yield f"It counts as evidence whether both records have {_listed(levels)} (missing_as: level)."
 
 
 def _learning(spec: Specification) -> Iterator[str]:

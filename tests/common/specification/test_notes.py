@@ -67,3 +67,11 @@ def test_shared_domains_identifiers_and_columns() -> None:
     assert "Key domain n: Carole can compare values across f0 and f1." in told
     assert "Field f1 compares alice's identifier column" in told
     assert "read the same column of alice" in text(blocking=(), fields=fields({"column": "x"}, {"column": "x"}))
+
+
+def test_frequencies_and_missing_values_as_evidence_are_told() -> None:
+    told = text(fields=fields(*[{"value_frequencies": True, "missing_as": "level"}] * 2), blocking=())
+    assert "rare value" in told
+    assert "multiply" in told
+    assert "missing_as: level" in told
+    assert "rare value" not in text()

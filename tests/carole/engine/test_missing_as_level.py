@@ -1,0 +1,94 @@
+"""A missing value as a level: P(missing) and P(level | there) together, in every part of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from carole.engine import Resources, link
+from common.encoding.contribution import MISSING, SignatureSet
+from common.errors import ErrorCode, TrystError
+
+ENOUGH = Resources(memory_bytes=2**28, threads=2)
+
+
+def run(a, b, plan):
+    return link(a, b, plan, ENOUGH, lambda stage, fraction: None)
+
+
+def with_level(plan, *names):
+    return replace(plan, fields=tuple(replace(f, missing_as_level=f.name in names) for f in plan.fields))
+
+
+def lacking(files, rng):
+    """Town is missing of the same people in both files, and else rarely."""
+    sets = []
+    moved = rng.random(files.n_common) < 0.4
+    for part in (files.a, files.b):
+        codes = part.fields["town"].codes.copy()
+        codes[: files.n_common][moved] = MISSING
+        sets.append(replace(part, fields={**part.fields, "town": replace(part.fields["town"], codes=codes)}))
+    return sets
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("dependence", ["none", "decomposable"])
+def test_it_says_what_the_data_say(files, blocked, dependence):
+    a, b = lacking(files, np.random.default_rng(1))
+    plan = with_level(files.plan(blocked=blocked, dependence=dependence), "town")
+    found = run(a, b, plan)
+    assert [field.name for field in found.model.fields][-1] == "town-present"
+    there = [np.mean(part.fields["town"].codes != MISSING) for part in (a, b)]
+    # By chance alone; the matches' share of it is taken out, and here they often lack it.
+    assert found.model.u[-1, 1] == pytest.approx(np.prod(there), abs=0.01)
+    common = [part.fields["town"].codes[: files.n_common] != MISSING for part in (a, b)]
+    assert found.model.m[-1, 1] == pytest.approx(np.mean(common[0] & common[1]), abs=0.08)
+    assert len(found.links) > 0.7 * files.n_common
+
+
+def test_vectors_tell_it_of_every_pair(files):
+    found = run(files.a, files.b, with_level(files.plan(blocked=False), "town", "born"))
+    names = [field.name for field in found.model.fields]
+    for name in ("town", "born"):
+        straight, present = (found.patterns.gamma[:, names.index(n)] for n in (name, f"{name}-present"))
+        assert ((straight >= 0) == (present == 1)).all()
+    lacks = (files.a.fields["town"].codes == MISSING).sum() * files.b.n_rows
+    lacks += (files.b.fields["town"].codes == MISSING).sum() * (files.a.fields["town"].codes != MISSING).sum()
+    assert found.patterns.count[found.patterns.gamma[:, names.index("town-present")] == 0].sum() == lacks
+
+
+def test_at_random_is_the_default(files):
+    plain = run(files.a, files.b, files.plan(blocked=False))
+    assert len(plain.model.fields) == 4
+
+
+def test_a_field_that_nobody_lacks_gains_nothing_and_is_named(files):
+    sets = []
+    for part in (files.a, files.b):
+        codes = np.maximum(part.fields["town"].codes, 0)
+        sets.append(replace(part, fields={**part.fields, "town": replace(part.fields["town"], codes=codes)}))
+    found = run(*sets, with_level(files.plan(blocked=False), "town"))
+    assert any("town-present takes one level in every pair" in warning for warning in found.warnings)
+    assert abs(found.scheme.weights[-1, 1]) < 0.1
+
+
+def test_what_cannot_be_identified_is_still_refused(files):
+    """One field and whether it is there are two: not enough where u is estimated."""
+    plan = with_level(files.plan(blocked=False), "town")
+    plan = replace(plan, fields=plan.fields[-1:])
+    with pytest.raises(TrystError) as caught:
+        run(*(SignatureSet("", s.n_rows, {"town": s.fields["town"]}, {}) for s in (files.a, files.b)), plan)
+    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
+
+
+def test_it_goes_with_exchanged_fields(files):
+    sets = []
+    for part in (files.a, files.b):
+        fields = {**part.fields, "given": replace(part.fields["family"]), "family": part.fields["family"]}
+        sets.append(replace(part, fields=fields))
+    plan = with_level(files.plan(blocked=False), "given")
+    fields = tuple(replace(f, bits=192) if f.name == "given" else f for f in plan.fields)
+    found = run(*sets, replace(plan, fields=fields, swaps=(("given", "family"),)))
+    assert [field.name for field in found.model.fields][-2:] == ["given-family-exchanged", "given-present"]
