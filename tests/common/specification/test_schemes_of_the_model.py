@@ -9,6 +9,7 @@ import pytest
 from carole.service.linking import plan_of
 from common.errors import TrystErrors
 from common.specification import (
+    Specification,
     dump_specification,
     encoding_digest,
     load_specification,
@@ -49,3 +50,17 @@ def test_a_scheme_is_kept_explained_and_needs_no_new_signatures(scheme):
 def test_an_unknown_scheme_is_refused_with_the_choices():
     with pytest.raises(TrystErrors, match="multinomial, exact, lr_weighted or log_lr_weighted"):
         with_scheme("binary")
+
+
+def test_frequencies_and_missing_as_a_level_need_no_new_signatures_and_reach_the_plan():
+    default = load_specification(EXAMPLE)
+    data = default.model_dump()
+    data["fields"][0] |= {"value_frequencies": True, "missing_as": "level"}
+    spec = load_specification(dump_specification(Specification.model_validate(data)))
+    assert spec.fields[0].value_frequencies
+    assert encoding_digest(spec) == encoding_digest(default)
+    assert [field.value_frequencies for field in plan_of(spec).fields][:2] == [True, False]
+    assert plan_of(spec).present == (spec.fields[0].name,)
+    data["model"]["scheme"] = "lr_weighted"
+    with pytest.raises(TrystErrors, match="no ratio of probabilities"):
+        Specification.model_validate(data)
