@@ -55,7 +55,7 @@ def test_an_unknown_scheme_is_refused_with_the_choices():
 def test_frequencies_and_missing_as_a_level_need_no_new_signatures_and_reach_the_plan():
     default = load_specification(EXAMPLE)
     data = default.model_dump()
-    data["fields"][0] |= {"value_frequencies": True, "missing_as": "level"}
+    data["fields"][0].update(value_frequencies=True, missing_as="level")
     spec = load_specification(dump_specification(Specification.model_validate(data)))
     assert spec.fields[0].value_frequencies
     assert encoding_digest(spec) == encoding_digest(default)
