@@ -161,6 +161,8 @@ def _flow(value: object, *, all_keys: bool = False) -> str:
 def _scalar(value: object) -> str:
     if value is None:
         return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, str):
         # Quoted whenever any reader could take it for something else.
         plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
