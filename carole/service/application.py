@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from carole.configuration import CaroleConfiguration, load_carole
+from carole.service.auditing import Auditing
 from carole.service.coordination import Coordination
 from carole.service.custody import Custody
 from carole.service.office import Limits, Office
@@ -28,7 +29,7 @@ from common.pki.folders import PartyFolder
 from common.pki.members import Members
 from common.rpc.server import RunningServer, ServerSettings, start_server
 from common.rpc.tls import server_credentials
-from protos.linkage.v1 import coordination_pb2_grpc, custody_pb2_grpc
+from protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc
 
 GRACE_SECONDS = 8.0
 
@@ -59,6 +60,7 @@ class Application:
         folder = PartyFolder(self.configuration.keys)
         self._credentials = server_credentials(folder.path, Role.LINKER)
         members = Members.load(self.configuration.members or folder.members)
+        self._members = members
         self._admission = Admission.from_pem(members, read_public(folder.callers, "the authorities of callers"))
         vault = Vault(WrappingKeys.load(folder.wrapping))
         identity = Identity.load(folder.identity)
@@ -98,6 +100,7 @@ class Application:
                 self.configuration.listen,
                 [
                     (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._office)),
+                    (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._office, self._members)),
                     (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._office)),
                 ],
                 self._credentials,

@@ -13,12 +13,12 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from carole.projects.operations import Entry
 from carole.store.bodies import Clock
 from carole.store.database import Database
-from carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
+from carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
 from common.audit import AuditEntry, Checkpoint, merkle
 from common.audit.entry import canonical, new_salt
 from common.errors import ErrorCode, TrystError
@@ -140,6 +140,26 @@ class Log:
                     remedy="keep the checkpoint as evidence and ask Carole's operator",
                 )
             return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
+
+    def note(self, member: str, seen: Checkpoint, countersignature: bytes) -> None:
+        """Keep what a member has believed, unless it has believed more before. Both signatures have been verified."""
+        with self._database.write() as connection:
+            which = audit_witnesses.c.member == member
+            former = connection.scalar(select(audit_witnesses.c.size).where(which))
+            if former is not None and former >= seen.size:
+                return
+            connection.execute(delete(audit_witnesses).where(which))
+            connection.execute(
+                insert(audit_witnesses).values(
+                    member=member, size=seen.size, checkpoint=seen.to_text(), countersignature=countersignature
+                )
+            )
+
+    def noted(self, member: str) -> tuple[Checkpoint, bytes] | None:
+        """What a member has last believed, and its countersignature."""
+        with self._database.read() as connection:
+            row = connection.execute(select(audit_witnesses).where(audit_witnesses.c.member == member)).first()
+        return None if row is None else (Checkpoint.from_text(row.checkpoint, "witnesses"), bytes(row.countersignature))
 
     def proof(self, old: int, new: int) -> list[bytes]:
         """Proof that the first `new` entries begin with the first `old`.

@@ -188,6 +188,16 @@ audit_checkpoints = Table(
 )
 """One for every transaction that added entries; the first, of size 0, gives the log its name."""
 
+audit_witnesses = Table(
+    "audit_witnesses",
+    metadata,
+    Column("member", String(64), primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("checkpoint", Text, nullable=False),
+    Column("countersignature", LargeBinary(64), nullable=False),
+)
+"""What each custodian has last believed of the log, countersigned, to be shown to the other."""
+
 # What is in the log is only ever added to; the database itself refuses anything else.
 _GUARDED = (audit, audit_nodes, audit_checkpoints)
 

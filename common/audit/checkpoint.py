@@ -13,6 +13,7 @@ from common.errors import ErrorCode, TrystError
 from common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 
 PURPOSE = "audit-checkpoint"
+WITNESS_PURPOSE = "audit-witness"
 LARGEST = 2**48
 """No log has more entries; a greater size is not believed."""
 
@@ -59,6 +60,20 @@ class Checkpoint:
                 ErrorCode.AUDIT, "this is no checkpoint", got=f"size {self.size} with a root of {len(self.root)} bytes"
             )
         linker.verify(self.signature, PURPOSE, *_parts(self.log, self.size, self.root, self.at))
+
+    def countersign(self, witness: Identity) -> bytes:
+        """The signature by which a reader says that it has believed this checkpoint: 64 bytes."""
+        return witness.sign(WITNESS_PURPOSE, *_parts(self.log, self.size, self.root, self.at))
+
+    def verify_countersignature(self, signature: bytes, witness: PublicIdentity) -> None:
+        """Refuse a countersignature that this reader did not make.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE.
+        """
+        witness.verify(signature, WITNESS_PURPOSE, *_parts(self.log, self.size, self.root, self.at))
 
     def to_text(self) -> str:
         """As one line of JSON, to be kept or compared."""

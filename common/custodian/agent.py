@@ -22,6 +22,7 @@ from common.custodian.contribution import contribute
 from common.custodian.desk import Desk, Outcome, StoppedError, Task
 from common.custodian.results import fetch
 from common.custodian.source import source_stamp
+from common.custodian.witnessing import witness
 from common.errors import ErrorCode, TrystError
 from common.journal import place_of
 from common.rpc.client import CONTROL_SECONDS
@@ -136,6 +137,7 @@ class Agent:
         desk, project = self._desk, response.status.project
         try:
             task = Task.read(response)
+            witness(desk, released=response.kind == custody_pb2.TASK_KIND_FETCH)
             outcome = STEPS[response.kind](desk, task)
         except StoppedError:
             raise

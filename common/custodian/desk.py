@@ -16,7 +16,7 @@ from common.errors import ErrorCode, TrystError
 from common.parties import Party, Side
 from common.rpc.client import Connection
 from common.specification import Specification, encoding_digest, load_specification, specification_digest
-from protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from protos.linkage.v1 import audit_pb2_grpc, custody_pb2, custody_pb2_grpc
 
 
 class Outcome(Enum):
@@ -43,6 +43,8 @@ class Desk:
     connection: Connection
     carole: custody_pb2_grpc.CustodyStub
     """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
+    auditor: audit_pb2_grpc.AuditStub
+    """Where she shows her audit log."""
     stopping: threading.Event
 
     def check_stop(self) -> None:

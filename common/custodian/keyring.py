@@ -11,7 +11,7 @@ from common.keys.fingerprint import fingerprint, in_groups
 from common.keys.identity import Identity, PublicIdentity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
-from common.parties import Party
+from common.parties import Party, Role
 from common.pki import Member, Members, PartyFolder
 from common.rpc.tls import TlsFiles
 
@@ -24,6 +24,8 @@ class Keyring:
     """This custodian in the membership list."""
     peer: PublicIdentity
     """The other custodian's identity, as its configuration and the membership list agree on it."""
+    linker: PublicIdentity
+    """Carole's identity, which signs her audit log."""
     identity: Identity = field(repr=False)
     sealing: SealingKey = field(repr=False)
     vault: Vault = field(repr=False)
@@ -58,7 +60,8 @@ class Keyring:
                     remedy="get the current membership list from the coordinator, or restore this folder's keys",
                 )
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
-        return cls(member, peer, identity, sealing, vault, tls)
+        linker = members.in_role(Role.LINKER).identity
+        return cls(member, peer, linker, identity, sealing, vault, tls)
 
 
 def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:

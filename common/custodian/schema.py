@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Kept in the database as SQLite's ``user_version``."""
 
 
@@ -93,3 +93,13 @@ class Result(Base):
     links: Mapped[int]
     fetched_at: Mapped[float]
     acknowledged: Mapped[bool] = mapped_column(default=False)
+
+
+class Seen(Base):
+    """A checkpoint of Carole's audit log that this custodian has believed. None is ever deleted."""
+
+    __tablename__ = "seen"
+
+    size: Mapped[int] = mapped_column(primary_key=True)
+    checkpoint: Mapped[str]
+    """One line of JSON."""

@@ -23,7 +23,7 @@ from common.journal import begin_log
 from common.parties import Party, Role
 from common.pki import server_name
 from common.rpc.client import Connection
-from protos.linkage.v1 import custody_pb2_grpc
+from protos.linkage.v1 import audit_pb2_grpc, custody_pb2_grpc
 
 STOP_SECONDS = 10.0
 """How long a step may take to come to its end. The state survives a harder end, so none is waited for longer."""
@@ -57,7 +57,8 @@ class CustodianService:
             connection = Connection(configuration.carole.address, name, keyring.tls.channel())
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
-            desk = Desk(party, configuration, keyring, state, Progress(), connection, carole, self._stopping)
+            auditor = connection.stub(audit_pb2_grpc.AuditStub)
+            desk = Desk(party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping)
             agent = Agent(desk)
             operator, self.address = start_operator(desk, OperatorService(desk, agent.decided, self.stop))
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)

@@ -20,8 +20,9 @@ import sqlalchemy
 from sqlalchemy import delete, event, select
 from sqlalchemy.orm import Session
 
+from common.audit import Checkpoint
 from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, write_encrypted
-from common.custodian.schema import SCHEMA_VERSION, Base, Project, Result, Secret, Upload
+from common.custodian.schema import SCHEMA_VERSION, Base, Project, Result, Secret, Seen, Upload
 from common.errors import ErrorCode, TrystError
 from common.keys.vault import Vault
 
@@ -103,6 +104,25 @@ class State:
         with self._session() as session:
             project = session.get_one(Project, name)
             project.timings = json.dumps({**json.loads(project.timings), **timings}, sort_keys=True)
+
+    # Carole's audit log
+
+    def see(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint that was believed."""
+        with self._session() as session:
+            session.merge(Seen(size=checkpoint.size, checkpoint=checkpoint.to_text()))
+
+    def seen(self) -> list[Checkpoint]:
+        """The checkpoints believed so far, oldest first."""
+        with self._session() as session:
+            rows = session.scalars(select(Seen).order_by(Seen.size))
+            return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
+
+    def newest_seen(self) -> Checkpoint | None:
+        """The newest of them."""
+        with self._session() as session:
+            row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
+        return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
 
     # Secrets
 

@@ -35,12 +35,14 @@ _COORDINATION = (
     "GetStatistics",
     "EraseProject",
 )
+_AUDIT = ("Witness",)
 _OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Stop")
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     {
         **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
+        **{f"/linkage.v1.Audit/{method}": CUSTODIANS for method in _AUDIT},
         # The operator service listens on loopback only and admits one certificate: the custodian's own.
         **{f"/linkage.v1.Operator/{method}": CUSTODIANS for method in _OPERATOR},
         # Whether the service is up is no secret among members.

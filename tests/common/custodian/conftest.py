@@ -21,19 +21,23 @@ from typing import Any
 import polars as pl
 import pytest
 
+from common.audit import Checkpoint, Tree, consistency_proof
+from common.audit.merkle import leaf_hash
 from common.custodian.configuration import CustodianConfiguration, load_custodian
 from common.custodian.service import CustodianService
 from common.custodian.templates import custodian_yaml
 from common.encoding import SignatureSet, from_bytes
 from common.errors import ErrorCode, TrystError
 from common.keys import SealContext, seal
+from common.keys.identity import Identity
 from common.parties import SIDE_OF_ROLE, Party, Side
 from common.pki import Provisioned, provision
 from common.rpc.server import RunningServer, caller, start_server
 from common.rpc.tls import admission, server_credentials
 from common.specification import encoding_digest, load_specification, specification_digest
 from common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
-from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
+from common.wire.checkpoints import checkpoint_to_wire
+from protos.linkage.v1 import audit_pb2, audit_pb2_grpc, contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 
@@ -72,6 +76,41 @@ class Upload:
     committed: bool = False
 
 
+class SimulatedLog(audit_pb2_grpc.AuditServicer):
+    """An audit log in memory; a test may rewrite it, for both custodians or for one."""
+
+    def __init__(self, parties: Provisioned) -> None:
+        self.parties = parties
+        self.identity = Identity.load(parties.parties["carole"].identity)
+        self.log = "ab" * 16
+        self.leaves: dict[Side, list[bytes]] = {side: [leaf_hash(b"begun")] for side in Side}
+        self.noted: dict[Side, tuple[audit_pb2.Checkpoint, bytes]] = {}
+        self.hidden = False
+
+    def add(self, text: str) -> None:
+        for leaves in self.leaves.values():
+            leaves.append(leaf_hash(text.encode()))
+
+    def Witness(self, request: Any, context: Any) -> audit_pb2.WitnessResponse:  # noqa: N802
+        side = SIDE_OF_ROLE[caller(context).role]
+        tree = Tree()
+        for leaf in self.leaves[side]:
+            tree.append(leaf)
+        newest = Checkpoint.sign(self.identity, self.log, tree.size, tree.root, 1)
+        seen = min(request.seen.size, tree.size)
+        answer = audit_pb2.WitnessResponse(
+            newest=checkpoint_to_wire(newest), continues=consistency_proof(seen, tree.size, tree.node)
+        )
+        if request.HasField("seen"):
+            self.noted[side] = request.seen, request.countersignature
+        if side.other in self.noted and not self.hidden:
+            theirs, countersignature = self.noted[side.other]
+            answer.other.CopyFrom(theirs)
+            answer.other_countersignature = countersignature
+            answer.other_continues.extend(consistency_proof(min(theirs.size, tree.size), tree.size, tree.node))
+        return answer
+
+
 class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
     """One project, in memory.
 
@@ -92,6 +131,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.current: dict[Side, str] = {}
         self.shares: dict[Side, Share] = {}
         self.acknowledged: set[Side] = set()
+        self.audit = SimulatedLog(parties)
         self.calls: list[tuple[str, Side]] = []
         self.before: Callable[[str, Side], None] = lambda method, side: None
 
@@ -284,6 +324,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.before(method, side)
         with self.lock:
             self.calls.append((method, side))
+            if method != "NextTask":
+                self.audit.add(f"{method} {side}")
             self.lock.notify_all()
         return side
 
@@ -357,7 +399,10 @@ def make_world(tmp_path: Path, parties: Provisioned) -> Iterator[Callable[..., W
         folder = parties.parties["carole"].path
         server = start_server(
             f"127.0.0.1:{port}",
-            [(custody_pb2_grpc.add_CustodyServicer_to_server, carole)],
+            [
+                (custody_pb2_grpc.add_CustodyServicer_to_server, carole),
+                (audit_pb2_grpc.add_AuditServicer_to_server, carole.audit),
+            ],
             server_credentials(folder, parties.members.named("carole").role),
             admission(folder),
         )

@@ -7,9 +7,10 @@ from grpc_health.v1 import health_pb2
 
 from common.parties import CUSTODIANS, Role
 from common.rpc.access import ACCESS
-from protos.linkage.v1 import coordination_pb2, custody_pb2, operator_pb2
+from protos.linkage.v1 import audit_pb2, coordination_pb2, custody_pb2, operator_pb2
 
 FILES: list[FileDescriptor] = [
+    audit_pb2.DESCRIPTOR,
     coordination_pb2.DESCRIPTOR,
     custody_pb2.DESCRIPTOR,
     operator_pb2.DESCRIPTOR,

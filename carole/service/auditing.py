@@ -1,0 +1,41 @@
+"""What Carole shows of her audit log, so that others notice when it is not the one it was."""
+
+from __future__ import annotations
+
+import grpc
+
+from carole.service.office import Office
+from common.parties import SIDE_OF_ROLE, Role
+from common.pki.members import Members
+from common.rpc.server import caller
+from common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
+from protos.linkage.v1 import audit_pb2, audit_pb2_grpc
+
+
+class Auditing(audit_pb2_grpc.AuditServicer):
+    """The audit log's service."""
+
+    def __init__(self, office: Office, members: Members) -> None:
+        self._log = office.store.audit
+        self._members = members
+
+    def Witness(  # noqa: N802
+        self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
+    ) -> audit_pb2.WitnessResponse:
+        """The log as it stands, and what the other custodian has seen of it."""
+        member = caller(context)
+        seen = checkpoint_from_wire(request.seen) if request.HasField("seen") else None
+        newest, continues = self._log.continued(0 if seen is None else seen.size)
+        answer = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
+        if seen is not None:
+            seen.verify(self._members.in_role(Role.LINKER).identity)
+            seen.verify_countersignature(request.countersignature, member.identity)
+            self._log.note(member.name, seen, request.countersignature)
+        other = self._members.in_role(SIDE_OF_ROLE[member.role].other.role)
+        noted = self._log.noted(other.name)
+        if noted is not None:
+            theirs, countersignature = noted
+            answer.other.CopyFrom(checkpoint_to_wire(theirs))
+            answer.other_countersignature = countersignature
+            answer.other_continues.extend(self._log.proof(theirs.size, newest.size))
+        return answer

@@ -1,0 +1,62 @@
+"""Checkpoints of the audit log and consistency proofs, to and from the wire."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from common.audit import Checkpoint
+from common.audit.checkpoint import LARGEST
+from common.audit.merkle import HASH_BYTES
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import SIGNATURE_BYTES
+from protos.linkage.v1 import audit_pb2
+
+LONGEST_PROOF = 2 * 64
+"""Hashes; a tree that `Checkpoint` believes in needs fewer."""
+
+_LOG = re.compile(r"[0-9a-f]{32}")
+
+
+def checkpoint_to_wire(checkpoint: Checkpoint) -> audit_pb2.Checkpoint:
+    """A checkpoint as a message."""
+    return audit_pb2.Checkpoint(
+        log=checkpoint.log,
+        size=checkpoint.size,
+        root=checkpoint.root,
+        at_unix_ms=checkpoint.at,
+        signature=checkpoint.signature,
+    )
+
+
+def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
+    """A checkpoint from a message, bounded but not verified.
+
+    Raises
+    ------
+    TrystError
+        AUDIT if it cannot be one.
+    """
+    lengths = len(message.root), len(message.signature)
+    if not _LOG.fullmatch(message.log) or message.size > LARGEST or lengths != (HASH_BYTES, SIGNATURE_BYTES):
+        raise TrystError(
+            ErrorCode.AUDIT,
+            "this is no checkpoint of an audit log",
+            where="checkpoint",
+            got=f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes",
+        )
+    return Checkpoint(message.log, message.size, message.root, message.at_unix_ms, message.signature)
+
+
+def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:
+    """A consistency proof from a message.
+
+    Raises
+    ------
+    TrystError
+        AUDIT if it is longer than any proof, or holds what is no hash.
+    """
+    proof = list(hashes)
+    if len(proof) > LONGEST_PROOF or any(len(part) != HASH_BYTES for part in proof):
+        raise TrystError(ErrorCode.AUDIT, "this is no proof", where="checkpoint", got=f"{len(proof)} hashes")
+    return proof

@@ -1,0 +1,129 @@
+"""A custodian that watches Carole's audit log: it goes on while the log continues, and stops when it does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from common.audit.merkle import leaf_hash
+from common.custodian.control import Control
+from common.custodian.service import CustodianService
+from common.keys.identity import Identity
+from common.parties import Side
+from protos.linkage.v1 import project_pb2
+
+KEYED = project_pb2.PROJECT_STATE_KEYED
+CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
+OTHER = leaf_hash(b"another history")
+
+
+@contextmanager
+def running(*folders) -> Iterator[list[CustodianService]]:
+    with ExitStack() as stack:
+        services = []
+        for folder in folders:
+            services.append(folder.start())
+            stack.callback(services[-1].close)
+        yield services
+
+
+def trouble(folder) -> str:
+    with Control.open(folder.config, folder.party) as control:
+        found = control.status().projects
+    return found[0].trouble if found else ""
+
+
+def told(folder, words: str, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while words not in trouble(folder):
+        assert time.monotonic() < deadline, f"the operator was told {trouble(folder)!r}"
+        time.sleep(0.05)
+
+
+def edit(log) -> None:
+    for leaves in log.leaves.values():
+        leaves[0] = OTHER
+
+
+def roll_back(log) -> None:
+    for leaves in log.leaves.values():
+        del leaves[2:]
+
+
+def begin_anew(log) -> None:
+    log.log = "cd" * 16
+
+
+def sign_with_another_key(log) -> None:
+    log.identity = Identity.create()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (edit, "does not begin with the one it has shown before"),
+        (roll_back, "shorter than it has shown before"),
+        (begin_anew, "begun anew"),
+        (sign_with_another_key, "signature"),
+    ],
+)
+def test_nothing_is_sent_to_a_carole_whose_log_was_changed(make_world, change: Callable, words: str) -> None:
+    world = make_world(40)
+    carole = world.carole
+    changed = False
+
+    def before(method: str, side: Side) -> None:
+        nonlocal changed
+        # Both have told their keys: the log is changed before anything is uploaded.
+        if method == "NextTask" and carole.state == KEYED and not changed:
+            changed = True
+            change(carole.audit)
+
+    carole.before = before
+    with running(world.alice, world.bob):
+        for folder in world.folders:
+            told(folder, words)
+    assert not any(carole.uploads.values())
+
+
+def test_a_log_shown_differently_to_the_two_is_found_before_a_result_is_fetched(make_world) -> None:
+    world = make_world(40)
+    carole = world.carole
+    # From the beginning, each custodian is shown a consistent log of its own.
+    carole.audit.leaves[Side.BOB][0] = OTHER
+    with running(world.alice, world.bob):
+        # Whoever looks second finds it, and does not go on; the other waits for it.
+        deadline = time.monotonic() + 20
+        while not any("another audit log" in trouble(folder) for folder in world.folders):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert not any(carole.uploads.values())
+
+
+def test_what_the_other_has_seen_must_be_there_before_a_result_is_fetched(make_world) -> None:
+    world = make_world(40)
+    carole = world.carole
+    carole.audit.hidden = True
+    with running(world.alice, world.bob):
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        carole.run = "0" * 32
+        with carole.lock:
+            carole.state = project_pb2.PROJECT_STATE_RELEASED
+            carole.lock.notify_all()
+        told(world.alice, "does not show what Bob has seen")
+    assert ("FetchResult", Side.ALICE) not in carole.calls
+
+
+def test_a_custodian_keeps_what_it_has_believed(make_world) -> None:
+    world = make_world(40)
+    carole = world.carole
+    with running(world.alice, world.bob) as (alice, _):
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        kept = alice._desk.state.seen()
+    assert len(kept) >= 3
+    assert [checkpoint.size for checkpoint in kept] == sorted({checkpoint.size for checkpoint in kept})
+    for checkpoint in kept:
+        checkpoint.verify(carole.audit.identity.public)
