@@ -20,13 +20,13 @@ from carole.coordinator.people import TRUTH, two_files
 from carole.engine import Resources, link
 from carole.engine.plan import Dependence
 from carole.engine.result import Linkage
+from carole.engine.specified import plan_of
 from carole.evaluation import matching_pairs, number_of_matches, quality
 from carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
 from carole.fellegi_sunter.decision import assigned
 from carole.fellegi_sunter.dependence import JointModel, fit_joint
 from carole.fellegi_sunter.one_to_one import LinkProbabilities
 from carole.fellegi_sunter.refinement import believed_model, refined
-from carole.service.linking import plan_of
 from common.cleaning import clean
 from common.encoding.encode import encode
 from common.keys.derivation import Seed

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from carole.coordinator.people import two_files
 from carole.engine import Linkage, Resources, compare, conclude, link, separate_rows
-from carole.service.linking import plan_of
+from carole.engine.specified import plan_of
 from common.cleaning import clean
 from common.encoding.records import encode_records
 from common.keys.derivation import Seed

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 
 from carole.engine import link
-from carole.engine.plan import Bands, Canopies, FieldPlan, LinkagePlan, Resources, RulePlan, Similar
+from carole.engine.findings import findings
+from carole.engine.plan import Resources
+from carole.engine.specified import plan_of
 from carole.projects import Project
-from carole.service.findings import findings
 from carole.service.shares import shares
 from carole.store import Store
 from carole.store.runs import Lease
@@ -16,54 +17,9 @@ from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.pki.members import Members
-from common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from common.specification import Specification
 
 Progress = Callable[[str, float], None]
-
-
-def plan_of(spec: Specification) -> LinkagePlan:
-    """What the engine is to do, from the specification."""
-    return LinkagePlan(
-        fields=tuple(
-            FieldPlan(
-                field.name,
-                field.bits,
-                _bounds(field, spec),
-                spec.comparator_of(field),
-                field.value_frequencies,
-                field.missing_as == "level",
-            )
-            for field in spec.fields
-        ),
-        rules=tuple(_rule(rule) for rule in spec.blocking),
-        swaps=spec.swaps,
-        scheme=spec.model.scheme,
-        u=spec.model.u,
-        dependence=spec.model.dependence,
-        assignment=spec.links.assignment,
-        threshold=spec.links.least_probability or 0.5,
-        false_link_rate=spec.links.false_link_rate,
-        seed=spec.model.seed,
-        max_iterations=spec.model.max_iterations,
-        tolerance=spec.model.tolerance,
-        expected_matches=spec.model.expected_matches,
-    )
-
-
-def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
-    # The exact scheme knows nothing between equal and unequal: no need to count what it does not look at.
-    return LEVELS["exact"] if spec.model.scheme == "exact" else field.bounds
-
-
-def _rule(rule: BlockingRule) -> RulePlan:
-    formed: Bands | Canopies | Similar | None = None
-    if rule.lsh is not None:
-        formed = Bands(rule.lsh.field, rule.lsh.bands, rule.lsh.bits)
-    elif rule.canopies is not None:
-        formed = Canopies(rule.canopies.field, rule.canopies.tight, rule.canopies.loose)
-    elif rule.similar is not None:
-        formed = Similar(rule.similar.field, rule.similar.least)
-    return RulePlan(rule.name, rule.fields, formed, rule.limit, rule.split)
 
 
 def carry_out(

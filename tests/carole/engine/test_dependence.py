@@ -7,8 +7,8 @@ import pytest
 
 from carole.blocking import CandidatePairs
 from carole.engine import LinkagePlan, Resources, link
+from carole.engine.findings import findings
 from carole.engine.offblock import RandomPairs
-from carole.service.findings import findings
 from common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

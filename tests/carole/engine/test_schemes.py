@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from carole.engine import LinkagePlan, Resources, link
+from carole.engine.findings import findings
 from carole.fellegi_sunter import SCHEMES
-from carole.service.findings import findings
 from common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

@@ -10,7 +10,7 @@ from benchmarks.modes import judged, link_in, people
 from carole.engine import LinkagePlan, Resources, SeparateRows, compare, separate_rows
 from carole.engine.plan import FieldPlan, RulePlan
 from carole.engine.separate import separate_source
-from carole.service.linking import plan_of
+from carole.engine.specified import plan_of
 from common.encoding.blocks import Encoded, encode_blocks
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed

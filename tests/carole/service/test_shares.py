@@ -13,9 +13,9 @@ import pytest
 
 from carole.coordinator.report.content import ReportContent
 from carole.engine import Linkage, LinkagePlan, Resources, link
+from carole.engine.findings import findings
+from carole.engine.specified import plan_of
 from carole.projects import Grant
-from carole.service.findings import findings
-from carole.service.linking import plan_of
 from carole.service.shares import shares
 from common.errors import ErrorCode, TrystError
 from common.keys.sealing import SealContext, open_sealed

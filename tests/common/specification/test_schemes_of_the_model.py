@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from carole.service.linking import plan_of
+from carole.engine.specified import plan_of
 from common.errors import TrystErrors
 from common.specification import (
     Specification,

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.engine.insights import examples, history, thresholds, unlinkable
 from carole.engine.plan import LinkagePlan, Resources
 from carole.engine.result import Linkage
 from carole.fellegi_sunter.dependence import Distribution
 from carole.fellegi_sunter.model import Model, log2_ratios
-from carole.service.insights import examples, history, thresholds, unlinkable
 
 HISTOGRAM_BINS = 60
 MOST_PATTERNS = 500

@@ -9,7 +9,7 @@ import pytest
 
 from carole.coordinator.progress import pairs_compared
 from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from carole.service.findings import findings
+from carole.engine.findings import findings
 from common.encoding.contribution import FieldSignatures, SignatureSet
 
 BOUNDS = (0.5, 0.999, 1.0)
