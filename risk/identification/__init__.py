@@ -3,7 +3,8 @@
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
 `suda_scores` a score for each record, `choose_model` and `log_linear_risk` its chance of being one of few,
-`misclassification_risk` the same where key values are wrong. Numbers only, but for `reader` and the commands.
+`misclassification_risk` the same where key values are wrong; `logit_rank_plot` and `auc` compare scores. Numbers only,
+but for `reader` and the commands.
 
 `bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
 `relative_risk`, `recoding_search`) what would lower it.
@@ -15,6 +16,7 @@ from risk.identification.loglinear import LogLinearRisk, log_linear_risk
 from risk.identification.misclassification import AgreementTable, MisclassificationRisk, misclassification_risk
 from risk.identification.model_choice import ModelChoice, choose_model
 from risk.identification.perturbation import observed_matrix, pram, random_swap, swapping_matrix
+from risk.identification.rank_plots import LogitRankPlot, auc, logit_rank_plot
 from risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
 from risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
 from risk.identification.suda_scores import SudaScores, suda_scores
@@ -27,6 +29,7 @@ __all__ = [
     "Frequencies",
     "KeyFile",
     "LogLinearRisk",
+    "LogitRankPlot",
     "MinimalUniques",
     "MisclassificationRisk",
     "ModelChoice",
@@ -34,11 +37,13 @@ __all__ = [
     "SudaScores",
     "attack",
     "attacks",
+    "auc",
     "choose_model",
     "dis",
     "file_dis",
     "file_measures",
     "log_linear_risk",
+    "logit_rank_plot",
     "minimal_uniques",
     "misclassification_risk",
     "observed_matrix",
