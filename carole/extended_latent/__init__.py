@@ -6,16 +6,19 @@ other variables go together, and how common the agreed values are (Smith and Ell
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
 `bayes_factor`: the definition; `elimination`, `compiled` and `kernels`: the same, fast.
 `estimation`: the joint distribution from weighted pairs. `classes`: passes over the pairs. `em`: m beside the values.
-`fit`: all of it, in order. Numbers only.
+`fit`: all of it, in order. `explanation`: a pair's odds, bar by bar. `attribution`: a value of Bob's, for Alice's
+records. Numbers only.
 
 A usual course: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
 """
 
+from carole.extended_latent.attribution import Attribution, attribute
 from carole.extended_latent.bayes_factor import AloneKey, ValueModel, log_bayes_factors
 from carole.extended_latent.classes import Classes, KeptPairs
 from carole.extended_latent.compiled import BayesFactors
 from carole.extended_latent.em import ExtendedEM
 from carole.extended_latent.estimation import ValueFit
+from carole.extended_latent.explanation import Contribution, explain
 from carole.extended_latent.fit import ExtendedFit, fit_extended
 from carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
 from carole.extended_latent.settings import ExtendedSettings, Priors
@@ -24,8 +27,10 @@ from carole.extended_latent.variables import Values, Variable
 __all__ = [
     "AloneKey",
     "ArrayPairs",
+    "Attribution",
     "BayesFactors",
     "Classes",
+    "Contribution",
     "ExtendedEM",
     "ExtendedFit",
     "ExtendedSettings",
@@ -37,6 +42,8 @@ __all__ = [
     "Values",
     "Variable",
     "WeightedPairs",
+    "attribute",
+    "explain",
     "fit_extended",
     "log_bayes_factors",
 ]

@@ -33,6 +33,9 @@ SATURATED_CELLS = 2**19
 MOST_GRAPHS = 8
 """Rounds of completing and searching beyond."""
 
+LEAST_WEIGHT = 1e-12
+"""Pairs that are less probable matches teach nothing, and would be lost in rounding."""
+
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 300
 
@@ -124,7 +127,7 @@ def match_records(
 ) -> IncompleteCounts:
     """The pairs as records over the joint model's variables, equal ones together; and the training records."""
     columns = list(values.model_columns)
-    some = weighted.weight > 0
+    some = weighted.weight > LEAST_WEIGHT
     records = values.evidence(weighted.row_a[some], weighted.row_b[some])[:, columns]
     weights = weighted.weight[some]
     if training is not None:

@@ -53,7 +53,9 @@ class ExtendedSettings:
     moves
         Moves of the annealing.
     precision
-        Total prior precision, of the search and of the fitted cell probabilities (posterior means).
+        Total prior precision, of the search and of the fitted cell probabilities (posterior means). More than the 1
+        that suits clean data: non-matches among the weighted pairs dilute every dependence of Alice's variables on
+        Bob's, so that the evidence for it is understated (`docs/extended-latent.md` has the numbers).
     separate
         Whether the denominator of the Bayes factor has models of its own, one for each file's values, instead of the
         numerator's margins.
@@ -82,7 +84,7 @@ class ExtendedSettings:
 
     search: Search = "greedy"
     moves: int = 100_000
-    precision: float = 1.0
+    precision: float = 32.0
     separate: bool = False
     p: P = "held"
     one_to_one: bool = True
