@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types imports protos bench clean
+.PHONY: demo test lint types imports protos bench quality clean
 
 demo: .venv/run
 	$(BIN)/tryst demo --out demo
@@ -30,6 +30,14 @@ bench: .venv/dev .venv-clkhash
 	$(BIN)/python -m benchmarks encode
 	$(BIN)/python -m benchmarks compare
 
+# Splink and recordlinkage bring packages that Tryst does not have.
+quality: .venv/dev .venv-peers
+	$(BIN)/python -m benchmarks quality
+
+.venv-peers:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check --quiet install splink==5.0.0 recordlinkage==0.16
+
 .venv-clkhash:
 	$(PYTHON) -m venv $@
 	$@/bin/python -m pip --disable-pip-version-check --quiet install clkhash==0.18.3
@@ -47,4 +55,4 @@ bench: .venv/dev .venv-clkhash
 	touch $@
 
 clean:
-	rm -rf .venv .venv-clkhash build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-clkhash .venv-peers build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -143,7 +143,7 @@ def kin(n: int, sampled: float, seed: int, block: bool) -> dict[str, tuple[Linka
 def main(arguments: list[str]) -> int:
     """Print both tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks dependence", description=__doc__)
-    parser.add_argument("--people", type=int, default=5000, help="records in each file of people with kin")
+    parser.add_argument("--people", type=int, default=5000, help="records in each file of people with kin; 0: none")
     parser.add_argument("--seeds", type=int, default=10, help="repetitions of the built case")
     given = parser.parse_args(arguments)
     print("| suburb and postcode | precision at .5 | recall | precision linked | recall | expected matches |")
@@ -157,8 +157,11 @@ def main(arguments: list[str]) -> int:
             alone = quality(case.is_match[probability >= 0.5], n)
             decided = quality(case.is_match[links], n)
             rows.append([alone.precision, alone.recall, decided.precision, decided.recall, model.expected_matches])
-        mean = np.mean(rows, axis=0)
-        print(f"| {kind} | {' | '.join(f'{value:.3f}' for value in mean[:4])} | {mean[4]:.0f} of {n} |")
+        mean, spread = np.mean(rows, axis=0), 1.96 * np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+        cells = [f"{value:.3f} ± {half:.3f}" for value, half in zip(mean[:4], spread, strict=False)]
+        print(f"| {kind} | {' | '.join(cells)} | {mean[4]:.0f} ± {spread[4]:.0f} of {n} |")
+    if not given.people:
+        return 0
     print("\n| people with kin | dependence | precision at .5 | recall | precision linked | recall | F1 | expected |")
     print("|---|---|---|---|---|---|---|---|")
     for sampled in (0.05, 0.3, 1.0):
