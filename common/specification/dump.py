@@ -84,7 +84,7 @@ class _Writer:
             if not asked and key not in ("name", "kind") and value == _field_default(field, key):
                 continue
             yield from self.comment(f"{path}.{key}", 4)
-            yield from _entry(lead, key, value)
+            yield from _led(lead, key, value)
             lead = "    "
 
     def rule(self, rule: BlockingRule, path: str) -> Iterator[str]:
@@ -105,7 +105,7 @@ class _Writer:
             asked = f"{path}.{key}" in self.comments
             if asked or info.is_required() or value != info.default:
                 yield from self.comment(f"{path}.{key}", 4)
-                yield from _entry(lead, key, value)
+                yield from _led(lead, key, value)
                 lead = "    "
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
@@ -117,14 +117,17 @@ class _Writer:
                 yield f"{' ' * indent}# {readable}".rstrip()
 
 
-def _entry(lead: str, key: str, value: object) -> Iterator[str]:
-    """An attribute on one line; a table on one for each row."""
+def entry_lines(key: str, value: object) -> list[str]:
+    """The YAML lines of an attribute: one, or for a table also one for each row."""
     if key != "categorisation" or not isinstance(value, tuple) or not value:
-        yield f"{lead}{key}: {_flow(value)}"
-        return
-    yield f"{lead}{key}:"
-    for row in value:
-        yield f"{' ' * len(lead)}  - {_flow(row)}"
+        return [f"{key}: {_flow(value)}"]
+    return [f"{key}:", *(f"  - {_flow(row)}" for row in value)]
+
+
+def _led(lead: str, key: str, value: object) -> Iterator[str]:
+    first, *others = entry_lines(key, value)
+    yield lead + first
+    yield from (" " * len(lead) + line for line in others)
 
 
 def _wrapped(paragraph: str, width: int) -> list[str]:
