@@ -27,6 +27,7 @@ SUBCOMMANDS = {
     "carole": "carole.commands",
     "audit": "carole.auditing",
     "risk": "risk.commands",
+    "keyvars": "risk.keyvars.commands",
 }
 """Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 

@@ -181,6 +181,11 @@ class Environment:
             self._forget(variable, before)
         return code
 
+    def make_known(self, variable: str, categories: Sequence[str]) -> None:
+        """Give a variable categories that no form has yet: exhaustive ones, or on a scale of numbers any such."""
+        made, _, _ = self.variable(variable).with_categorisation(categories)
+        self.variables[variable] = replace(self.variables[variable], graph=made.graph)
+
     def drop(self, form: str, variable: str) -> None:
         """Take a variable from a form."""
         here = self.form(form)

@@ -81,7 +81,7 @@ def check(folder: Path) -> Environment:
         texts = _texts(folder)
         environment = environment_of(texts)
         for name, text in texts.items():
-            _replace(folder / LAST_GOOD / name, text)
+            replace_file(folder / LAST_GOOD / name, text)
         return environment
 
 
@@ -97,7 +97,7 @@ def restore(folder: Path) -> list[Path]:
         good = folder / LAST_GOOD
         if not all((good / name).exists() for name in FILES):
             raise TrystError(ErrorCode.NOT_FOUND, "there is no last good state", where=str(good))
-        texts = {name: _read(good / name) for name in FILES}
+        texts = {name: read_text(good / name) for name in FILES}
         environment_of(texts)
         aside = []
         for name in FILES:
@@ -112,10 +112,17 @@ def restore(folder: Path) -> list[Path]:
 
 
 def _texts(folder: Path) -> dict[str, str]:
-    return {name: _read(folder / name) for name in FILES if name == FILES[0] or (folder / name).exists()}
+    return {name: read_text(folder / name) for name in FILES if name == FILES[0] or (folder / name).exists()}
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND, TEXT_ENCODING, or SOURCE for one that is too large.
+    """
     try:
         if path.stat().st_size > MAX_BYTES:
             raise TrystError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
@@ -123,7 +130,7 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise TrystError(
             ErrorCode.TEXT_ENCODING,
-            "an environment is UTF-8 text",
+            "it is no UTF-8 text",
             where=str(path),
             got=f"another encoding at byte {error.start}",
             remedy="save it as UTF-8",
@@ -168,17 +175,18 @@ def _finish(folder: Path) -> None:
         return
     for name in FILES:
         if (commit / name).exists():
-            _replace(folder / LAST_GOOD / name, (commit / name).read_text(encoding="utf-8"))
+            replace_file(folder / LAST_GOOD / name, (commit / name).read_text(encoding="utf-8"))
             (commit / name).replace(folder / name)
     _sync(folder)
     commit.rmdir()
     _sync(folder)
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
+    """Write a file so that a crash leaves the old one or the new."""
     path.parent.mkdir(exist_ok=True)
-    _durable(path.with_suffix(".new"), text)
-    path.with_suffix(".new").replace(path)
+    _durable(path.with_name(f"{path.name}.new"), text)
+    path.with_name(f"{path.name}.new").replace(path)
     _sync(path.parent)
 
 

@@ -1,0 +1,121 @@
+"""``tryst keyvars add``: environments, forms, variables, groups, codebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from risk.keyvars.options import Folder, pairs, where_option
+
+add = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
+
+SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
+
+
+@add.command()
+def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Path("environment")) -> None:
+    """Make an empty environment: three JSON files in a folder."""
+    from risk.keyvars.folder import create
+
+    create(folder)
+    typer.echo(f"wrote {folder}")
+
+
+@add.command()
+def form(
+    name: Annotated[str, typer.Argument(help="The form's name.")],
+    metadata: Annotated[list[str] | None, typer.Option(help="What is known of it: 'Form Type=Paper'.")] = None,
+    like: Annotated[str | None, typer.Option(help="A form to copy, with its variables.")] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """Add a form, questionnaire or file."""
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        if like is None:
+            env.add_form(name)
+        else:
+            env.copy_form(like, name)
+        env.set_metadata(name, pairs(metadata))
+    typer.echo(f"added form {name}")
+
+
+@add.command()
+def variable(
+    name: Annotated[str, typer.Argument(help="The variable's name.")],
+    form: Annotated[
+        str | None, typer.Option(help="The form that has it; without, only its categories are made.")
+    ] = None,
+    categories: Annotated[str, typer.Option(help=f"Its categories, {SEPARATED}. None: whatever is written in.")] = "",
+    value: Annotated[
+        list[str] | None, typer.Option(help="What the form's data hold for a category: '1=England'.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Of a new variable: nominal, interval (0-16, 16-21) or whole (0-15, 16-20).")
+    ] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """Say in which categories a form has a variable. The first categories of a variable must be exhaustive."""
+    from common.errors import ErrorCode, TrystError
+    from risk.keyvars.codebook import split
+    from risk.keyvars.folder import changed
+    from risk.keyvars.intervals import SCALES
+
+    chosen = next((each for each in SCALES if each == (scale or "nominal")), None)
+    if chosen is None:
+        raise TrystError(ErrorCode.PARAMETER, f"a scale is one of {', '.join(SCALES)}", got=repr(scale))
+    with changed(environment) as env:
+        if name not in env.variables:
+            env.add_variable(name, chosen)
+        elif scale not in (None, env.variables[name].scale):
+            raise TrystError(ErrorCode.PARAMETER, f"{name} has scale {env.variables[name].scale}", got=repr(scale))
+        if form is None:
+            env.make_known(name, split(categories))
+            typer.echo(f"added variable {name}")
+            return
+        if name in env.form(form).variables:
+            raise TrystError(
+                ErrorCode.EXISTS,
+                "the form has the variable already",
+                where=f"{form}, {name}",
+                remedy="change it with `tryst keyvars edit coding`",
+            )
+        code = env.code(form, name, split(categories), pairs(value))
+    typer.echo(f"{form}: {name} {code}")
+
+
+@add.command()
+def group(
+    name: Annotated[str, typer.Argument(help="The group's name.")],
+    form: Annotated[list[str] | None, typer.Option(help="A form or a group; may be given several times.")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="A form or a group to leave out.")] = None,
+    where: Annotated[list[str] | None, where_option()] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """Name a set of forms."""
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        names = [member for each in form or () for member in env.members(each)]
+        names += env.where(pairs(where)) if where else ()
+        dropped = {member for each in without or () for member in env.members(each)}
+        env.add_group(name, [each for each in names if each not in dropped])
+        count = len(env.groups[name])
+    typer.echo(f"added group {name} of {count} forms")
+
+
+@add.command()
+def codebook(
+    file: Annotated[Path, typer.Argument(help="CSV with the columns form, variable, category; see docs/keyvars.md.")],
+    environment: Folder = Path("environment"),
+) -> None:
+    """Add the forms of a codebook. All of it is added, or nothing."""
+    from risk.keyvars.codebook import import_codebook
+    from risk.keyvars.folder import changed, read_text
+
+    with changed(environment) as env:
+        added, metadata = import_codebook(env, read_text(file), str(file))
+    told = f"; metadata: {', '.join(metadata)}" if metadata else ""
+    typer.echo(f"added {added} codings of variables by forms{told}")

@@ -1,0 +1,107 @@
+"""``tryst keyvars``: a data environment of forms and their categories, and what can be matched in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from risk.keyvars.adding import add
+from risk.keyvars.editing import edit
+from risk.keyvars.options import Folder, pairs, put, where_option
+from risk.keyvars.showing import export, show
+
+if TYPE_CHECKING:
+    from risk.keyvars.environment import Finding
+
+app = typer.Typer(
+    help="Key variable mapping: on what, and how finely, sets of data can be matched that code the same things"
+    " differently. Nothing is sent anywhere.",
+    no_args_is_help=True,
+)
+app.add_typer(add, name="add")
+app.add_typer(edit, name="edit")
+app.add_typer(show, name="show")
+app.add_typer(export, name="export")
+
+
+@app.command()
+def check(environment: Folder = Path("environment")) -> None:
+    """Report every inconsistency of the files by its place; if there is none, keep them as the last good state."""
+    from risk.keyvars import folder
+
+    found = folder.check(environment)
+    typer.echo(f"{len(found.forms)} forms, {len(found.variables)} variables, {len(found.groups)} groups. No mistakes.")
+
+
+@app.command()
+def analyse(
+    form: Annotated[str, typer.Argument(help="The target: the form that somebody wants to match.")],
+    prevalence: Annotated[float, typer.Option("--prevalence", "-p", help="Share of the forms, from 0 to 1.")] = 0.5,
+    against: Annotated[
+        list[str] | None, typer.Option(help="A group or form to match against; several are joined. All by default.")
+    ] = None,
+    where: Annotated[list[str] | None, where_option()] = None,
+    variable: Annotated[list[str] | None, typer.Option(help="A variable of the target; all by default.")] = None,
+    with_target: Annotated[
+        bool, typer.Option("--with-target", help="Count the target as one of the forms it is matched against.")
+    ] = False,
+    loose: Annotated[
+        bool, typer.Option("--loose", help="Compute although categorisations are inconsistent; trust it little.")
+    ] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the findings.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Where to draw size against p: SVG or PNG.")] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """For each variable the finest categories in which the target can be matched with a share of the forms."""
+    from risk.keyvars import folder
+
+    env = folder.read(environment, strict=not loose)
+    for caution in env.cautions:
+        typer.secho(f"Caution: {caution}", fg=typer.colors.YELLOW, err=True)
+    chosen = None
+    if against or where:
+        names = [name for group in against or () for name in env.members(group)]
+        chosen = list(dict.fromkeys([*names, *(env.where(pairs(where)) if where else ())]))
+    findings = env.analyse(form, prevalence, against=chosen, variables=variable or None, with_target=with_target)
+    if not findings:
+        typer.echo(f"{form} has no variables.")
+        return
+    first = findings[0]
+    typer.echo(f"{form} against {first.course.environment} forms, at least {first.least} of them (p = {prevalence:g})")
+    wide = max(len("variable"), *(len(found.variable) for found in findings))
+    typer.echo(f"{'variable':{wide}}  its code  in forms  maximal harmonisation")
+    for found in findings:
+        typer.echo(f"{found.variable:{wide}}  {found.target:8}  {found.forms:8}  {_answer(found)}")
+    if json_file is not None:
+        text = json.dumps([_document(found) for found in findings], indent=1, ensure_ascii=False) + "\n"
+        put(json_file, text)
+    if chart is not None:
+        from risk.keyvars.pictures import draw_courses
+
+        put(chart, draw_courses({found.variable: found.course for found in findings}, form))
+
+
+def _answer(found: Finding) -> str:
+    if found.step is None:
+        return "none: too few forms have it"
+    size = "any precision" if found.step.size == float("inf") else f"{found.step.size:g} categories"
+    return f"{' or '.join(found.codes)} ({size}, {found.step.forms} forms)"
+
+
+def _document(found: Finding) -> dict[str, object]:
+    def size(value: float) -> float | None:
+        return None if value == float("inf") else value
+
+    return {
+        "variable": found.variable,
+        "target": found.target,
+        "forms": found.forms,
+        "environment": found.course.environment,
+        "least": found.least,
+        "codes": list(found.codes),
+        "size": None if found.step is None else size(found.step.size),
+        "course": [{"forms": step.forms, "size": size(step.size)} for step in found.course.steps],
+    }

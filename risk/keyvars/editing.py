@@ -1,0 +1,140 @@
+"""``tryst keyvars edit``: changes that keep what was true of an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from risk.keyvars.adding import SEPARATED
+from risk.keyvars.options import Folder, pairs
+
+edit = typer.Typer(
+    help="Change forms and categories; what would break a categorisation is refused.", no_args_is_help=True
+)
+
+Variable = Annotated[str, typer.Argument(help="The variable.")]
+Category = Annotated[str, typer.Argument(help="The category.")]
+Form = Annotated[str, typer.Argument(help="The form.")]
+
+
+@edit.command()
+def divide(
+    variable: Variable,
+    category: Category,
+    parts: Annotated[str, typer.Argument(help=f"Its new parts, {SEPARATED}.")],
+    environment: Folder = Path("environment"),
+) -> None:
+    """Divide a category that has no parts yet into new ones."""
+    from risk.keyvars.codebook import split
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        env.edit(variable, lambda graph: graph.divide(category, split(parts)))
+    typer.echo(f"{variable}: {category} divided")
+
+
+@edit.command()
+def aggregate(
+    variable: Variable,
+    name: Annotated[str, typer.Argument(help="The new category.")],
+    parts: Annotated[str, typer.Argument(help=f"What it is made of, {SEPARATED}.")],
+    environment: Folder = Path("environment"),
+) -> None:
+    """Put categories together to a new one."""
+    from risk.keyvars.codebook import split
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        env.edit(variable, lambda graph: graph.aggregate(name, split(parts)))
+    typer.echo(f"{variable}: {name} added")
+
+
+@edit.command()
+def rename(
+    variable: Variable,
+    old: Annotated[str, typer.Argument(help="The category's name.")],
+    new: Annotated[str, typer.Argument(help="Its new name.")],
+    environment: Folder = Path("environment"),
+) -> None:
+    """Rename a category, in every form that has it."""
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        env.rename_category(variable, old, new)
+    typer.echo(f"{variable}: {old} is {new}")
+
+
+@edit.command()
+def coding(
+    form: Form,
+    variable: Variable,
+    categories: Annotated[str, typer.Option(help=f"Its categories, {SEPARATED}. None: whatever is written in.")] = "",
+    value: Annotated[list[str] | None, typer.Option(help="What the data hold for a category: '1=England'.")] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """Change in which categories a form has a variable."""
+    from risk.keyvars.codebook import split
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        code = env.code(form, variable, split(categories), pairs(value))
+    typer.echo(f"{form}: {variable} {code}")
+
+
+@edit.command()
+def metadata(
+    form: Form,
+    entries: Annotated[list[str], typer.Argument(help="'Form Type=Paper'; with nothing after = it is dropped.")],
+    environment: Folder = Path("environment"),
+) -> None:
+    """Change what is known of a form."""
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        env.set_metadata(form, pairs(entries))
+    typer.echo(f"changed form {form}")
+
+
+@edit.command()
+def delete(
+    form: Annotated[str | None, typer.Option(help="A form.")] = None,
+    variable: Annotated[str | None, typer.Option(help="A variable: of the form, or one that no form has.")] = None,
+    category: Annotated[str | None, typer.Option(help="A category of the variable that nothing uses.")] = None,
+    group: Annotated[str | None, typer.Option(help="A group; its forms stay.")] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """Delete a form, a variable, a category or a group. What is in use is not deleted."""
+    from common.errors import ErrorCode, TrystError
+    from risk.keyvars.folder import changed
+
+    with changed(environment) as env:
+        if group is not None and form is None and variable is None and category is None:
+            env.delete_group(group)
+        elif variable is not None and category is not None and form is None and group is None:
+            env.remove_category(variable, category)
+        elif form is not None and category is None and group is None:
+            if variable is None:
+                env.delete_form(form)
+            else:
+                env.drop(form, variable)
+        elif variable is not None and category is None and group is None:
+            env.delete_variable(variable)
+        else:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "what to delete is not clear",
+                remedy="give --group, or --form, or --variable, or --form and --variable, or --variable and --category",
+            )
+    typer.echo("deleted")
+
+
+@edit.command()
+def restore(environment: Folder = Path("environment")) -> None:
+    """Bring back the last good state; files that differ from it are set aside under another name."""
+    from risk.keyvars import folder
+
+    for path in folder.restore(environment):
+        typer.echo(f"set aside {path}")
+    typer.echo("restored")

@@ -1,0 +1,51 @@
+"""What the commands of ``tryst keyvars`` share: the folder's option, names with ``|`` between, files written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from common.errors import ErrorCode, TrystError
+
+Folder = Annotated[Path, typer.Option("--environment", "-e", help="The environment's folder.")]
+
+
+def where_option() -> Any:
+    """The option that chooses forms by what is known of them."""
+    return typer.Option("--where", help="Forms with this metadata: 'Form Type=On-line'; all given must hold.")
+
+
+def pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    """What stands on both sides of the first ``=`` of each text.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for a text without one, or a key given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or not key or key in found:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "given twice" if key in found else "a name, an equals sign and a value expected",
+                got=repr(text),
+                remedy="write 'Organisation=Pollsters'",
+            )
+        found[key] = value
+    return found
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file and say so; an SVG as a PNG where the name asks for it."""
+    if path.suffix.lower() == ".png" and text.startswith("<svg"):
+        from risk.keyvars.pictures import png
+
+        path.write_bytes(png(text))
+    else:
+        path.write_text(text, encoding="utf-8")
+    typer.echo(f"wrote {path}")

@@ -1,0 +1,105 @@
+"""The page on key variable mapping, run line by line: what it shows is what the commands print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from common.command import build
+from common.errors import TrystError
+from common.specification import load_specification
+
+PAGE = (Path(__file__).parents[3] / "docs" / "keyvars.md").read_text(encoding="utf-8")
+APP = build(["keyvars"])
+
+
+def run(*words: str) -> str:
+    """What a command prints, or its error as the root command prints it."""
+    result = CliRunner().invoke(APP, ["keyvars", *words])
+    if isinstance(result.exception, TrystError):
+        return f"Error: {result.exception}\n"
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    return tmp_path
+
+
+def test_the_page_end_to_end(here: Path):
+    [codings] = re.findall(r"^```csv\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (here / "codings.csv").write_text(codings)
+    ran = 0
+    for block in re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            typed, _, printed = part.partition("\n")
+            words = shlex.split(typed)
+            assert words[:2] == ["tryst", "keyvars"]
+            assert run(*words[2:]) == printed, typed
+            ran += 1
+    assert ran == 30
+    assert (here / "harmonisations.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (here / "categories.svg").read_text()
+    assert all(f">{name}</text>" in drawn for name in ("England", "Not Britain", "UK"))
+    assert "<svg" in (here / "size.svg").read_text()
+
+
+def test_other_commands(here: Path):
+    run("add", "environment")
+    run("add", "variable", "Age", "--scale", "whole", "--categories", "0-17 | 18+")
+    run("add", "form", "a", "--metadata", "Kind=paper")
+    assert run("add", "variable", "Age", "--form", "a", "--categories", "0-15 | 16+") == "a: Age C2.001\n"
+    assert "has the variable already" in run("add", "variable", "Age", "--form", "a")
+    assert "has scale whole" in run("add", "variable", "Age", "--form", "a", "--scale", "interval")
+    run("add", "form", "b", "--like", "a")
+    assert run("edit", "coding", "b", "Age", "--value", "1=0-15", "--categories", "0-15 | 16+") == "b: Age C2.001\n"
+    assert "a name, an equals sign" in run("edit", "metadata", "a", "Kind")
+    run("edit", "metadata", "a", "Kind=", "Pages=3")
+    assert run("show", "forms").splitlines()[1].split() == ["a", "3", "C2.001"]
+    run("add", "group", "all", "--form", "a", "--form", "b")
+    run("add", "group", "rest", "--form", "all", "--without", "a")
+    assert "group rest: b" in run("show", "forms")
+    assert "a against 1 forms" in run("analyse", "a", "--against", "rest")
+    assert "against 0 forms" in run("analyse", "a", "--where", "Kind=screen")
+    run("edit", "delete", "--group", "rest")
+    assert "not clear" in run("edit", "delete", "--group", "all", "--form", "a")
+    run("export", "codebook", "all.csv")
+    run("add", "environment", "other")
+    assert run("add", "codebook", "all.csv", "-e", "other") == (
+        "added 2 codings of variables by forms; metadata: Pages, Kind\n"
+    )
+    run("edit", "delete", "--form", "a", "--variable", "Age")
+    run("edit", "delete", "--form", "b")
+    run("edit", "delete", "--variable", "Age")
+    assert run("check") == "1 forms, 0 variables, 1 groups. No mistakes.\n"
+    (here / "environment" / "groups.json").write_text('{"all": ["c"]}')
+    assert "groups.json: all: there is no such form" in run("check")
+    assert "groups.json: all: there is no such form" in run("add", "form", "d")
+    assert "set aside" in run("edit", "restore")
+    assert "1 forms" in run("check")
+
+
+def test_a_specification_is_completed(here: Path):
+    example = Path(__file__).parents[2] / "common" / "specification" / "example.yaml"
+    text = example.read_text().replace("blocking:\n", "  - name: age\n    kind: category\nblocking:\n", 1)
+    (here / "linkage.yaml").write_text(text)
+    [codings] = re.findall(r"^```csv\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (here / "codings.csv").write_text(codings)
+    run("add", "environment")
+    run("add", "codebook", "codings.csv")
+    words = ["export", "linkage", "Age", "--alice", "hospital", "--bob", "register", "--into", "linkage.yaml"]
+    assert "no variable, nor a field" in run(*words)
+    assert "wrote linkage.yaml: age in 3 common categories (H3.001)" in run(*words, "--field", "age")
+    assert len(load_specification((here / "linkage.yaml").read_text()).field("age").categorisation) == 3
+    before = (here / "linkage.yaml").read_text()
+    assert "has categorisation already" in run(*words, "--field", "age")
+    assert (here / "linkage.yaml").read_text() == before
