@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from common.errors import ErrorCode, TrystErrors
 from common.parties import Side
+from common.specification.assessment import assessment_mistakes
 from common.specification.categorisation import categorisation_mistakes
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
 from common.specification.mistakes import Mistake, Path, nearest, shown
@@ -25,6 +26,20 @@ RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 
 if TYPE_CHECKING:
     from common.specification.model import BlockingKey, BlockingRule, FieldSpec, Specification
+
+
+class InconsistentError(TrystErrors):
+    """The inconsistencies of a specification each of whose values is sound by itself.
+
+    Attributes
+    ----------
+    mistakes
+        All of them, by path.
+    """
+
+    def __init__(self, mistakes: list[Mistake]) -> None:
+        super().__init__(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
+        self.mistakes = mistakes
 
 
 def refuse_inconsistent(spec: Specification) -> None:
@@ -56,8 +71,14 @@ def refuse_inconsistent(spec: Specification) -> None:
             for position, field in enumerate(spec.fields)
             if field.value_frequencies
         ]
+    mistakes += assessment_mistakes(
+        spec.assessment,
+        spec.release.assessment,
+        dict(enumerate(spec.variables)),
+        frozenset(field.name for field in spec.fields),
+    )
     if mistakes:
-        raise TrystErrors(ErrorCode.SPECIFICATION, [mistake.error() for mistake in mistakes])
+        raise InconsistentError(mistakes)
 
 
 def inconsistencies(

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from common.specification.assessment import AssessmentSpec
 from common.specification.mistakes import written
 from common.specification.model import BlockingRule, FieldSpec, Specification
 from common.specification.section import Section
@@ -70,6 +71,10 @@ class _Writer:
             for position, variable in enumerate(spec.variables):
                 yield from self.variable(variable, written(("variables", position)))
             yield ""
+        if spec.assessment is not None or "assessment" in self.comments:
+            yield from self.comment("assessment", 0)
+            yield from self.assessment(spec.assessment)
+            yield ""
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"
@@ -107,6 +112,23 @@ class _Writer:
                 yield from self.comment(f"{path}.{key}", 4)
                 yield from _led(lead, key, value)
                 lead = "    "
+
+    def assessment(self, assessment: AssessmentSpec | None) -> Iterator[str]:
+        if assessment is None:
+            yield "assessment: null"
+            return
+        yield "assessment:"
+        for key, info in AssessmentSpec.model_fields.items():
+            value = getattr(assessment, key)
+            if not info.is_required() and value == info.default and f"assessment.{key}" not in self.comments:
+                continue
+            yield from self.comment(f"assessment.{key}", 2)
+            if key == "tables":
+                yield "  tables:"
+                for table in value:
+                    yield f"    - {_flow(table)}"
+            else:
+                yield f"  {key}: {_flow(value)}"
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
         for paragraph in self.comments.get(path, "").splitlines():

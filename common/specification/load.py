@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.parties import Side
-from common.specification.checks import RULE_KINDS, inconsistencies
+from common.specification.checks import RULE_KINDS, InconsistentError, inconsistencies
 from common.specification.document import MAX_BYTES, read_document
 from common.specification.mistakes import Mistake, Path, nearest, shown
 from common.specification.model import BlockingRule, FieldSpec, Specification
@@ -100,14 +100,12 @@ def load_specification(text: str, source: str = "linkage.yaml") -> Specification
         got = shown(document.value)
         refused = Mistake((), "a specification is a mapping", got, "begin with `version: 1`")
         raise TrystErrors(ErrorCode.SPECIFICATION, [refused.error()], where=source)
-    mistyped: list[Mistake] = []
     try:
         return Specification.model_validate(document.value)
     except ValidationError as error:
-        mistyped = _mistyped(error)
-    except TrystErrors:
-        pass  # The same inconsistencies are found again below, where their lines are known.
-    mistakes = mistyped + _inconsistent(document.value)
+        mistakes = _mistyped(error) + _inconsistent(document.value)
+    except InconsistentError as error:
+        mistakes = error.mistakes
     numbered = [(document.line(mistake.path), mistake) for mistake in mistakes]
     numbered.sort(key=lambda pair: pair[0] or 0)
     raise TrystErrors(ErrorCode.SPECIFICATION, [m.error(line) for line, m in numbered], where=source)

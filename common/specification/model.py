@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from common.parties import Side
+from common.specification.assessment import AssessmentSpec
 from common.specification.categorisation import CommonCategory
 from common.specification.checks import refuse_inconsistent
 from common.specification.defaults import (
@@ -380,8 +381,9 @@ Release = Literal["links", "pairs", "statistics", "nothing"]
 class ReleaseSpec(Section):
     """Who receives what of the result."""
 
-    assessment: Literal["none"] = "none"
-    """The assessment of disclosure risk before the release; there is none yet."""
+    assessment: Literal["none", "policy"] = "none"
+    """policy: the combined output is assessed before the release and judged by the section `assessment`, which makes
+    this the default; none: it is released without, and all parties sign that."""
     alice: Release = "links"
     """What Alice receives: the links of her own rows; pairs: also every pair that came near to a link, with its
     probabilities; statistics only; or nothing."""
@@ -428,6 +430,8 @@ class Specification(Section):
     """The estimation."""
     links: LinkSpec = LinkSpec()
     """The decision."""
+    assessment: AssessmentSpec | None = None
+    """The assessment of the combined output before its release, and the limits it is judged by."""
     release: ReleaseSpec = ReleaseSpec()
     """The recipients."""
     retention: Retention
@@ -439,6 +443,16 @@ class Specification(Section):
         # `blocking:` with every rule below it commented out is null in YAML and means no rule.
         if isinstance(data, Mapping):
             return {**data, **{key: () for key in ("blocking", "variables") if key in data and data[key] is None}}
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _assessed(cls, data: object) -> object:
+        # Who writes the section wants its judgement; to go without must be said.
+        if isinstance(data, Mapping) and data.get("assessment") is not None:
+            release = data.get("release", {})
+            if isinstance(release, Mapping) and "assessment" not in release:
+                return {**data, "release": {**release, "assessment": "policy"}}
         return data
 
     @model_validator(mode="after")

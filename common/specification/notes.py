@@ -20,7 +20,7 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    parts = (_leakage, _variables, _harmonised, _scheme, _values, _learning, _comparison, _oddities)
+    parts = (_leakage, _released, _variables, _harmonised, _scheme, _values, _learning, _comparison, _oddities)
     return tuple(note for part in parts for note in part(spec))
 
 
@@ -53,6 +53,16 @@ def _leakage(spec: Specification) -> Iterator[str]:
     for domain, names in domains.items():
         if len(names) > 1:
             yield f"Key domain {domain}: Carole can compare values across {_listed(names)}."
+
+
+def _released(spec: Specification) -> Iterator[str]:
+    if spec.assessment is None:
+        if spec.variables:
+            yield "The combined output is released without an assessment of its disclosure risk (assessment: none)."
+        return
+    limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.limits.given.items())
+    breach = "nothing is released" if spec.assessment.on_breach == "refuse" else "the result waits for a steward"
+    yield f"The combined output is assessed before its release: {limits}. Above any of these {breach}."
 
 
 def _variables(spec: Specification) -> Iterator[str]:

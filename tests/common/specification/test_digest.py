@@ -103,7 +103,9 @@ def test_the_specification_digest_is_what_its_page_says() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON.
     content = canonical_json(example().model_dump(mode="json"))
     assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
-    assert content.startswith(b'{"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",')
+    assert content.startswith(
+        b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'
+    )
 
 
 def test_rules_that_carole_forms_alone_need_no_new_signatures() -> None:

@@ -1,0 +1,93 @@
+"""The section `assessment`: what it makes of a release, what it refuses, and that it is written back as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.errors import TrystErrors
+from common.specification import dump_specification, encoding_digest, load_specification, specification_digest
+from common.specification.assessment import MEASURES
+
+BASE = """
+version: 1
+project: risky
+mode: open
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name}
+variables:
+  - {name: age, holder: alice, categories: [young, old], role: key}
+  - {name: town, holder: both, categories: [north, south], role: key}
+  - {name: illness, holder: bob, categories: [none, some], role: sensitive}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+ASSESSMENT = """
+assessment:
+  fractions: {alice: 0.2, bob: 0.1, combined: 0.05}
+  tables:
+    - {variables: [age, illness], protection: conventional, base: 5}
+  limits: {correct_matches: 0.05, subtraction: 0.2}
+  on_breach: hold
+"""
+
+
+def test_a_section_makes_the_release_depend_on_it() -> None:
+    assert load_specification(BASE, "t").release.assessment == "none"
+    spec = load_specification(BASE + ASSESSMENT, "t")
+    assert spec.release.assessment == "policy"
+    assert spec.assessment is not None
+    assert spec.assessment.limits.given == {"correct_matches": 0.05, "subtraction": 0.2}
+    assert load_specification(BASE + ASSESSMENT + "release: {alice: statistics}\n", "t").release.assessment == "policy"
+
+
+def test_it_changes_what_is_approved_and_not_what_is_signed() -> None:
+    without, spec = load_specification(BASE, "t"), load_specification(BASE + ASSESSMENT, "t")
+    assert specification_digest(without) != specification_digest(spec)
+    assert encoding_digest(without) == encoding_digest(spec)
+
+
+def test_written_back_as_it_was() -> None:
+    spec = load_specification(BASE + ASSESSMENT, "t")
+    assert load_specification(dump_specification(spec), "t") == spec
+
+
+def test_every_measure_is_described() -> None:
+    assert len(MEASURES) >= 12
+    assert all(MEASURES.values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("correct_matches: 0.05", "correct_match: 0.05", "did you mean correct_matches"),
+        ("correct_matches: 0.05", "correct_matches: 1.5", "limits.correct_matches"),
+        ("limits: {correct_matches: 0.05, subtraction: 0.2}", "limits: {}", "no limit is set"),
+        ("combined: 0.05", "combined: 0.15", "those in both files"),
+        ("[age, illness]", "[age, ilness]", "did you mean illness"),
+        ("[age, illness]", "[age, age]", "named twice"),
+        ("base: 5", "base: 4", "odd base"),
+        ("protection: conventional, base: 5", "protection: random", "needs a base"),
+        ("  tables:\n    - {variables: [age, illness], protection: conventional, base: 5}\n", "", "no table"),
+        ("on_breach: hold", "on_breach: ask", "on_breach"),
+        ("role: sensitive", "role: other", "limits.few_values"),
+        ("role: key", "role: other", "no variable has the role key"),
+        ("- {name: surname, kind: name}", "- {name: illness, kind: category}", "also a compared field"),
+        ("retention:", "release: {assessment: none}\nretention:", "go without"),
+        ("combined: 0.05", "combined: 0", "fractions.combined"),
+    ],
+)
+def test_what_is_refused(old: str, new: str, words: str) -> None:
+    text = (BASE + ASSESSMENT).replace("limits: {", "limits: {few_values: 0.5, ")
+    if new == "limits: {}":
+        text = BASE + ASSESSMENT
+    if "illness, kind" in new:
+        text = text.replace("illness, holder: bob", "illness, holder: both")
+    assert old in text
+    with pytest.raises(TrystErrors) as caught:
+        load_specification(text.replace(old, new), "t")
+    assert words in str(caught.value)
+
+
+def test_policy_without_a_section() -> None:
+    with pytest.raises(TrystErrors, match="no `assessment` section"):
+        load_specification(BASE + "release: {assessment: policy}\n", "t")
