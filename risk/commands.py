@@ -6,7 +6,9 @@ import typer
 
 from risk.attribution.commands import app as attribution
 from risk.attribution.commands import tables
+from risk.identification.commands import identify
 
 app = typer.Typer(help="Disclosure risk of tables and records. Nothing is sent anywhere.", no_args_is_help=True)
+app.command("identify")(identify)
 app.command("tables")(tables)
 app.add_typer(attribution, name="attribution")

@@ -49,6 +49,8 @@ class LogLinearRisk:
         P(F = 1 | f = 1) and E[1/F | f = 1] of each.
     expected_population : ndarray of float64, shape (n_uniques,)
         E[F | f = 1] = 1 + L.
+    outside : ndarray of float64, shape (n_cells,)
+        For every combination of the file, unique or not, the expected people outside the sample.
     fit
         The fitted means.
     """
@@ -63,6 +65,7 @@ class LogLinearRisk:
     population_unique: NDArray[np.float64] = field(repr=False)
     correct: NDArray[np.float64] = field(repr=False)
     expected_population: NDArray[np.float64] = field(repr=False)
+    outside: NDArray[np.float64] = field(repr=False)
     fit: Fit = field(repr=False)
 
     @property
@@ -166,8 +169,8 @@ def log_linear_risk(
     else:
         found, means, others = _weighted(file, table, generators, weights, tolerance, most_rounds, limit)
     records = file.uniques
-    place = _positions(found.cells, file.codes[records][:, file.varying], table.levels)
-    L = others[place]
+    outside = others[_positions(found.cells, file.cells[:, file.varying], table.levels)]
+    L = outside[file.of_record[records]]
     if weights is None:
         B1, B2 = minimum_error(means, found.observed, file.fraction)
     else:
@@ -183,6 +186,7 @@ def log_linear_risk(
         h1(L),
         h2(L),
         1.0 + L,
+        outside,
         found,
     )
 
@@ -239,6 +243,8 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
     sets |= {frozenset({v}) for v in range(len(names))}
     largest = [s for s in sets if not any(s < other for other in sets)]
     generators = sorted(tuple(sorted(s)) for s in largest)
+    if len(names) > 2 and generators == list(combinations(range(len(names)), 2)):
+        return generators, "all two-way interactions"
     words = [" x ".join(names[v] for v in g) for g in generators if len(g) > 1]
     return generators, " + ".join(words) if words else "independence"
 

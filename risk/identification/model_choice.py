@@ -45,11 +45,10 @@ def pairwise_dependence(table: SparseCounts) -> dict[tuple[int, int], float]:
     """How strongly each pair of variables depends: likelihood-ratio statistic per degree of freedom."""
     strength = {}
     for v, w in combinations(range(len(table.levels)), 2):
-        pair = np.zeros((table.levels[v], table.levels[w]))
-        np.add.at(pair, (table.cells[:, v], table.cells[:, w]), table.counts)
-        expected = pair.sum(axis=1, keepdims=True) * pair.sum(axis=0, keepdims=True) / pair.sum()
-        there = pair > 0
-        statistic = 2.0 * float((pair[there] * np.log(pair[there] / expected[there])).sum())
+        pair = table.marginal((table.names[v], table.names[w]))
+        alone = [np.bincount(pair.cells[:, k], pair.counts, pair.levels[k]) for k in (0, 1)]
+        expected = alone[0][pair.cells[:, 0]] * alone[1][pair.cells[:, 1]] / pair.total
+        statistic = 2.0 * float((pair.counts * np.log(pair.counts / expected)).sum())
         strength[v, w] = statistic / ((table.levels[v] - 1) * (table.levels[w] - 1))
     return strength
 

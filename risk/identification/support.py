@@ -13,6 +13,8 @@ from risk.models.counts import SparseCounts, distinct_rows
 LIMIT = 2**24
 """Cells from which a model is refused: 16.8 million, some 0.6 GB."""
 
+_WIDEST = 32  # bytes that may be asked about for each cell allowed
+
 
 def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> NDArray[np.int32]:
     """Cells all of whose fitted margins are positive; elsewhere the fitted mean is 0.
@@ -43,6 +45,8 @@ def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int
     """
     cells = np.zeros((1, 0), dtype=np.int32)
     for q, n in enumerate(table.levels):
+        if len(cells) * n > _WIDEST * limit:
+            raise _too_many(limit, q, table)
         keep = np.ones((len(cells), n), dtype=bool)
         for generator in generators:
             if q not in generator:
@@ -57,11 +61,15 @@ def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int
             keep &= there[group[len(own) :]]
         row, added = np.nonzero(keep)
         if len(row) > limit:
-            raise TrystError(
-                ErrorCode.MEMORY,
-                "the log-linear model has too many cells of positive mean",
-                got=f"more than {limit:,} at variable {q + 1} of {len(table.levels)}",
-                remedy="use fewer or coarser key variables, more interactions, or Bayesian matching",
-            )
+            raise _too_many(limit, q, table)
         cells = np.column_stack([cells[row], added]).astype(np.int32)
     return cells
+
+
+def _too_many(limit: int, q: int, table: SparseCounts) -> TrystError:
+    return TrystError(
+        ErrorCode.MEMORY,
+        "the log-linear model has too many cells of positive mean",
+        got=f"more than {limit:,} at variable {q + 1} of {len(table.levels)}",
+        remedy="use fewer or coarser key variables, more interactions, or Bayesian matching",
+    )

@@ -1,0 +1,116 @@
+"""``tryst risk identify``: how likely it is that the people of a file are recognised."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from common.errors import ErrorCode, TrystError
+
+
+def identify(
+    records: Annotated[Path, typer.Argument(help="The records that would be released, CSV or Parquet.")],
+    keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")],
+    fraction: Annotated[
+        float | None, typer.Option(help="Sampling fraction; with --population it may be left out.")
+    ] = None,
+    population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    missing: Annotated[
+        str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
+    ] = "level",
+    missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    max_msu: Annotated[
+        int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 beyond.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of survey weights, for unequal sampling.")] = None,
+    swapped: Annotated[
+        str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
+    ] = None,
+    wanted: Annotated[
+        float | None, typer.Option(help="Expected correct matches, as a share of records, to aim at in recoding.")
+    ] = None,
+    models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
+    listed: Annotated[bool, typer.Option("--records/--no-records", help="List the riskiest records.")] = True,
+    seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
+) -> None:
+    """Identification risk: file measures, special uniques, log-linear and modelled risk, the riskiest records."""
+    from risk.identification.assessment import assess
+    from risk.identification.bayesian_matching import METHODS
+    from risk.identification.reader import read_key_file, read_weights
+
+    chosen = next((m for m in METHODS if m == models), None)
+    if chosen is None:
+        raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
+    if missing not in ("level", "any"):
+        raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
+    rates = _rates(swapped)
+    file = read_key_file(
+        records,
+        [k.strip() for k in keys.split(",") if k.strip()],
+        fraction,
+        population=population,
+        missing="any" if missing == "any" else "level",
+        missing_values=[v.strip() for v in missing_values.split(",")],
+        perturbed=bool(rates),
+    )
+
+    def show(stage: str) -> None:
+        if sys.stderr.isatty():
+            typer.echo(f"... {stage}", err=True)
+
+    found = assess(
+        file,
+        max_msu=max_msu,
+        models=chosen,
+        seed=seed,
+        weights=None if weights is None else read_weights(records, weights),
+        swapped=rates,
+        wanted=wanted,
+        records=listed,
+        progress=show,
+    )
+    if json_file is not None:
+        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if out is not None:
+        from risk.identification.report import render
+
+        out.write_text(render(found), encoding="utf-8")
+    typer.echo(
+        f"{file.n_records:,} records, {len(file.uniques):,} unique on {file.n_keys} keys;"
+        f" {found['suda']['minimal_uniques']:,} minimal sample uniques"
+    )
+    for measure in found["measures"]:
+        value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
+        interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
+        typer.echo(f"{measure['name']:28s} {value}{interval}")
+    for note in found["notes"]:
+        typer.echo(f"note: {note}")
+    for left in found["left_out"]:
+        typer.echo(f"not computed: {left['what']}: {left['why']}")
+    for path in (out, json_file):
+        if path is not None:
+            typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
+
+
+def _rates(text: str | None) -> dict[str, float]:
+    """``region=0.2,age=0.1`` as a dictionary."""
+    rates = {}
+    for part in (text or "").split(","):
+        name, mark, rate = part.partition("=")
+        if not part.strip():
+            continue
+        try:
+            rates[name.strip()] = float(rate)
+        except ValueError:
+            mark = ""
+        if not mark:
+            raise TrystError(
+                ErrorCode.PARAMETER, "must be names and shares", where="--swapped", remedy="write region=0.2,age=0.1"
+            )
+    return rates

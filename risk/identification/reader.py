@@ -1,0 +1,77 @@
+"""Reading records and populations from files: the only part of this package that opens any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.identification.coding import Missing
+from risk.identification.key_file import KeyFile
+
+
+def read_key_file(
+    records: Path,
+    keys: Sequence[str],
+    fraction: float | None = None,
+    *,
+    population: Path | None = None,
+    missing: Missing = "level",
+    missing_values: Sequence[str] = ("", "NA"),
+    perturbed: bool = False,
+) -> KeyFile:
+    """Read the key variables of a file of records (CSV or Parquet), and of its population where one is given."""
+    twice = sorted({k for k in keys if list(keys).count(k) > 1})
+    if twice:
+        raise TrystError(ErrorCode.PARAMETER, f"a key variable is named twice: {', '.join(twice)}", where="--keys")
+    whole = None if population is None else _columns(population, keys).to_dict()
+    return KeyFile.from_columns(
+        _columns(records, keys).to_dict(),
+        fraction,
+        population=whole,
+        missing=missing,
+        missing_values=missing_values,
+        perturbed=perturbed,
+    )
+
+
+def read_weights(records: Path, column: str) -> NDArray[np.float64]:
+    """Survey weights: one number for each record."""
+    values = _columns(records, [column])[column].cast(pl.Float64, strict=False)
+    if values.null_count():
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "survey weights must be numbers",
+            where=f"{records}, column {column}",
+            got=f"{values.null_count()} that are not",
+        )
+    return values.to_numpy()
+
+
+def _columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    if not path.is_file():
+        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path))
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = pl.read_parquet(path)
+        else:
+            table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
+    except pl.exceptions.NoDataError as error:
+        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file is empty", where=str(path)) from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TrystError(
+            ErrorCode.SOURCE, "could not be read as a table", where=str(path), remedy="CSV in UTF-8, or Parquet"
+        ) from error
+    absent = [n for n in names if n not in table.columns]
+    if absent:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"there is no column {', '.join(absent)}",
+            where=str(path),
+            remedy=f"its columns are: {', '.join(table.columns)}",
+        )
+    return table.select(names)

@@ -1,0 +1,75 @@
+"""The risk of single records: by every way there is, as a histogram, and the riskiest with what makes them so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risk.identification.bayesian_matching import BayesianMatching
+from risk.identification.key_file import KeyFile
+from risk.identification.loglinear import LogLinearRisk
+from risk.identification.population_law import expected_reciprocal
+from risk.identification.suda_scores import SudaScores
+
+_SHOWN = 50  # riskiest records listed
+_BINS = 20
+
+
+def chances(
+    file: KeyFile, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
+) -> dict[str, NDArray[np.float64]]:
+    """Chance of a correct match of each record, by every way there is."""
+    found = {}
+    if matching is not None:
+        found["modelled"] = matching.of_records
+    if loglinear is not None:
+        found["log-linear"] = expected_reciprocal(file.counts, loglinear.outside)[file.of_record]
+    F = file.population_sizes
+    if F is not None and not file.perturbed:
+        found["true"] = 1.0 / F[file.of_record]
+    return found
+
+
+def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """Shares of the records by their chance of a correct match, and of records at or above each chance."""
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    series = {}
+    for name, chance in by_way.items():
+        number, _ = np.histogram(np.clip(chance, 0.0, 1.0), edges)
+        share = number / len(chance)
+        series[name] = {
+            "share": share.tolist(),
+            "at_or_above": np.cumsum(share[::-1])[::-1].tolist(),
+        }
+    return {"edges": edges.tolist(), "series": series}
+
+
+def riskiest(
+    file: KeyFile, suda: SudaScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
+) -> list[dict[str, Any]]:
+    """The sample uniques most likely to be matched correctly, and what makes them stand out."""
+    uniques = file.uniques
+    ranked = next((by_way[k] for k in ("modelled", "log-linear") if k in by_way), suda.dis_scores)
+    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques]))][:_SHOWN]
+    own = {int(r): k for k, r in enumerate(uniques)}
+    F = file.population_sizes
+    listed = []
+    for record in order.tolist():
+        values = file.described(file.codes[record])
+        small = suda.minimal_uniques.of_record(record)[:5]
+        listed.append(
+            {
+                "record": record + 1,
+                "values": values,
+                "special": [{k: values[k] for k in keys} for keys in small],
+                "minimal_uniques": len(suda.minimal_uniques.of_record(record)),
+                "suda": float(suda.scores[record]),
+                "dis_suda": float(suda.dis_scores[record]),
+                "modelled": float(by_way["modelled"][record]) if "modelled" in by_way else None,
+                "log_linear": float(loglinear.correct[own[record]]) if loglinear is not None else None,
+                "population": int(F[file.of_record[record]]) if F is not None else None,
+            }
+        )
+    return listed

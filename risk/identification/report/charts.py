@@ -1,0 +1,121 @@
+"""The report's charts, drawn as inline SVG on this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup, escape
+
+INK, SOFT, LINE, TEAL, OCHRE, RUST = "#1b2430", "#5a6573", "#d8d9d3", "#0d6a78", "#c07f1f", "#a3432f"
+
+STYLE = {
+    "font": "sans-serif",
+    "background": None,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": SOFT,
+        "titleColor": SOFT,
+        "gridColor": LINE,
+        "domainColor": LINE,
+        "titleFontWeight": "normal",
+    },
+    "legend": {"title": None, "orient": "top", "labelColor": SOFT},
+    "header": {"title": None, "labelColor": SOFT},
+}
+
+_COLOURS = {"modelled": TEAL, "log-linear": OCHRE, "true": RUST}
+_LEAST = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms
+
+
+def histogram_chart(histogram: Mapping[str, Any]) -> Markup:
+    """Share of the records in each class of chance: bars side by side for each way of finding it."""
+    edges, series = histogram["edges"], histogram["series"]
+    rows = [
+        {"from": edges[k], "to": edges[k + 1], "share": share, "way": way}
+        for way, own in series.items()
+        for k, share in enumerate(own["share"])
+        if share > 0
+    ]
+    bars = (
+        alt.Chart(alt.InlineData(values=rows), width=760, height=110)
+        .transform_calculate(least=f"{_LEAST}")
+        .mark_bar()
+        .encode(
+            x=alt.X("from:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
+            x2="to:Q",
+            y=alt.Y(
+                "share:Q",
+                title="share of records",
+                scale=alt.Scale(type="log", domainMin=_LEAST, domainMax=1),
+                axis=alt.Axis(values=[1e-4, 1e-3, 1e-2, 0.1, 1], format="~%"),
+            ),
+            y2="least:Q",
+            color=alt.Color("way:N", scale=_scale(series), legend=None),
+            row=alt.Row("way:N", sort=list(series)),
+        )
+    )
+    words = "Histograms of the records by their chance of a correct match, on a scale of logarithms: "
+    words += "; ".join(f"{way}: {own['at_or_above'][10]:.2%} at one half or above" for way, own in series.items())
+    return draw(bars, "histogram", words)
+
+
+def cumulative_chart(histogram: Mapping[str, Any]) -> Markup:
+    """Share of the records whose chance is at least so much."""
+    edges, series = histogram["edges"], histogram["series"]
+    rows = [
+        {"chance": edges[k], "share": share, "way": way}
+        for way, own in series.items()
+        for k, share in enumerate(own["at_or_above"])
+        if share > 0
+    ]
+    lines = (
+        alt.Chart(alt.InlineData(values=rows), width=760, height=240)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X("chance:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y(
+                "share:Q",
+                title="share of records at or above",
+                scale=alt.Scale(type="log", domainMax=1),
+                axis=alt.Axis(format="~%"),
+            ),
+            color=alt.Color("way:N", scale=_scale(series)),
+        )
+    )
+    return draw(lines, "cumulative", "Share of the records whose chance of a correct match is at least so much.")
+
+
+def share_chart(rows: list[tuple[str, float]], name: str, title: str, alt_text: str) -> Markup:
+    """A bar for each named share."""
+    values = [{"name": label, "share": share, "text": f"{share:.0%}"} for label, share in rows]
+    base = alt.Chart(alt.InlineData(values=values), width=600, height={"step": 24}).encode(
+        y=alt.Y("name:N", title=None, sort=None),
+        x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)),
+    )
+    return draw(
+        alt.layer(base.mark_bar(color=TEAL), base.mark_text(align="left", dx=4, color=SOFT).encode(text="text:N")),
+        name,
+        alt_text,
+    )
+
+
+def _scale(series: Mapping[str, Any]) -> alt.Scale:
+    return alt.Scale(domain=list(series), range=[_COLOURS[way] for way in series])
+
+
+def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
+    """A chart as SVG with a text alternative, its clip paths named so that several can stand on one page."""
+    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False) | {"config": STYLE})
+    svg = re.sub(r'(id="|url\(#)(clip\d+)', rf"\g<1>{name}-\g<2>", svg)
+    opening = re.match(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*>', svg)
+    if opening is None:
+        raise AssertionError("vl-convert returned no svg element")
+    width, height = opening.groups()
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{name}-alt" '
+    head += f'viewBox="0 0 {width} {height}">'
+    title = f'<title id="{name}-alt">{escape(alt_text)}</title>'
+    return Markup(head + title + svg[opening.end() :])  # noqa: S704 - vl-convert escapes the text it draws

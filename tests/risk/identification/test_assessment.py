@@ -1,0 +1,189 @@
+"""The whole assessment: command, JSON, page; what is left out and why; bad input of files."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from common.errors import ErrorCode, TrystError
+from risk.commands import app
+from risk.identification import KeyFile
+from risk.identification.assessment import assess
+from risk.identification.reader import read_key_file, read_weights
+from risk.identification.report import render
+
+
+def people(n: int, seed: int = 1) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    region = rng.choice(5, n, p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    age = np.minimum(rng.poisson(3, n) + region // 3, 7)
+    status = np.where(rng.random(n) < 0.7, age // 3, rng.integers(0, 4, n))
+    return pl.DataFrame({"region": region, "age": age, "status": status, "weight": np.full(n, 10.0)}).with_columns(
+        pl.col("region").replace_strict(dict(enumerate("abcd<")), return_dtype=pl.String)
+    )
+
+
+KEYS = ["region", "age", "status"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    whole = people(4_000)
+    whole.write_csv(folder / "population.csv")
+    whole[::10].write_csv(folder / "sample.csv")
+    return folder
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, ["identify", *map(str, arguments)])
+
+
+def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
+    page, data = tmp_path / "report.html", tmp_path / "risk.json"
+    done = run(
+        files / "sample.csv", "--keys", "region,age,status", "--population", files / "population.csv",
+        "--out", page, "--json", data,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(data.read_text())
+    assert {m["name"] for m in found["measures"]} >= {"DIS", "Pr(CM | UM)", "tau1", "tau2", "Pr(CM), modelled"}
+    assert all(m["meaning"] and m["intruder"] and m["lower"] for m in found["measures"])
+    assert found["left_out"] == []
+    assert len(found["strategies"]) == 7
+    assert found["file"]["fraction"] == pytest.approx(0.1)
+    for own in found["histogram"]["series"].values():
+        assert sum(own["share"]) == pytest.approx(1)
+        assert own["at_or_above"][0] == pytest.approx(1)
+        assert (np.diff(own["at_or_above"]) <= 1e-12).all()
+    text = page.read_text()
+    assert text.count("<svg") == 4
+    assert not re.search(r"<script|src=|href=", text)
+    assert "a, age" in text or "region" in text
+
+
+def test_riskiest_records_are_uniques_with_what_makes_them_stand_out(files):
+    file = read_key_file(files / "sample.csv", KEYS, population=files / "population.csv")
+    found = assess(file)
+    listed = found["riskiest"]
+    assert [r["modelled"] for r in listed] == sorted((r["modelled"] for r in listed), reverse=True)
+    uniques = {int(u) + 1 for u in file.uniques}
+    rows = pl.read_csv(files / "sample.csv", infer_schema=False)
+    for r in listed:
+        assert r["record"] in uniques
+        own = rows.row(r["record"] - 1, named=True)
+        assert {k: own[k] for k in KEYS} == r["values"]
+        for special in r["special"]:
+            alike = rows.filter([pl.col(k) == v for k, v in special.items()])
+            assert len(alike) == 1
+        whole = pl.read_csv(files / "population.csv", infer_schema=False)
+        assert len(whole.filter([pl.col(k) == own[k] for k in KEYS])) == r["population"]
+
+
+def test_no_records_means_no_key_values_of_records(files):
+    file = read_key_file(files / "sample.csv", KEYS, 0.1)
+    found = assess(file, records=False)
+    assert found["riskiest"] == []
+    assert "The riskiest records" not in render(found)
+
+
+def test_values_are_escaped_on_the_page(files):
+    file = KeyFile.from_columns({"x": ["<i>x</i>", "2", "2"], "y": ["a", "b", "b"]}, 0.1)
+    text = render(assess(file))
+    assert "<i>" not in text
+    assert "&lt;i&gt;x" in text
+
+
+def test_swapping_lowers_the_risk(files):
+    plain = assess(read_key_file(files / "sample.csv", KEYS, 0.1))
+    swapped = assess(read_key_file(files / "sample.csv", KEYS, 0.1, perturbed=True), swapped={"region": 0.2})
+    tau2 = next(m["value"] for m in plain["measures"] if m["name"] == "tau2")
+    assert swapped["misclassification"]["tau_estimated"] == pytest.approx(0.8 * tau2)
+    assert "With swapped values" in render(swapped)
+
+
+def test_survey_weights(files):
+    weights = read_weights(files / "sample.csv", "weight")
+    file = read_key_file(files / "sample.csv", KEYS, 0.1)
+    found = assess(file, weights=weights)
+    assert found["log_linear"]["weighted"]
+    assert found["log_linear"]["models"][0]["B1"] is None
+    json.dumps(found, allow_nan=False)
+    with pytest.raises(TrystError, match="must be numbers"):
+        read_weights(files / "sample.csv", "region")
+
+
+def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_and_said():
+    rng = np.random.default_rng(1)
+    columns = {n: [None if rng.random() < 0.1 else int(v) for v in rng.integers(0, 20, 200)] for n in "abc"}
+    found = assess(KeyFile.from_columns(columns, 0.1, missing="any"))
+    assert {left["what"] for left in found["left_out"]} == {"log-linear risk", "modelled matching"}
+    assert found["suda"]["minimal_uniques"] > 0
+    assert "agree with every value" in render(found)
+
+
+def test_numbers_with_many_decimals_as_keys():
+    file = KeyFile.from_columns({"income": np.random.default_rng(1).normal(size=3_000), "sex": [0, 1] * 1_500}, 0.1)
+    found = assess(file)
+    assert "income has 3,000 values in 3,000 records" in found["notes"][0]
+    assert found["file"]["uniques"] == 3_000
+    assert found["measures"][0]["value"] == 1
+    assert {left["what"] for left in found["left_out"]} == {"recoding"}
+    assert render(found).count("<svg") == 4
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": ["x"]},
+        {"a": ["x", "x", "y", "y"], "b": ["z"] * 4},
+        {"a": ["x", "y"], "b": ["z", "z"]},
+        {"a": np.random.default_rng(1).normal(size=60)},
+        {"a": ["x"] * 5},
+    ],
+)
+def test_odd_files_have_defined_results(columns):
+    found = assess(KeyFile.from_columns(columns, 0.1))
+    json.dumps(found, allow_nan=False)
+    assert "Identification risk" in render(found)
+    assert found["measures"][0]["name"] == "DIS"
+
+
+def test_errors_of_the_command(files, tmp_path):
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    sample = files / "sample.csv"
+    for arguments, words in (
+        ((sample, "--keys", "region,colour", "--fraction", "0.1"), "no column colour"),
+        ((sample, "--keys", "region", "--fraction", "0"), "sampling fraction"),
+        ((sample, "--keys", "region", "--fraction", "1.5"), "sampling fraction"),
+        ((sample, "--keys", "region"), "sampling fraction is needed"),
+        ((sample, "--keys", "region,region", "--fraction", "0.1"), "named twice"),
+        ((sample, "--keys", ",", "--fraction", "0.1"), "at least one key"),
+        ((empty, "--keys", "region", "--fraction", "0.1"), "file is empty"),
+        ((tmp_path / "none.csv", "--keys", "region", "--fraction", "0.1"), "no such file"),
+        ((sample, "--keys", "region", "--fraction", "0.1", "--models", "magic"), "--models"),
+        ((sample, "--keys", "region", "--fraction", "0.1", "--missing", "magic"), "--missing"),
+        ((sample, "--keys", "region", "--fraction", "0.1", "--swapped", "region"), "--swapped"),
+        ((files / "population.csv", "--keys", "region", "--population", sample), "smaller than the sample"),
+    ):
+        done = run(*arguments)
+        assert isinstance(done.exception, TrystError), done.output
+        assert words in str(done.exception)
+
+
+def test_parquet_and_columns_that_are_not_keys(files, tmp_path):
+    path = tmp_path / "sample.parquet"
+    people(100).write_parquet(path)
+    file = read_key_file(path, ["age"], 0.1)
+    assert file.n_records == 100
+    bad = tmp_path / "bad.parquet"
+    bad.write_text("no parquet")
+    with pytest.raises(TrystError, match="could not be read") as caught:
+        read_key_file(bad, ["age"], 0.1)
+    assert caught.value.code == ErrorCode.SOURCE
