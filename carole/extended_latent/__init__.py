@@ -6,8 +6,8 @@ other variables go together, and how common the agreed values are (Smith and Ell
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
 `bayes_factor`: the definition; `elimination`, `compiled` and `kernels`: the same, fast.
 `estimation`: the joint distribution from weighted pairs. `classes`: passes over the pairs. `em`: m beside the values.
-`fit`: all of it, in order. `explanation`: a pair's odds, bar by bar. `attribution`: a value of Bob's, for Alice's
-records. Numbers only.
+`overfitting`: what a model says too much of its own pairs. `fit`: all of it, in order.
+`explanation`: a pair's odds, bar by bar. `attribution`: a value of Bob's, for Alice's records. Numbers only.
 
 A usual course: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
 """
@@ -20,6 +20,7 @@ from carole.extended_latent.em import ExtendedEM
 from carole.extended_latent.estimation import ValueFit
 from carole.extended_latent.explanation import Contribution, explain
 from carole.extended_latent.fit import ExtendedFit, fit_extended
+from carole.extended_latent.overfitting import Round
 from carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
 from carole.extended_latent.settings import ExtendedSettings, Priors
 from carole.extended_latent.variables import Values, Variable
@@ -37,6 +38,7 @@ __all__ = [
     "KeptPairs",
     "Pairs",
     "Priors",
+    "Round",
     "ValueFit",
     "ValueModel",
     "Values",

@@ -24,7 +24,7 @@ from common.errors import ErrorCode, TrystError
 from risk.models.factors import Factor
 from risk.models.fitted import FittedModel
 
-MOST_PLANS = 1 << 14
+MOST_PLANS = 1 << 12
 """Cases that are laid out."""
 
 
@@ -93,16 +93,6 @@ class _Layout:
         self._potentials = [_renamed(factor, place) for factor in conditionals(model.match)]
         shapes = [_shapes(file, own) for file, own in zip(self._files, self._own, strict=True)]
         n_sets = 1 << len(self._keys)
-        n_plans = len(shapes[0].known) * len(shapes[1].known) * n_sets
-        if n_plans > MOST_PLANS:
-            raise TrystError(
-                ErrorCode.MEMORY,
-                "too many combinations of missing variables and agreeing keys",
-                where="latent",
-                got=f"{len(shapes[0].known)} and {len(shapes[1].known)} sets of variables that records have, "
-                f"{n_sets} sets of keys",
-                remedy="make missing a category of its own, or let keys stand alone",
-            )
         self._lay_out(shapes, n_sets)
 
     def _lay_out(self, shapes: Sequence[_Shapes], n_sets: int) -> None:
@@ -166,6 +156,23 @@ class _Layout:
 
 
 SIDES = ("alice", "bob")
+
+
+def check_cases(values: Values) -> None:
+    """Raise `TrystError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
+    n_shapes = []
+    for side, file in zip(SIDES, (values.configurations_a, values.configurations_b), strict=True):
+        own = [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
+        n_shapes.append(len(_shapes(file, own).known))
+    n_sets = 1 << len(values.model_keys)
+    if n_shapes[0] * n_shapes[1] * n_sets > MOST_PLANS:
+        raise TrystError(
+            ErrorCode.MEMORY,
+            f"more than {MOST_PLANS} combinations of missing variables and agreeing keys",
+            where="latent",
+            got=f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys",
+            remedy="make missing a category of its own, or let keys stand alone",
+        )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ until the graph stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +22,7 @@ from risk.models.counts import SparseCounts
 from risk.models.fitted import FittedModel
 from risk.models.graphs import Graph, empty_graph
 from risk.models.greedy import greedy
-from risk.models.incomplete import IncompleteCounts, expected_counts, fit_incomplete
+from risk.models.incomplete import IncompleteCounts, fit_incomplete
 from risk.models.result import SearchResult
 from risk.models.scores import HyperDirichlet
 
@@ -96,9 +95,9 @@ def estimate(
     TrystError
         Training codes out of range; no pair of positive weight and no training record.
     """
-    alone = tuple(frequencies(values, training))
     if training is not None:
         check_codes(training, values.variables, "training records")
+    alone = tuple(frequencies(values, training))
     n_training = 0.0 if training is None else float(len(training))
     if not values.model_columns:
         return ValueFit(ValueModel.of(None, alone), None, weighted.total + n_training, n_training)
@@ -233,11 +232,3 @@ def frequencies(values: Values, training: NDArray[np.int32] | None = None) -> li
         share = np.asarray(counts) / total if total else np.full(levels, 1 / levels)
         found.append(AloneKey(column, share, share, share))
     return found
-
-
-def log_likelihood(model: FittedModel, data: IncompleteCounts) -> float:
-    """Mean log probability of what is known of the records, in nats a record."""
-    return expected_counts(model, data)[1] / data.total
-
-
-Progress = Callable[[float], None]

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.bayes_factor import AloneKey, ValueModel
+from carole.extended_latent.bayes_factor import ValueModel
 from carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
-from carole.extended_latent.compiled import BayesFactors
+from carole.extended_latent.compiled import BayesFactors, check_cases
 from carole.extended_latent.em import ExtendedEM, extended_em
 from carole.extended_latent.estimation import ValueFit, estimate, frequencies
+from carole.extended_latent.overfitting import Round, held_out, round_of
 from carole.extended_latent.pairs import Pairs, WeightedPairs
 from carole.extended_latent.settings import ExtendedSettings
 from carole.extended_latent.variables import Values, wrong
@@ -25,6 +26,9 @@ from risk.models.fitted import FittedModel
 
 Progress = Callable[[str, float], None]
 """Told the stage ("learn", "count", "model") and the fraction of it done."""
+
+MOST_OVERFIT = 1.0
+"""Over-fitting in bits a match from which up it is a warning: odds wrong by a factor of two."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class ExtendedFit:
         Pairs by pattern and Bayes factor.
     factors
         Bayes factors of pairs.
+    rounds
+        Each estimation of the value model, and how far it over-fits; empty unless that was asked for.
     warnings
         What a reader of the results must know.
     """
@@ -55,6 +61,7 @@ class ExtendedFit:
     em: ExtendedEM
     classes: Classes = field(repr=False)
     factors: BayesFactors = field(repr=False)
+    rounds: tuple[Round, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -166,6 +173,7 @@ def fit_extended(
     """
     settings = settings or ExtendedSettings()
     _check(values, fitted, patterns, bounds)
+    check_cases(values)
     n_levels = [len(field) for field in bounds]
     estimated = PatternCounts(fitted.estimated(patterns.gamma, n_levels), patterns.mask, patterns.count)
     free = fitted.joint is None and fitted.scheme in ("multinomial", "exact")
@@ -181,19 +189,26 @@ def fit_extended(
             by_pattern = fitted.match_probabilities(patterns.gamma)
             learn_from = sampled_pairs(pairs, by_pattern, settings.heaviest, settings.seed, told("learn"))
         value_fit = estimate(values, learn_from, settings, training)
+    rounds: list[Round] = []
+    before: ValueFit | None = None
     for done in range(settings.rounds + 1):
         factors = BayesFactors(value_fit.model, values)
         classes = counted(pairs, factors, settings.resolution, told("count"))
         em = extended_em(fitted.model, estimated, classes, settings, rules, weights)
         scheme = replace(scheme_of(fitted.scheme, em.model, bounds), misfits=fitted.misfits) if free else fitted
+        if known is None and learn_from is not None and (settings.rounds or settings.held_out):
+            bits = held_out(values, value_fit, learn_from, settings, training)
+            rounds.append(round_of(value_fit, before, bits, em.wanted, settings.seed))
         if done == settings.rounds or known is not None:
             break
+        before = value_fit
         p = em.model.p
         log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
         learn_from = posterior_pairs(pairs, factors, log_odds, settings.heaviest, settings.seed, told("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     progress("model", 1.0)
-    return ExtendedFit(values, value_fit, scheme, em, classes, factors, _warnings(value_fit, em, settings))
+    warnings = (*_warnings(value_fit, em, settings), *_overfitting(rounds))
+    return ExtendedFit(values, value_fit, scheme, em, classes, factors, tuple(rounds), warnings)
 
 
 def known_model(values: Values, known: FittedModel | ValueModel) -> ValueModel:
@@ -244,4 +259,17 @@ def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -
     return tuple(found)
 
 
-__all__ = ["AloneKey", "ExtendedFit", "Progress", "fit_extended", "known_model"]
+def _overfitting(rounds: Sequence[Round]) -> list[str]:
+    found = []
+    for number, done in enumerate(rounds):
+        if done.overfit > MOST_OVERFIT:
+            found.append(
+                f"estimation {number + 1} of the value model over-fits: it says {done.overfit:.1f} bits more of an "
+                "expected match that it was learnt from than of another"
+            )
+    if len(rounds) > 1 and rounds[-1].matches > 1.5 * rounds[0].matches:
+        found.append(
+            f"estimating the value model again raised the expected matches from {rounds[0].matches:.0f} to "
+            f"{rounds[-1].matches:.0f}: it takes for matches what it was fitted to"
+        )
+    return found

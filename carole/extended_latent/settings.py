@@ -76,6 +76,8 @@ class ExtendedSettings:
     rounds
         Rounds of estimating the value model again from the extended probabilities; 0 is the procedure of Smith and
         Elliot. More can over-fit, and the result says by how much.
+    held_out
+        Whether to measure over-fitting where there are no further rounds too, at twice the cost of the estimation.
     max_iterations, tolerance
         Of the EM algorithm for m (and p).
     seed
@@ -93,6 +95,7 @@ class ExtendedSettings:
     heaviest: float = 0.01
     resolution: float = 2.0**-8
     rounds: int = 0
+    held_out: bool = False
     max_iterations: int = 500
     tolerance: float = 1e-8
     seed: int = 1

@@ -55,17 +55,27 @@ class Linked:
 
 
 def linked_files(
-    n: int, rng: np.random.Generator, *, error: float = 0.15, missing: float = 0.0, u: str = "corrected"
+    n: int,
+    rng: np.random.Generator,
+    *,
+    error: float = 0.15,
+    missing: float = 0.0,
+    u: str = "corrected",
+    names: int = 80,
+    dates: int = 0,
 ) -> Linked:
-    """`n` people, 60 % of them in A and 60 % in B; keys of B are wrong with probability `error`."""
+    """`n` people, 60 % of them in A and 60 % in B; keys of B are wrong with probability `error`; `names` names.
+
+    With `dates`, a date that nobody has wrong and that is no variable is compared too."""
     people = np.zeros((n, len(VARIABLES)), dtype=np.int32)
     people[:, :-1] = sample(population(), n, rng)
-    people[:, -1] = np.minimum(rng.geometric(0.05, n) - 1, 79)
+    people[:, -1] = np.minimum(rng.geometric(4 / names, n) - 1, names - 1)
+    variables = (*VARIABLES[:-1], Variable("name", "both", names))
     in_a, in_b = rng.permutation(n)[: int(0.6 * n)], rng.permutation(n)[: int(0.6 * n)]
     a, b = people[in_a].copy(), people[in_b].copy()
     for q in (4, 5):
         wrong = rng.random(len(b)) < error
-        b[wrong, q] = rng.integers(0, VARIABLES[q].levels, int(wrong.sum()))
+        b[wrong, q] = rng.integers(0, variables[q].levels, int(wrong.sum()))
     for q, variable in enumerate(VARIABLES):
         if variable.holder == "bob":
             a[:, q] = -1
@@ -73,16 +83,21 @@ def linked_files(
             b[:, q] = -1
     for codes in (a, b):
         codes[rng.random(codes.shape) < missing] = -1
-    values = Values(VARIABLES, a, b)
+    values = Values(variables, a, b)
     row_a, row_b = (
         x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(len(a)), np.arange(len(b)), indexing="ij")
     )
     keys_a, keys_b = a[row_a][:, 4:], b[row_b][:, 4:]
     gamma = np.where((keys_a < 0) | (keys_b < 0), -1, keys_a == keys_b).astype(np.int8)
+    compared = ["town", "name"]
+    if dates:
+        date = rng.integers(0, dates, n)
+        gamma = np.column_stack([gamma, (date[in_a][row_a] == date[in_b][row_b]).astype(np.int8)])
+        compared.append("date")
     gamma, pattern = np.unique(gamma, axis=0, return_inverse=True)
     patterns = PatternCounts(gamma, np.zeros(len(gamma), np.uint32), np.bincount(pattern.ravel()).astype(np.int64))
     fitted = fit_scheme(
-        "multinomial", patterns, ("town", "name"), BOUNDS, len(a), len(b),
+        "multinomial", patterns, compared, BOUNDS[:1] * len(compared), len(a), len(b),
         Estimation(u=u, refuse_unidentified=False),  # type: ignore[arg-type]
     )  # fmt: skip
     pairs = ArrayPairs(row_a, row_b, pattern.ravel().astype(np.int32))

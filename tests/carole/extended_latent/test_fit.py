@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from carole.evaluation import expected_precision_recall
-from carole.extended_latent import ExtendedFit, ExtendedSettings, fit_extended
+from carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
+from carole.extended_latent.classes import sampled_pairs
+from carole.fellegi_sunter import Estimation, fit_scheme
+from common.errors import TrystError
+from risk.models.divergence import jensen_shannon
 from tests.carole.extended_latent.linked_files import BOUNDS, Linked, linked_files, population
 
 
@@ -20,7 +26,8 @@ def area(linked: Linked, fit: ExtendedFit | None) -> float:
 
 
 def extended(linked: Linked, **options) -> ExtendedFit:
-    return fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS, **options)
+    bounds = BOUNDS[:1] * linked.patterns.n_fields
+    return fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, bounds, **options)
 
 
 def test_values_tell_matches_that_agreement_alone_does_not():
@@ -75,3 +82,80 @@ def test_kept_pairs_are_those_above_the_floor_with_their_own_factors():
     assert np.array_equal(kept.row_b, linked.pairs.row_b[weight >= 3])
     counted = fit.classes.count[fit.class_weights(linked.patterns) >= 3].sum()
     assert counted == pytest.approx(len(kept.row_a), abs=0.02 * len(kept.row_a) + 2)
+
+
+def test_overfitting_is_reported_round_by_round():
+    """The model says more of its own pairs than of others, in every round."""
+    linked = linked_files(300, np.random.default_rng(11), u="all_pairs")
+    fit = extended(linked, settings=ExtendedSettings(rounds=3, precision=1.0))
+    first, *later = fit.rounds
+    assert len(fit.rounds) == 4
+    assert np.isnan(first.moved)
+    assert all(r.moved > 0 for r in later)
+    assert all(r.overfit > 0 for r in fit.rounds)
+    once = extended(linked, settings=ExtendedSettings(held_out=True, precision=1.0))
+    assert once.rounds == (first,)
+    assert extended(linked).rounds == ()
+
+
+def test_a_single_sampled_pair_stands_for_others_like_it():
+    """Weights are those of all pairs on average, pattern by pattern, and their number is bounded."""
+    linked = linked_files(400, np.random.default_rng(12), u="all_pairs")
+    by_pattern = linked.fitted.match_probabilities(linked.patterns.gamma)
+    everything = sampled_pairs(linked.pairs, by_pattern, 0.0, 1, lambda done: None)
+    some = sampled_pairs(linked.pairs, by_pattern, 0.05, 1, lambda done: None)
+    assert len(everything.weight) == linked.pairs.n_pairs
+    assert len(some.weight) < everything.total / 0.05 + (by_pattern > 0.05) @ linked.patterns.count + 100
+    assert everything.total == pytest.approx(by_pattern @ linked.patterns.count)
+    # A sum of independent draws of .05 each has a variance of at most .05 times its mean.
+    assert some.total == pytest.approx(everything.total, abs=4 * np.sqrt(0.05 * everything.total))
+
+
+def test_the_joint_distribution_is_recovered_as_files_grow():
+    """Where dates tell people apart its divergence from the truth falls by a third and more each time."""
+    found = []
+    for n in (150, 450, 1350):
+        linked = linked_files(n, np.random.default_rng([18, n]), error=0.05, dates=20_000)
+        found.append(jensen_shannon(extended(linked).joint, population()).bits)
+    assert found[0] > 1.5 * found[1] > 2.25 * found[2], found
+
+
+def test_training_records_are_complete_counts():
+    linked = linked_files(200, np.random.default_rng(13), u="all_pairs")
+    training = np.random.default_rng(1).permutation(linked.people)[:100]
+    fit = extended(linked, training=training)
+    plain = extended(linked)
+    assert fit.value_fit.training == 100
+    assert fit.value_fit.records == pytest.approx(plain.value_fit.records + 100)
+
+
+def test_prior_information_on_m_moves_m_towards_it():
+    linked = linked_files(200, np.random.default_rng(14), u="all_pairs")
+    prior = np.array([[15.0, 85.0], [15.0, 85.0]])
+    free, held = (
+        extended(linked, settings=ExtendedSettings(priors=Priors(m=m))).scheme.model.m[:, 1]
+        for m in (None, 1000 * prior)
+    )
+    assert np.abs(held - 0.85).max() < 0.01 < np.abs(free - 0.85).max()
+    with pytest.raises(TrystError, match="a row for each field"):
+        extended(linked, settings=ExtendedSettings(priors=Priors(m=prior[:1])))
+
+
+def test_a_free_prevalence_moves_and_stops_at_what_one_to_one_allows():
+    linked = linked_files(200, np.random.default_rng(15), u="all_pairs")
+    held = extended(linked)
+    free = extended(linked, settings=ExtendedSettings(p="free"))
+    assert held.scheme.model.p == linked.fitted.model.p
+    assert free.scheme.model.p != linked.fitted.model.p
+    assert free.scheme.model.p <= 1 / linked.values.n_a
+
+
+def test_a_weighted_scheme_keeps_its_weights():
+    linked = linked_files(200, np.random.default_rng(16))
+    weighted = fit_scheme(
+        "log_lr_weighted", linked.patterns, ("town", "name"), BOUNDS, linked.values.n_a, linked.values.n_b,
+        Estimation(refuse_unidentified=False),
+    )  # fmt: skip
+    fit = extended(replace(linked, fitted=weighted))
+    gamma = linked.patterns.gamma
+    assert np.array_equal(fit.scheme.match_weights(gamma), weighted.match_weights(gamma))

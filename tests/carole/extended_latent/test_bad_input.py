@@ -1,0 +1,138 @@
+"""What the extended latent step does with odd files: a clear error, or a result that is what it should be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs, fit_extended
+from common.errors import TrystError
+from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files, population
+
+
+@pytest.fixture(scope="module")
+def linked():
+    return linked_files(150, np.random.default_rng(21))
+
+
+def run(linked, values=None, **options):
+    return fit_extended(values or linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS, **options)
+
+
+def test_a_code_that_the_other_file_never_has_agrees_with_nothing(linked):
+    """A town and a name of A that B does not know: such records agree on neither, and all results are finite."""
+    a = linked.values.codes_a.copy()
+    b = linked.values.codes_b.copy()
+    a[:20, 4], a[:20, 5] = 3, 79
+    b[b[:, 4] == 3, 4] = 0
+    b[b[:, 5] == 79, 5] = 0
+    values = Values(VARIABLES, a, b)
+    factor = run(linked, values).log_bayes_factors(linked.pairs.row_a, linked.pairs.row_b)
+    assert np.isfinite(factor).all()
+    assert not values.agreeing(linked.pairs.row_a, linked.pairs.row_b)[linked.pairs.row_a < 20].any()
+
+
+def test_a_category_that_nobody_has_is_no_matter(linked):
+    wider = tuple(replace(v, levels=v.levels + 2) if v.name == "job" else v for v in VARIABLES)
+    fit = run(linked, Values(wider, linked.values.codes_a, linked.values.codes_b))
+    assert fit.joint is not None
+    assert 0 < fit.joint.marginal(["job"])[-1] < 0.1
+
+
+@pytest.mark.parametrize("name", ["income", "job", "town", "name"])
+def test_a_variable_that_everybody_lacks_says_nothing(linked, name):
+    column = [v.name for v in VARIABLES].index(name)
+    a, b = linked.values.codes_a.copy(), linked.values.codes_b.copy()
+    a[:, column] = b[:, column] = -1
+    fit = run(linked, Values(VARIABLES, a, b))
+    without = tuple(v for v in VARIABLES if v.name != name)
+    kept = [q for q in range(len(VARIABLES)) if q != column]
+    other = run(linked, Values(without, a[:, kept].copy(), b[:, kept].copy()))
+    pairs = linked.pairs.row_a, linked.pairs.row_b
+    # Its cells have prior counts all the same, which move the other probabilities a little.
+    assert np.abs(fit.log_bayes_factors(*pairs) - other.log_bayes_factors(*pairs)).max() < 0.7
+    assert np.isfinite(fit.log_bayes_factors(*pairs)).all()
+
+
+def test_training_records_with_unknown_levels_are_refused_with_a_count(linked):
+    training = np.zeros((10, len(VARIABLES)), dtype=np.int32)
+    training[:3, 0] = 3
+    with pytest.raises(TrystError, match=r"training records: codes of income must be -1 to 2, got 3 records"):
+        run(linked, training=training)
+    with pytest.raises(TrystError, match="a column for each of 6 variables"):
+        run(linked, training=training[:, :2])
+
+
+def test_a_value_model_of_keys_alone_weighs_agreement_by_how_common_the_value_is(linked):
+    """c / P(x) for each key that agrees, whether it stands alone or not."""
+    kept = [4, 5]
+    for alone in (True, False):
+        keys = tuple(replace(VARIABLES[q], alone=alone) for q in kept)
+        values = Values(keys, linked.values.codes_a[:, kept].copy(), linked.values.codes_b[:, kept].copy())
+        # So little prior that the joint model is the pairs' own frequencies.
+        fit = run(linked, values, settings=ExtendedSettings(precision=1e-3))
+        agree = values.agreeing(linked.pairs.row_a, linked.pairs.row_b)
+        factor = fit.log_bayes_factors(linked.pairs.row_a, linked.pairs.row_b)
+        assert np.allclose(factor[~agree.any(axis=1)], 0)
+        only = agree[:, 0] & ~agree[:, 1]
+        town = values.codes_a[linked.pairs.row_a[only], 0]
+        for x in range(4):
+            assert np.ptp(factor[only][town == x]) < 1e-9
+        if alone:
+            counts = np.bincount(np.concatenate([values.codes_a[:, 0], values.codes_b[:, 0]]), minlength=4)
+            share = counts / counts.sum()
+            assert np.allclose(factor[only], np.log((share**2).sum() / share[town]))
+
+
+def test_there_must_be_something_to_learn_from(linked):
+    nothing = WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    with pytest.raises(TrystError, match="no pair and no training record"):
+        run(linked, learn_from=nothing)
+
+
+def test_a_known_model_must_fit_the_variables(linked):
+    kept = [1, 2, 3, 4, 5]
+    values = Values(VARIABLES[1:], linked.values.codes_a[:, kept].copy(), linked.values.codes_b[:, kept].copy())
+    with pytest.raises(TrystError, match="with their levels"):
+        run(linked, values, known=population())
+
+
+def test_files_of_another_linkage_are_refused(linked):
+    with pytest.raises(TrystError, match="files that were compared"):
+        run(linked, Values(VARIABLES, linked.values.codes_a[:-1], linked.values.codes_b))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Variable("x", "carole", 2),
+        lambda: Variable("x", "alice", 1),
+        lambda: Variable("x", "alice", 2, alone=True),
+        lambda: Values((), np.zeros((1, 0), np.int32), np.zeros((1, 0), np.int32)),
+        lambda: Values((Variable("x", "alice", 2),) * 2, np.zeros((1, 2), np.int32), np.full((1, 2), -1, np.int32)),
+        lambda: ExtendedSettings(search="luck"),
+        lambda: ExtendedSettings(p="lost"),
+        lambda: ExtendedSettings(precision=0),
+        lambda: ExtendedSettings(heaviest=2),
+        lambda: ExtendedSettings(resolution=0),
+        lambda: ExtendedSettings(tolerance=1),
+        lambda: ExtendedSettings(rounds=-1),
+        lambda: Priors(m=np.array([[-1.0]])),
+        lambda: Priors(matches=-1),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make):
+    with pytest.raises(TrystError):
+        make()
+
+
+def test_too_many_combinations_of_missing_values_are_named(linked):
+    """Ten variables a side, each missing from a third of the records: the cases cannot all be laid out."""
+    rng = np.random.default_rng(2)
+    variables = tuple(Variable(f"{side}{i}", side, 2) for side in ("alice", "bob") for i in range(10))
+    a = np.where(np.arange(20) < 10, rng.integers(-1, 2, (linked.values.n_a, 20)), -1).astype(np.int32)
+    b = np.where(np.arange(20) >= 10, rng.integers(-1, 2, (linked.values.n_b, 20)), -1).astype(np.int32)
+    with pytest.raises(TrystError, match="a category of its own"):
+        run(linked, Values(variables, a, b))
