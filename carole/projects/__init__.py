@@ -4,7 +4,19 @@
 `tasks` derives what a custodian is to do. The store applies what these return, in one transaction.
 """
 
-from carole.projects.project import Approval, KeyReport, Project, Run, Upload
-from carole.projects.state import Grant, LetterKind, RunState, State
+from carole.projects.project import Approval, Judgement, KeyReport, Project, Run, Upload
+from carole.projects.state import Grant, LetterKind, Policy, RunState, State
 
-__all__ = ["Approval", "Grant", "KeyReport", "LetterKind", "Project", "Run", "RunState", "State", "Upload"]
+__all__ = [
+    "Approval",
+    "Grant",
+    "Judgement",
+    "KeyReport",
+    "LetterKind",
+    "Policy",
+    "Project",
+    "Run",
+    "RunState",
+    "State",
+    "Upload",
+]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from carole.projects.state import Grant, LetterKind, RunState, State
+from carole.projects.state import Grant, LetterKind, Policy, RunState, State
 from common.parties import Role, Side
 
 
@@ -57,6 +57,27 @@ class Run:
     error: str = ""
     links: int = 0
     attempt: int = 0
+    released: bool = False
+    """Whether its result may be fetched."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the assessment of a run's combined output came to.
+
+    Attributes
+    ----------
+    measures
+        Each measure's value, as it was judged.
+    breaches
+        The measures above their limits.
+    report
+        SHA-256 of the report.
+    """
+
+    measures: Mapping[str, float]
+    breaches: tuple[str, ...]
+    report: bytes
 
 
 @dataclass(frozen=True)
@@ -80,7 +101,9 @@ class Project:
     runs
         Oldest first.
     acknowledged
-        Sides that have confirmed that they hold their share.
+        Sides that have confirmed that they hold their share of the newest released run.
+    policy
+        What the specification asks for before a release.
     """
 
     name: str
@@ -95,6 +118,7 @@ class Project:
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
     runs: tuple[Run, ...] = ()
     acknowledged: frozenset[Side] = frozenset()
+    policy: Policy = Policy.NONE
 
     @property
     def newest_run(self) -> Run | None:

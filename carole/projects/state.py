@@ -1,7 +1,4 @@
-"""The states of a project and of a run, as numbered on the wire and in the database.
-
-The wire knows two states more, ASSESSED and HELD; no transition leads to them yet, so they are not here.
-"""
+"""The states of a project and of a run, as numbered on the wire and in the database."""
 
 from __future__ import annotations
 
@@ -21,6 +18,10 @@ class State(IntEnum):
     """Both uploads are complete."""
     RUN = 5
     """A run has ended with links."""
+    ASSESSED = 6
+    """The result's disclosure risk has been judged; it is not released, because a limit is breached."""
+    HELD = 7
+    """Judged too risky by the policy; a steward decides."""
     RELEASED = 8
     """Each recipient can fetch its share."""
     ERASED = 9
@@ -48,6 +49,17 @@ class Grant(StrEnum):
     PAIRS = "pairs"
     STATISTICS = "statistics"
     NOTHING = "nothing"
+
+
+class Policy(StrEnum):
+    """What a specification asks for before a release."""
+
+    NONE = "none"
+    """No assessment."""
+    REFUSE = "refuse"
+    """An assessment; a result that breaches a limit is not released."""
+    HOLD = "hold"
+    """An assessment; a result that breaches a limit waits for a steward."""
 
 
 class LetterKind(IntEnum):

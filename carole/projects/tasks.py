@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from carole.projects.operations import key_trouble
 from carole.projects.project import Project
-from carole.projects.state import Grant, LetterKind, RunState, State
+from carole.projects.state import Grant, LetterKind, State
 from common.parties import Side
 
 
@@ -44,7 +44,7 @@ def next_task(project: Project, side: Side) -> Task | None:
         case State.KEYED if not project.contributed(side):
             return Task(TaskKind.CONTRIBUTE, project.name)
         case State.RELEASED if side not in project.acknowledged:
-            run = next((run for run in reversed(project.runs) if run.state is RunState.DONE), None)
+            run = next((run for run in reversed(project.runs) if run.released), None)
             if run is not None and project.grant(side.role) is not Grant.NOTHING:
                 return Task(TaskKind.FETCH, project.name, run.run)
     return None
@@ -73,6 +73,10 @@ def trouble(project: Project) -> str:
         expired = [str(side) for side, upload in sorted(project.uploads.items()) if upload.expired]
         if expired:
             return f"the upload of {' and '.join(expired)} was erased when its time was over; contribute again"
+    if project.state is State.ASSESSED:
+        return "the result was refused: its disclosure risk is above a limit; the report tells what would lower it"
+    if project.state is State.HELD:
+        return "the result waits for a steward: its disclosure risk is above a limit"
     return ""
 
 

@@ -25,6 +25,7 @@ class Action(StrEnum):
     """What can happen to a project. The names stand in the audit log."""
 
     CREATE = "create"
+    AMEND = "amend"
     APPROVE = "approve"
     POST_LETTER = "post-letter"
     REPORT_KEYS = "report-keys"
@@ -34,6 +35,10 @@ class Action(StrEnum):
     TAKE_RUN = "take-run"
     FAIL_RUN = "fail-run"
     FINISH_RUN = "finish-run"
+    ASSESS = "assess"
+    HOLD = "hold"
+    REFUSE = "refuse"
+    OVERRIDE = "override"
     RELEASE = "release"
     ACKNOWLEDGE = "acknowledge-result"
     EXPIRE_UPLOAD = "expire-upload"
@@ -91,6 +96,7 @@ def _one_is_missing(project: Project) -> bool:
 
 _CUSTODIANS: frozenset[Actor] = frozenset(CUSTODIANS)
 _COORDINATOR: frozenset[Actor] = frozenset({Role.COORDINATOR})
+_STEWARD: frozenset[Actor] = frozenset({Role.STEWARD})
 _SYSTEM: frozenset[Actor] = frozenset({SYSTEM})
 _UNERASED = frozenset(State) - {State.ERASED}
 
@@ -114,6 +120,14 @@ TRANSITIONS: tuple[Transition, ...] = (
         State.APPROVED,
         "consented to the specification",
         _all_approved,
+    ),
+    # What was signed and sent stays good: only what is done with it is agreed anew.
+    _row(
+        Action.AMEND,
+        _COORDINATOR,
+        {State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD, State.RELEASED},
+        State.DRAFT,
+        "proposed another specification with the same encoding, for all to consent to",
     ),
     _row(
         Action.POST_LETTER,
@@ -143,13 +157,13 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "began to work on the run"),
     _row(Action.FAIL_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "gave the run up"),
     _row(Action.FINISH_RUN, _SYSTEM, {State.CONTRIBUTED}, State.RUN, "ended the run with links"),
-    _row(
-        Action.RELEASE,
-        _SYSTEM,
-        {State.RUN},
-        State.RELEASED,
-        "released the result: no assessment was asked for by the approved specification",
-    ),
+    _row(Action.ASSESS, _SYSTEM, {State.RUN}, State.ASSESSED, "judged the disclosure risk of the combined output"),
+    _row(Action.HOLD, _SYSTEM, {State.ASSESSED}, State.HELD, "held the result for a steward: a limit is breached"),
+    _row(Action.REFUSE, _SYSTEM, {State.ASSESSED}, None, "refused to release the result: a limit is breached"),
+    _row(Action.REFUSE, _STEWARD, {State.HELD}, State.ASSESSED, "refused to release the result"),
+    _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "overrode the policy, with a reason and a signature"),
+    # From RUN only where the approved specification asks for no assessment; `finish_run` sees to it.
+    _row(Action.RELEASE, _SYSTEM, {State.RUN, State.ASSESSED, State.HELD}, State.RELEASED, "released the result"),
     _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),
     # A contribution that has expired before its release must be made again.
     _row(
@@ -160,11 +174,17 @@ TRANSITIONS: tuple[Transition, ...] = (
         "erased an upload whose time was over",
         _one_is_missing,
     ),
-    _row(Action.EXPIRE_UPLOAD, _SYSTEM, {State.RELEASED}, None, "erased an upload whose time was over"),
+    _row(
+        Action.EXPIRE_UPLOAD,
+        _SYSTEM,
+        {State.DRAFT, State.ASSESSED, State.HELD, State.RELEASED},
+        None,
+        "erased an upload whose time was over",
+    ),
     _row(
         Action.EXPIRE_RESULT,
         _SYSTEM,
-        {State.RELEASED},
+        {State.ASSESSED, State.HELD, State.RELEASED},
         State.ERASED,
         "erased the result, whose time was over, and whatever else was stored for the project",
     ),
@@ -178,7 +198,9 @@ _WAITING = {
     State.KEYED: "both custodians must contribute first",
     State.CONTRIBUTED: "the coordinator must start a run, and it must end, first",
     State.RUN: "the result must be released first",
-    State.RELEASED: "its result is released; make a new project to link again",
+    State.ASSESSED: "its result is refused; amend the specification, or make a new project",
+    State.HELD: "a steward must decide first",
+    State.RELEASED: "its result is released; amend the specification to link again, or make a new project",
     State.ERASED: "it is erased; make a new project to link again",
 }
 
@@ -208,5 +230,13 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
 
 
 def arrive(row: Transition, after: Project) -> State:
-    """The state of a project that the action of `row` has left as `after`."""
-    return row.arrives if row.arrives is not None and row.when(after) else after.state
+    """The state of a project that the action of `row` has left as `after`.
+
+    Consent to an amended specification leads on to where the project has been before: keys and contributions that are
+    there already need not be made again.
+    """
+    if row.arrives is None or not row.when(after):
+        return after.state
+    if row.action is Action.APPROVE and _same_keys(after):
+        return State.CONTRIBUTED if _both_contributed(after) else State.KEYED
+    return row.arrives

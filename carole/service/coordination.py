@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import grpc
 
-from carole.projects import Grant
+from carole.projects import Grant, Policy
 from carole.service.office import Office, approve, known_id, project_name, request_id
 from carole.service.wire import run_to_wire, status_to_wire
 from carole.store.registry import NewProject
@@ -136,6 +136,7 @@ def new_project(text: str, spec: Specification) -> NewProject:
             Role.CUSTODIAN_B: Grant(spec.release.bob),
             Role.COORDINATOR: Grant(spec.release.coordinator),
         },
+        policy=Policy.NONE if spec.assessment is None else Policy(spec.assessment.on_breach),
         uploads_days=spec.retention.uploads_days,
         results_days=spec.retention.results_days,
     )

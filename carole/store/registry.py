@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from carole.projects import Approval, Grant, KeyReport, LetterKind, Project, State, operations
+from carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, State, operations
 from carole.projects.operations import Entry
 from carole.projects.transitions import Action
 from carole.store import audit
@@ -34,6 +34,7 @@ class NewProject:
     specification_digest: bytes
     encoding_digest: bytes
     grants: Mapping[Role, Grant]
+    policy: Policy
     uploads_days: int
     results_days: int
 
@@ -75,6 +76,30 @@ class Registry:
                 remedy="give the new one another name: what was agreed is not changed afterwards",
             )
         return project
+
+    def amend(self, new: NewProject, member: str) -> Project:
+        """Put another specification in the place of a project's; errors as `operations.amend`, and NOT_FOUND."""
+        with self._database.write() as connection:
+            held = hold(connection, new.name)
+            outcome = operations.amend(
+                held.project, member, new.specification_digest, new.encoding_digest, new.grants, new.policy
+            )
+            if outcome.changed:
+                connection.execute(delete(approvals).where(approvals.c.project == held.id))
+                connection.execute(
+                    update(projects)
+                    .where(projects.c.id == held.id)
+                    .values(
+                        specification=new.specification,
+                        specification_digest=new.specification_digest,
+                        grants=_written(new.grants),
+                        policy=str(new.policy),
+                        uploads_days=new.uploads_days,
+                        results_days=new.results_days,
+                    )
+                )
+                settle(connection, held, outcome, self._clock())
+            return outcome.project
 
     def get(self, name: str) -> Project:
         """A project.
@@ -202,7 +227,8 @@ class Registry:
                 specification=new.specification,
                 specification_digest=new.specification_digest,
                 encoding_digest=new.encoding_digest,
-                grants=json.dumps({str(role): str(grant) for role, grant in new.grants.items()}),
+                grants=_written(new.grants),
+                policy=str(new.policy),
                 uploads_days=new.uploads_days,
                 results_days=new.results_days,
                 state=int(State.DRAFT),
@@ -216,6 +242,10 @@ class Registry:
             "state": State.DRAFT.name,
         }
         audit.append(connection, now, new.name, [Entry(member, Action.CREATE, details)])
+
+
+def _written(grants: Mapping[Role, Grant]) -> str:
+    return json.dumps({str(role): str(grant) for role, grant in grants.items()})
 
 
 def _forget(connection: Connection, table: Table, project: int) -> None:

@@ -22,6 +22,9 @@ from carole.store.view import Held, hold, look, not_found, number, settle
 from common.errors import ErrorCode, TrystError
 from common.parties import Role, Side
 
+REPORT = "assessment"
+"""As whose share the report on the disclosure risk is kept."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -101,13 +104,53 @@ class Results:
         """
         with self._database.read() as connection:
             held = look(connection, name)
-            row = self._share(connection, held, role, run)
-            if index >= row.pieces:
-                raise TrystError(
-                    ErrorCode.PARAMETER, f"the share has {row.pieces} pieces", where=name, got=f"index {index}"
-                )
-            chunk = self._bodies.chunk(connection, row.body, index)
-            key = self._bodies.key(connection, row.body)
+            return self._piece(connection, name, self._share(connection, held, role, run), index)
+
+    def report(self, name: str, run: str, index: int) -> Piece:
+        """One piece of the report on a run's disclosure risk, released or not.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND for an unknown run or one that was not assessed; WRONG_STATE after the erasure; PARAMETER for an
+            index past the end.
+        """
+        with self._database.read() as connection:
+            held = look(connection, name)
+            if held.project.run(run) is None:
+                raise not_found()
+            if held.project.state is State.ERASED:
+                raise erased()
+            return self._piece(connection, name, self._row(connection, run, REPORT), index)
+
+    def reports(self, name: str) -> list[bytes]:
+        """The reports on the results released so far, oldest first.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        with self._database.read() as connection:
+            released = [run.run for run in look(connection, name).project.runs if run.released]
+        found = []
+        for run in released:
+            try:
+                first = self.report(name, run, 0)
+            except TrystError as error:
+                if error.code is not ErrorCode.NOT_FOUND:
+                    raise
+                continue  # released under a specification that asked for no assessment
+            found.append(first.data + b"".join(self.report(name, run, i).data for i in range(1, first.pieces)))
+        return found
+
+    def _piece(self, connection: Connection, name: str, row: Row[Any], index: int) -> Piece:
+        if index >= row.pieces:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"the share has {row.pieces} pieces", where=name, got=f"index {index}"
+            )
+        chunk = self._bodies.chunk(connection, row.body, index)
+        key = self._bodies.key(connection, row.body)
         if chunk is None:
             raise erased()
         return Piece(self._bodies.read(key, row.body, chunk), row.pieces, row.sha256)
@@ -146,11 +189,12 @@ class Results:
 
     def _share(self, connection: Connection, held: Held, role: Role, run: str) -> Row[Any]:
         project = held.project
-        if project.run(run) is None or project.grant(role) is Grant.NOTHING:
+        asked = project.run(run)
+        if asked is None or project.grant(role) is Grant.NOTHING:
             raise not_found()
         if project.state is State.ERASED:
             raise erased()
-        if project.state is not State.RELEASED:
+        if not asked.released:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
                 "the result has not been released",
@@ -158,7 +202,10 @@ class Results:
                 got=project.state.name,
                 remedy="wait until the run has ended and its result is released",
             )
-        query = select(results).where(results.c.run == run, results.c.recipient == str(role))
+        return self._row(connection, run, str(role))
+
+    def _row(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
+        query = select(results).where(results.c.run == run, results.c.recipient == recipient)
         row = connection.execute(query).first()
         if row is None:
             raise not_found()

@@ -13,6 +13,9 @@ from carole.store.uploads import Uploads
 from carole.store.view import hold, settle
 from common.parties import Side
 
+_ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
+"""States in which nothing is asked of a project but its result, or a decision on it."""
+
 DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -37,7 +40,11 @@ class Retention:
                 .where(uploads.c.ended.is_(None), old <= now)
             ).all()
             done = connection.execute(
-                select(projects.c.name).join(runs).where(*_ended_for(now), projects.c.state == int(State.RELEASED))
+                select(projects.c.name)
+                .join(runs)
+                .where(runs.c.state == int(RunState.DONE), projects.c.state.in_([int(state) for state in _ENDED]))
+                .group_by(projects.c.name, projects.c.results_days)
+                .having(func.max(runs.c.ended_at) + _in_ms(projects.c.results_days) <= now)
             ).all()
         count = 0
         for row in due:
@@ -60,7 +67,7 @@ class Retention:
     def _expire_result(self, name: str) -> int:
         with self._database.write() as connection:
             held = hold(connection, name)
-            if held.project.state is not State.RELEASED:
+            if held.project.state not in _ENDED:
                 return 0
             gone = self._registry.clear(connection, held)
             settle(connection, held, operations.expire_result(held.project), self._clock())
@@ -72,10 +79,6 @@ class Retention:
             self._bodies.remove(gone)
             self._database.forget_deleted()
         return len(gone)
-
-
-def _ended_for(now: int) -> tuple[ColumnElement[bool], ...]:
-    return runs.c.state == int(RunState.DONE), runs.c.ended_at + _in_ms(projects.c.results_days) <= now
 
 
 def _in_ms(days: Column[int]) -> ColumnElement[int]:

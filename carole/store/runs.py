@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, update
 
-from carole.projects import Run, RunState, operations
+from carole.projects import Judgement, Project, Run, RunState, operations
 from carole.store.bodies import Clock
 from carole.store.database import Database
 from carole.store.results import Results
@@ -69,6 +69,7 @@ class Runs:
                         fraction=0.0,
                         error="",
                         links=0,
+                        released=0,
                         attempt=0,
                         created_at=self._clock(),
                     )
@@ -148,33 +149,66 @@ class Runs:
             )
             return done.rowcount == 1
 
-    def finish(self, lease: Lease, links: int, shares: Mapping[str, Iterable[bytes]]) -> None:
-        """Store every recipient's share, end the run, and release it, in one transaction.
+    def finish(
+        self,
+        lease: Lease,
+        links: int,
+        shares: Mapping[str, Iterable[bytes]],
+        judgement: Judgement | None = None,
+    ) -> None:
+        """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
         Parameters
         ----------
         shares
-            By recipient, the share's bytes in pieces of any length.
+            By recipient, the share's bytes in pieces of any length; with a judgement also the report, as `REPORT`.
+        judgement
+            What the assessment came to, where the specification asks for one.
 
         Raises
         ------
         TrystError
-            WRONG_STATE if the run is no longer this worker's; nothing is stored then.
+            WRONG_STATE if the run is no longer this worker's, or is not judged as it should be; nothing is stored then.
         """
         with self._results.writing(lease.project, shares) as write, self._database.write() as connection:
             held = hold(connection, lease.project)
             _own(connection, lease)
-            outcome = operations.finish_run(held.project, lease.run, links)
+            outcome = operations.finish_run(held.project, lease.run, links, judgement)
+            finished = outcome.project.run(lease.run)
+            assert finished is not None  # noqa: S101 - it was running
             now = self._clock()
             connection.execute(
                 update(runs)
                 .where(runs.c.run == lease.run)
                 .values(
-                    state=int(RunState.DONE), active=None, links=links, fraction=1.0, lease_until=None, ended_at=now
+                    state=int(RunState.DONE),
+                    active=None,
+                    links=links,
+                    released=int(finished.released),
+                    fraction=1.0,
+                    lease_until=None,
+                    ended_at=now,
                 )
             )
             write(connection, lease.run)
             settle(connection, held, outcome, now)
+
+    def decide(self, name: str, member: str, run: str, reason: str, signature: bytes, *, release: bool) -> Project:
+        """Keep a steward's decision on a held result, whose signature has been verified.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
+        """
+        with self._database.write() as connection:
+            held = hold(connection, name)
+            decide = operations.override if release else operations.refuse
+            outcome = decide(held.project, member, run, reason, signature)
+            if release:
+                connection.execute(update(runs).where(runs.c.run == run).values(released=1))
+            settle(connection, held, outcome, self._clock())
+            return outcome.project
 
     def fail(self, lease: Lease, error: str) -> None:
         """Give the run up; `error` holds no record's value.

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from carole.projects import Approval, Grant, KeyReport, LetterKind, Project, Run, RunState, State, Upload
+from carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, Run, RunState, State, Upload
 from carole.projects.operations import Outcome
 from carole.store import audit
 from carole.store.tables import approvals, chunks, key_reports, letters, projects, results, runs, uploads
@@ -120,6 +120,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 name=row.name,
                 specification_digest=row.specification_digest,
                 encoding_digest=row.encoding_digest,
+                policy=Policy(row.policy),
                 grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
                 state=State(row.state),
                 epoch=row.epoch,
@@ -157,10 +158,18 @@ def _received(connection: Connection, ids: list[int]) -> dict[str, int]:
 
 
 def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side]]:
+    """Per project the sides that have confirmed their share of the run released last."""
+    newest = (
+        select(runs.c.project, func.max(runs.c.sequence).label("sequence"))
+        .where(runs.c.project.in_(ids), runs.c.released == 1)
+        .group_by(runs.c.project)
+        .subquery()
+    )
     query = (
         select(runs.c.project, results.c.recipient)
         .join(results, results.c.run == runs.c.run)
-        .where(runs.c.project.in_(ids), results.c.acknowledged_at.is_not(None))
+        .join(newest, (newest.c.project == runs.c.project) & (newest.c.sequence == runs.c.sequence))
+        .where(results.c.acknowledged_at.is_not(None))
     )
     found: dict[int, list[Side]] = defaultdict(list)
     for project, recipient in connection.execute(query):
@@ -205,4 +214,5 @@ def run_of(row: Row[Any]) -> Run:
         row.error,
         row.links,
         row.attempt,
+        bool(row.released),
     )

@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from carole.projects import Grant, KeyReport
+from carole.projects import Grant, KeyReport, Policy
 from carole.store import Store
 from carole.store.registry import NewProject
 from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of, to_bytes
@@ -49,6 +49,7 @@ NEW = NewProject(
     DIGEST,
     b"\2" * 32,
     {Role.CUSTODIAN_A: Grant.LINKS, Role.CUSTODIAN_B: Grant.NOTHING, Role.COORDINATOR: Grant.STATISTICS},
+    Policy.NONE,
     7,
     30,
 )

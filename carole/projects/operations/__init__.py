@@ -7,6 +7,7 @@ is refused. Details of an entry are names, counts and digests; never a value, a 
 
 from carole.projects.operations.agreement import (
     MAX_LETTER_BYTES,
+    amend,
     approve,
     key_trouble,
     post_letter,
@@ -16,6 +17,7 @@ from carole.projects.operations.contribution import begin_upload, commit_upload,
 from carole.projects.operations.ending import acknowledge, erase, expire_result
 from carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
 from carole.projects.operations.outcome import Detail, Entry, Outcome
+from carole.projects.operations.stewardship import override, refuse
 
 __all__ = [
     "MAX_LETTER_BYTES",
@@ -23,6 +25,7 @@ __all__ = [
     "Entry",
     "Outcome",
     "acknowledge",
+    "amend",
     "approve",
     "begin_upload",
     "commit_upload",
@@ -32,7 +35,9 @@ __all__ = [
     "fail_run",
     "finish_run",
     "key_trouble",
+    "override",
     "post_letter",
+    "refuse",
     "report_keys",
     "start_run",
     "take_run",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from carole.projects.operations.outcome import Outcome, move
 from carole.projects.project import Approval, KeyReport, Project
-from carole.projects.state import LetterKind, State
+from carole.projects.state import Grant, LetterKind, Policy, State
 from carole.projects.transitions import Action, permit
 from common.errors import ErrorCode, TrystError
 from common.parties import Role, Side
@@ -35,6 +36,43 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
     row = permit(project, role, Action.APPROVE)
     after = replace(project, approvals={**project.approvals, role: approval})
     return move(row, after, approval.member, {"specification_digest": approval.digest.hex()})
+
+
+def amend(
+    project: Project, member: str, digest: bytes, encoding: bytes, grants: Mapping[Role, Grant], policy: Policy
+) -> Outcome:
+    """Put another specification with the same encoding in the place of the project's; all must consent to it anew.
+
+    Raises
+    ------
+    TrystError
+        ENCODING_MISMATCH if it asks for other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
+    """
+    if digest == project.specification_digest and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, Role.COORDINATOR, Action.AMEND)
+    if encoding != project.encoding_digest:
+        raise TrystError(
+            ErrorCode.ENCODING_MISMATCH,
+            "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables",
+            where=project.name,
+            got=f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}...",
+            remedy="make a new project for another encoding",
+        )
+    if project.active_run is not None:
+        raise TrystError(
+            ErrorCode.RUN_ACTIVE,
+            "a specification is not amended under a run",
+            where=project.name,
+            remedy="wait for its end",
+        )
+    details = {
+        "specification_digest": digest.hex(),
+        "former": project.specification_digest.hex(),
+        "policy": str(policy),
+    }
+    after = replace(project, specification_digest=digest, grants=grants, policy=policy, approvals={})
+    return move(row, after, member, details)
 
 
 def post_letter(project: Project, side: Side, member: str, epoch: int, kind: LetterKind, body: bytes) -> Outcome:

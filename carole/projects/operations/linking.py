@@ -1,12 +1,12 @@
-"""Runs: asked for, taken, given up, ended and released."""
+"""Runs: asked for, taken, given up, and ended: released, held or refused as the policy says."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from carole.projects.operations.outcome import Outcome, move
-from carole.projects.project import Project, Run
-from carole.projects.state import RunState
+from carole.projects.operations.outcome import Detail, Outcome, move
+from carole.projects.project import Judgement, Project, Run
+from carole.projects.state import Policy, RunState
 from carole.projects.transitions import SYSTEM, Action, permit
 from common.errors import ErrorCode, TrystError
 from common.parties import Role
@@ -64,24 +64,67 @@ def fail_run(project: Project, name: str, error: str) -> Outcome:
     return move(row, _with_run(project, failed), SYSTEM, {"run": name, "attempt": run.attempt, "error": error})
 
 
-def finish_run(project: Project, name: str, links: int) -> Outcome:
-    """End a run with links, and release it: the specification asks for no assessment.
+def finish_run(project: Project, name: str, links: int, judgement: Judgement | None = None) -> Outcome:
+    """End a run with links, and release, hold or refuse its result as the specification's policy says.
 
-    Two transitions, and two audit entries, that stand or fall together.
+    Several transitions, and an audit entry for each, that stand or fall together.
+
+    Parameters
+    ----------
+    judgement
+        What the assessment came to; None if the specification asks for none.
 
     Raises
     ------
     TrystError
-        WRONG_STATE if the run is not running.
+        WRONG_STATE if the run is not running, or there is no judgement where one is asked for, or one where none is.
     """
     run = _active(project, name)
+    if (judgement is None) != (project.policy is Policy.NONE):
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "no result is released without the assessment that its specification asks for",
+            where=f"{project.name}, run {name}",
+            got=f"policy {project.policy} and {'no' if judgement is None else 'an'} assessment",
+        )
     row = permit(project, SYSTEM, Action.FINISH_RUN)
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
-    ended = move(row, _with_run(project, done), SYSTEM, {"run": name, "links": links})
-    row = permit(ended.project, SYSTEM, Action.RELEASE)
+    outcome = move(row, _with_run(project, done), SYSTEM, {"run": name, "links": links})
+    if judgement is None:
+        return _followed(outcome, release(outcome.project, name, "none"))
+    row = permit(outcome.project, SYSTEM, Action.ASSESS)
+    details: dict[str, Detail] = {
+        "run": name,
+        "report": judgement.report.hex(),
+        "breaches": ", ".join(judgement.breaches),
+        **judgement.measures,
+    }
+    outcome = _followed(outcome, move(row, outcome.project, SYSTEM, details))
+    if not judgement.breaches:
+        return _followed(outcome, release(outcome.project, name, "within the limits"))
+    row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
+    return _followed(outcome, move(row, outcome.project, SYSTEM, {"run": name}))
+
+
+def release(project: Project, name: str, assessment: str) -> Outcome:
+    """Let every recipient fetch its share of a run that has ended; `assessment` says on what grounds.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE.
+    """
+    row = permit(project, SYSTEM, Action.RELEASE)
+    run = project.run(name)
+    assert run is not None  # noqa: S101 - it has just ended, or is held
     grants = {str(role): str(grant) for role, grant in sorted(project.grants.items())}
-    released = move(row, ended.project, SYSTEM, {"run": name, "assessment": "none", **grants})
-    return Outcome(released.project, ended.entries + released.entries)
+    # What was confirmed of an earlier release says nothing of this one.
+    after = replace(_with_run(project, replace(run, released=True)), acknowledged=frozenset())
+    return move(row, after, SYSTEM, {"run": name, "assessment": assessment, **grants})
+
+
+def _followed(first: Outcome, second: Outcome) -> Outcome:
+    return Outcome(second.project, first.entries + second.entries)
 
 
 def _with_run(project: Project, changed: Run) -> Project:

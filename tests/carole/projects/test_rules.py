@@ -14,14 +14,27 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from carole.projects import Approval, Grant, KeyReport, LetterKind, Project, RunState, State, Upload, operations
+from carole.projects import (
+    Approval,
+    Grant,
+    Judgement,
+    KeyReport,
+    LetterKind,
+    Policy,
+    Project,
+    RunState,
+    State,
+    Upload,
+    operations,
+)
 from carole.projects.operations import Entry, Outcome
 from carole.projects.tasks import TaskKind, choose, next_task, trouble
 from carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
 from common.errors import ErrorCode, TrystError
 from common.parties import CUSTODIANS, Role, Side
 
-DIGEST, OTHER = b"\1" * 32, b"\2" * 32
+DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
+GOOD, BAD = Judgement({"risk": 0.1}, (), b"r" * 32), Judgement({"risk": 0.5}, ("risk",), b"r" * 32)
 GRANTS = dict.fromkeys(CUSTODIANS, Grant.LINKS) | {Role.COORDINATOR: Grant.STATISTICS}
 
 sides = st.sampled_from(list(Side))
@@ -35,10 +48,10 @@ def new(**changes: object) -> Project:
 
 
 class AnyOrder(RuleBasedStateMachine):
-    @initialize(far=st.booleans())
-    def begin(self, far: bool) -> None:
+    @initialize(far=st.booleans(), policy=st.sampled_from(Policy))
+    def begin(self, far: bool, policy: Policy) -> None:
         # Half of the sequences start where both have contributed: few random ones would get that far.
-        self.project = contributed() if far else new()
+        self.project = contributed(policy) if far else new(policy=policy)
         self.entries: list[Entry] = []
 
     def attempt(self, operation: object, *arguments: object) -> Outcome | None:
@@ -69,12 +82,22 @@ class AnyOrder(RuleBasedStateMachine):
         after = outcome.project
         assert before.state is not State.ERASED or not outcome.changed
         if after.state < before.state:
-            assert outcome.entries[0].action is Action.EXPIRE_UPLOAD
-            assert (before.state, after.state) == (State.CONTRIBUTED, State.KEYED)
+            if outcome.entries[0].action is Action.EXPIRE_UPLOAD:
+                assert (before.state, after.state) == (State.CONTRIBUTED, State.KEYED)
+            elif outcome.entries[0].action is Action.AMEND:
+                assert after.state is State.DRAFT
+            else:
+                assert outcome.entries[0].action is Action.REFUSE
+                assert (before.state, after.state) == (State.HELD, State.ASSESSED)
+        if len({run.run for run in after.runs if run.released}) > len({r.run for r in before.runs if r.released}):
+            actions = [entry.action for entry in outcome.entries]
+            assert actions[-1] is Action.RELEASE
+            if before.policy is not Policy.NONE:
+                assert Action.ASSESS in actions or Action.OVERRIDE in actions
         if after.state is not before.state:
             assert outcome.entries[-1].details["state"] == after.state.name
 
-    @rule(role=roles, digest=st.sampled_from([DIGEST, DIGEST, OTHER]))
+    @rule(role=roles, digest=st.sampled_from([DIGEST, DIGEST, THIRD, OTHER]))
     def approve(self, role: Role, digest: bytes) -> None:
         self.attempt(operations.approve, role, Approval(str(role), digest, b"s"))
 
@@ -106,9 +129,19 @@ class AnyOrder(RuleBasedStateMachine):
     def fail(self, name: str) -> None:
         self.attempt(operations.fail_run, f"run-{name}", "because")
 
-    @rule(name=names)
-    def finish(self, name: str) -> None:
-        self.attempt(operations.finish_run, f"run-{name}", 3)
+    @rule(name=names, judgement=st.sampled_from([None, GOOD, BAD, BAD]))
+    def finish(self, name: str, judgement: Judgement | None) -> None:
+        self.attempt(operations.finish_run, f"run-{name}", 3, judgement)
+
+    @rule(name=names, release=st.booleans(), reason=st.sampled_from(["", "the minister has asked for it twice"]))
+    def decide(self, name: str, release: bool, reason: str) -> None:
+        decide = operations.override if release else operations.refuse
+        self.attempt(decide, "steward", f"run-{name}", reason, b"s")
+
+    @rule(digest=st.sampled_from([DIGEST, THIRD]), encoding=st.sampled_from([OTHER, OTHER, DIGEST]), often=names)
+    def amend(self, digest: bytes, encoding: bytes, often: str) -> None:
+        if often == "one":
+            self.attempt(operations.amend, "coordinator", digest, encoding, GRANTS, self.project.policy)
 
     @rule(side=sides)
     def acknowledge(self, side: Side) -> None:
@@ -138,7 +171,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert not (project.active_run)
             return
         assert (project.state >= State.APPROVED) == ({Role.COORDINATOR, *CUSTODIANS} == project.approvals.keys())
-        assert all(approval.digest == DIGEST for approval in project.approvals.values())
+        assert all(approval.digest == project.specification_digest for approval in project.approvals.values())
         if project.state >= State.KEYED:
             assert project.reports[Side.ALICE] == project.reports[Side.BOB]
         if project.state is State.KEYED:
@@ -146,7 +179,12 @@ class AnyOrder(RuleBasedStateMachine):
         if project.state is State.CONTRIBUTED:
             assert all(project.contributed(side) for side in Side)
         assert project.state is not State.RUN, "a run's end and its release are one step"
-        assert (project.state is State.RELEASED) == any(run.state is RunState.DONE for run in project.runs)
+        done = [run for run in project.runs if run.state is RunState.DONE]
+        if project.state in (State.RELEASED, State.ASSESSED, State.HELD):
+            assert done
+            assert done[-1].released is (project.state is State.RELEASED)
+        assert all(run.state is RunState.DONE for run in project.runs if run.released)
+        assert project.policy is Policy.HOLD or project.state is not State.HELD
         assert sum(run.state.active for run in project.runs) <= (project.state is State.CONTRIBUTED)
 
     @invariant()
@@ -197,9 +235,9 @@ def test_only_those_in_the_table_may(action: Action, actor: str) -> None:
             assert caught.value.remedy or not known
 
 
-def contributed() -> Project:
+def contributed(policy: Policy = Policy.NONE) -> Project:
     """A project on the plain way to CONTRIBUTED."""
-    project = new()
+    project = new(policy=policy)
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
         assert project.state is State.DRAFT
         project = operations.approve(project, role, Approval(str(role), DIGEST, b"s")).project
@@ -324,3 +362,65 @@ def test_letters_are_bounded_and_never_replaced() -> None:
     with pytest.raises(TrystError) as caught:
         operations.post_letter(project, Side.BOB, "bob", 2, LetterKind.OFFER, b"y")
     assert caught.value.code is ErrorCode.EPOCH_MISMATCH
+
+
+def finished(policy: Policy, judgement: Judgement | None) -> Outcome:
+    project = operations.start_run(contributed(policy), "coordinator", "r", "run").project
+    return operations.finish_run(operations.take_run(project, "run").project, "run", 7, judgement)
+
+
+@pytest.mark.parametrize(
+    ("policy", "judgement", "actions", "state"),
+    [
+        (Policy.REFUSE, GOOD, [Action.FINISH_RUN, Action.ASSESS, Action.RELEASE], State.RELEASED),
+        (Policy.REFUSE, BAD, [Action.FINISH_RUN, Action.ASSESS, Action.REFUSE], State.ASSESSED),
+        (Policy.HOLD, GOOD, [Action.FINISH_RUN, Action.ASSESS, Action.RELEASE], State.RELEASED),
+        (Policy.HOLD, BAD, [Action.FINISH_RUN, Action.ASSESS, Action.HOLD], State.HELD),
+    ],
+)
+def test_a_result_is_judged(policy: Policy, judgement: Judgement, actions: list[Action], state: State) -> None:
+    outcome = finished(policy, judgement)
+    assert [entry.action for entry in outcome.entries] == actions
+    assert outcome.project.state is state
+    assert outcome.entries[1].details["risk"] == judgement.measures["risk"]
+    assert (next_task(outcome.project, Side.ALICE) is not None) == (state is State.RELEASED)
+
+
+@pytest.mark.parametrize(("policy", "judgement"), [(Policy.REFUSE, None), (Policy.HOLD, None), (Policy.NONE, GOOD)])
+def test_no_assessment_no_release(policy: Policy, judgement: Judgement | None) -> None:
+    with pytest.raises(TrystError, match="without the assessment"):
+        finished(policy, judgement)
+
+
+def test_a_steward_decides_what_is_held() -> None:
+    held = finished(Policy.HOLD, BAD).project
+    with pytest.raises(TrystError, match="needs a reason"):
+        operations.override(held, "steward", "run", "  ok  \n", b"s")
+    overridden = operations.override(held, "steward", "run", "the registry's own staff only, see minutes", b"s")
+    assert [entry.action for entry in overridden.entries] == [Action.OVERRIDE, Action.RELEASE]
+    assert overridden.entries[0].details["signature"] == b"s".hex()
+    assert overridden.project.state is State.RELEASED
+    refused = operations.refuse(held, "steward", "run", "too few people in the north", b"s").project
+    assert refused.state is State.ASSESSED
+    with pytest.raises(TrystError):
+        operations.override(refused, "steward", "run", "the minister has asked for it", b"s")
+
+
+def test_an_amended_specification_needs_everybody_and_goes_on_where_the_project_was() -> None:
+    project = finished(Policy.REFUSE, BAD).project
+    with pytest.raises(TrystError, match="may not change what was signed"):
+        operations.amend(project, "coordinator", THIRD, DIGEST, GRANTS, Policy.REFUSE)
+    project = operations.amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.REFUSE).project
+    assert project.state is State.DRAFT
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        assert project.state is State.DRAFT
+        project = operations.approve(project, role, Approval(str(role), THIRD, b"s")).project
+    assert project.state is State.CONTRIBUTED
+    project = operations.take_run(
+        operations.start_run(project, "coordinator", "again", "run-2").project, "run-2"
+    ).project
+    project = operations.finish_run(project, "run-2", 5, GOOD).project
+    assert [run.released for run in project.runs] == [False, True]
+    task = next_task(project, Side.BOB)
+    assert task is not None
+    assert task.run == "run-2"

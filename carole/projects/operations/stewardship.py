@@ -1,0 +1,83 @@
+"""A steward's decision on a result that the policy has held."""
+
+from __future__ import annotations
+
+from carole.projects.operations.linking import release
+from carole.projects.operations.outcome import Outcome, move
+from carole.projects.project import Project
+from carole.projects.state import State
+from carole.projects.transitions import Action, permit
+from common.errors import ErrorCode, TrystError
+from common.parties import Role
+
+LEAST_REASON = 10
+MOST_REASON = 1000
+"""Characters. A reason is a sentence that will be read years later."""
+
+
+def override(project: Project, member: str, name: str, reason: str, signature: bytes) -> Outcome:
+    """Release a held result against the policy. The signature has been verified before.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE.
+    """
+    held_run(project, name)
+    row = permit(project, Role.STEWARD, Action.OVERRIDE)
+    details = {"run": name, "reason": said(reason), "signature": signature.hex()}
+    overridden = move(row, project, member, details)
+    released = release(overridden.project, name, "overridden by a steward")
+    return Outcome(released.project, overridden.entries + released.entries)
+
+
+def refuse(project: Project, member: str, name: str, reason: str, signature: bytes) -> Outcome:
+    """Do not release a held result. The signature has been verified before.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE.
+    """
+    held_run(project, name)
+    row = permit(project, Role.STEWARD, Action.REFUSE)
+    details = {"run": name, "reason": said(reason), "signature": signature.hex()}
+    return move(row, project, member, details)
+
+
+def held_run(project: Project, name: str) -> None:
+    """Refuse a decision about another run than the one that is held.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND.
+    """
+    newest = project.newest_run
+    if project.state is State.HELD and (newest is None or newest.run != name):
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "this run is not the one that is held",
+            where=project.name,
+            remedy="look at the project's status for the run that waits",
+        )
+
+
+def said(reason: str) -> str:
+    """The reason as it goes into the log: one line of printable characters.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if it is too short to be one, or too long.
+    """
+    text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
+    if not LEAST_REASON <= len(text) <= MOST_REASON:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a decision needs a reason of {LEAST_REASON} to {MOST_REASON} characters",
+            where="reason",
+            got=f"{len(text)} characters",
+            remedy="write why, so that somebody who reads the audit log in some years understands it",
+        )
+    return text
