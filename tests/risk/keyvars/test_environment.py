@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.keyvars import like_the_thesis
 from common.errors import TrystError
 from risk.keyvars import folder
 from risk.keyvars.codebook import export_codebook, import_codebook
@@ -70,6 +71,23 @@ def test_figure_83():
     assert within.codes == ("H2.001",)
     [alone] = env.analyse("Survey X", 1.0, against=env.members("Survey Y"))
     assert alone.codes == ("C4.001",)
+
+
+def test_figure_29():
+    """The numbers that the thesis gives of Age; what its codings were it does not tell."""
+    made = like_the_thesis(200)
+    age = made.variables["Age"]
+    assert len(age.graph.leaves) == 61
+    assert len(set(age.codes) & set(age.categorisations)) == 5
+    assert len(age.codes) == 9
+    c9, c45, c7 = (age.node(code) for code in ("C9.001", "C45.001", "C7.001"))
+    assert age.codes[age.harmonisations.harmonise([c9, c45])] == "H7.001"
+    assert age.codes[age.harmonisations.harmonise([c9, c45, c7])] == "H3.001"
+    # Arbitrary precision is the single leaf, and there is a single root, of more than one category here.
+    edges = list(age.harmonisations.edges())
+    assert [age.codes[v] for v in range(9) if v not in {a for a, _ in edges}] == ["C0.001"]
+    assert [age.codes[v] for v in range(9) if v not in {b for _, b in edges}] == ["H2.001"]
+    assert age.harmonisations.harmonisations < 81  # what the thesis's algorithm needs
 
 
 def test_a_variable_too_few_forms_have_is_null():
