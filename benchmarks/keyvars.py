@@ -3,8 +3,8 @@
 The thesis's environment: Age in almost 200 forms, 61 leaves, 5 distinct codings of which one is arbitrary precision, 4
 harmonisations, H7.001 of C9.001 and C45.001, H3.001 of these and C7.001. It does not tell what the codings were; these
 have its numbers. *graph* is the harmonisation graph from nothing, *analysis* what one target and every prevalence then
-take, *files* the reading and checking of the JSON. *thesis* is its algorithm, every node harmonised with every other, in the same Python. Growing environments have
-bands of ages drawn from steps that people use.
+take, *files* the reading and checking of the JSON. *thesis* is its algorithm, every node harmonised with every other,
+in the same Python. Growing environments have bands of ages drawn from steps that people use.
 """
 
 from __future__ import annotations
@@ -149,19 +149,13 @@ def main(arguments: list[str]) -> int:
         f"({first['harmonisations']} harmonisations calculated; the thesis's algorithm "
         f"{first['its harmonisations']}, and {first['thesis']:.2f} ms for its graph)\n"
     )
-    print(
-        "  forms codings leaves   nodes  harmonised   graph ms  analysis ms  edges ms  files ms   thesis ms  its harmonised"
-    )
+    heads = ("forms", "codings", "leaves", "nodes", "harmonised", "graph ms", "analysis ms", "edges ms", "files ms")
+    print("".join(f"{head:>12s}" for head in (*heads, "thesis ms", "harmonised")))
     for forms, distinct in ((200, 5), (1000, 10), (1000, 20), (options.forms, 10), (options.forms, 30)):
         row = measured(growing(forms, distinct, rng), thesis=distinct <= 20)
-        told = (
-            f"{row['thesis']:11.1f} {row['its harmonisations']:15,.0f}"
-            if "thesis" in row
-            else "          -               -"
-        )
-        print(
-            f"{row['forms']:7,.0f} {row['codings']:7.0f} {row['leaves']:6.0f} {row['nodes']:7,.0f} "
-            f"{row['harmonisations']:11,.0f} {row['graph']:10.2f} {row['analysis']:12.2f} {row['edges']:9.1f} {row['files']:9.1f} {told}"
-        )
+        counts = [f"{row[key]:12,.0f}" for key in ("forms", "codings", "leaves", "nodes", "harmonisations")]
+        times = [f"{row[key]:12.2f}" for key in ("graph", "analysis", "edges", "files")]
+        told = [f"{row['thesis']:12.2f}", f"{row['its harmonisations']:12,.0f}"] if "thesis" in row else ()
+        print("".join([*counts, *times, *told]))
     print(f"\nseed {options.seed}; medians of {REPEATS}, edges and thesis once")
     return 0
