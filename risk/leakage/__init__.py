@@ -4,9 +4,12 @@ An attack is given what Carole holds (`view`) and what everybody knows (`public`
 returns the public value it takes each signature for. `recovery.score` judges the claims by the truth: the share of
 values and records recovered, the most that was attainable, and what guessing would bring.
 
-frequency: ranks of counts. similarity_graph (on kernels): counts and similarities together, by quadratic assignment.
+frequency: ranks of counts. similarity_graph (on mean_field, kernels): counts and similarities together, by quadratic
+assignment. block_view, block_likelihood: the same inside blocks, and what the sizes of blocks give away.
 """
 
+from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood, size_alignment
+from risk.leakage.block_view import BlockView, SizeClass, attack_by_size
 from risk.leakage.frequency import frequency_alignment
 from risk.leakage.public import PublicValues
 from risk.leakage.recovery import UNKNOWN, Recovery, score
@@ -16,11 +19,17 @@ from risk.leakage.view import FieldView, value_counts
 __all__ = [
     "UNKNOWN",
     "Alignment",
+    "BlockView",
     "FieldView",
+    "KeyLikelihood",
     "PublicValues",
     "Recovery",
+    "SizeClass",
+    "attack_by_size",
+    "block_likelihood",
     "frequency_alignment",
     "score",
     "similarity_graph_alignment",
+    "size_alignment",
     "value_counts",
 ]

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from risk.leakage.frequency import OVERDISPERSION, count_fit
 from risk.leakage.kernels import best_two
+from risk.leakage.mean_field import mean_field
 from risk.leakage.public import PublicValues
 from risk.leakage.recovery import UNKNOWN
 from risk.leakage.view import FieldView
@@ -57,8 +58,6 @@ SURE = 0.9
 MARGIN = 5.0
 """Log-likelihood by which a name must beat the second best."""
 
-_LAST_STEPS = 3
-_BALANCING = 8
 _ROWS = 1000
 _ROUNDS = (500, 2000, 5000)
 
@@ -188,32 +187,9 @@ def align_core(
     ndarray of float32, shape (n_chosen, n_names)
         Rows sum to 1; columns to about 1 at most.
     """
-    similar = view.similarity(chosen, chosen)
-    np.fill_diagonal(similar, 0.0)
-    plain = public.similarity(names, names)
-    np.fill_diagonal(plain, 0.0)
-    squared = plain**2
     fit = count_fit(view.counts[chosen], expected[names], overdispersion).astype(np.float32)
-    precision = np.float32(1.0 / (view.noise + SLACK))
-    probability = _balanced(fit)
-    last = 0
-    while last < _LAST_STEPS:
-        weight = min(1.0, weight * growth)
-        last += weight == 1.0
-        field = similar @ (probability @ plain)
-        field -= 0.5 * (probability.sum(axis=0) @ squared - probability @ squared)
-        probability = _balanced((fit + np.float32(weight) * precision * field).astype(np.float32))
-    return probability
-
-
-def _balanced(fit: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Distributions of the rows, none of whose columns is wanted much more than once."""
-    probability: NDArray[np.float32] = np.exp(fit - fit.max(axis=1, keepdims=True))
-    for _ in range(_BALANCING):
-        probability /= probability.sum(axis=1, keepdims=True)
-        probability /= np.maximum(probability.sum(axis=0), 1.0)
-    probability /= probability.sum(axis=1, keepdims=True)
-    return probability
+    similar, plain = view.similarity(chosen, chosen), public.similarity(names, names)
+    return mean_field(fit, similar, 1.0 / (view.noise + SLACK), plain, weight, growth)
 
 
 def fit_to_anchors(

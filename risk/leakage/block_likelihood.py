@@ -1,0 +1,186 @@
+r"""Per-block likelihood: which public values explain a block's counts and similarities best.
+
+Counts in a block of n rows are Poisson with means n times the public shares, similarities normal about the public
+ones, and no two signatures of a block are the same value. `block_likelihood` takes the field to be independent of the
+blocking key. Where the rule is made of the field itself, such as a surname's first characters, `key_likelihood` tries
+the keys that explain the block's size, each with the names that it allows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from risk.leakage.block_view import BlockView
+from risk.leakage.mean_field import mean_field
+from risk.leakage.public import PublicValues
+from risk.leakage.recovery import UNKNOWN
+from risk.leakage.similarity_graph import SLACK
+
+POOL = 400
+"""Public values considered in a block, the commonest ones; in large blocks more."""
+
+HYPOTHESES = 20
+"""Keys tried for a block."""
+
+_PER_VALUE = 3
+
+
+def block_likelihood(
+    blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64], pool: int = POOL
+) -> NDArray[np.int64]:
+    """Likeliest public value of each signature of some blocks, each block by itself.
+
+    Parameters
+    ----------
+    blocks, public
+        What Carole holds of a field under a rule, and what everybody knows.
+    chosen : ndarray of int64
+        The blocks attacked.
+    pool
+        Public values considered: the commonest so many, or three times a block's values.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_values,)
+        ``UNKNOWN`` outside the chosen blocks.
+
+    Notes
+    -----
+    A block of one signature is the commonest value, whatever its count: there is nothing else to go by.
+    """
+    guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
+    members = blocks.members()
+    precision = 1.0 / (blocks.view.noise + SLACK)
+    first = np.arange(min(pool, len(public)))
+    nearest = public.similarity(first, first)
+    for block in chosen:
+        values = members[block]
+        if len(values) < 2:
+            guesses[values] = 0
+            continue
+        n_names = min(len(public), max(pool, _PER_VALUE * len(values)))
+        names = np.arange(n_names)
+        plain = nearest if n_names == len(nearest) else public.similarity(names, names)
+        fit = count_likelihood(blocks.view.counts[values], blocks.sizes[block] * public.shares[:n_names])
+        similar = blocks.view.similarity(values, values)
+        guesses[values] = mean_field(fit, similar, precision, plain, weight=0.02, growth=1.5).argmax(axis=1)
+    return guesses
+
+
+def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float32]:
+    r"""Poisson log-likelihood :math:`c \log\lambda - \lambda` of counts, up to a constant of each count."""
+    fit: NDArray[np.float32] = (counts[:, None] * np.log(expected) - expected).astype(np.float32)
+    return fit
+
+
+class KeyLikelihood:
+    """The attack on a field that is part of the blocking key.
+
+    Parameters
+    ----------
+    public
+        Values of the field.
+    key_of : ndarray of int64, shape (n_public,)
+        What the rule takes of each public value, such as its first characters, as a number from 0.
+    others : ndarray of float64, shape (n_others,)
+        Shares of what else is in the key, such as years of birth; ``[1.0]`` if nothing is.
+    hypotheses
+        Keys tried for each block: those that explain its size best.
+    """
+
+    def __init__(
+        self,
+        public: PublicValues,
+        key_of: NDArray[np.int64],
+        others: NDArray[np.float64],
+        hypotheses: int = HYPOTHESES,
+    ) -> None:
+        self._public = public
+        self._share = np.bincount(key_of, weights=public.shares)
+        by_key = np.split(np.argsort(key_of, kind="stable"), np.cumsum(np.bincount(key_of))[:-1])
+        self._names = [names[:POOL] for names in by_key]  # the commonest of each key
+        self._others = others
+        self._hypotheses = hypotheses
+        self._plain: dict[int, NDArray[np.float32]] = {}
+
+    def __call__(self, blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Likeliest public values of the signatures of some blocks.
+
+        Notes
+        -----
+        The likelihood of a key is that of the block's size, Poisson about its expected one for each of the other parts,
+        times that of the field at its best assignment within the key. For a block of one signature the names of all
+        keys are weighed together.
+        """
+        guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
+        members = blocks.members()
+        precision = 1.0 / (blocks.view.noise + SLACK)
+        rate = blocks.sizes.sum() * np.outer(self._share, self._others)
+        logarithm = np.log(np.maximum(rate, 1e-300))
+        fits: dict[int, NDArray[np.float64]] = {}
+        singles: dict[tuple[int, int], int] = {}
+        for block in chosen:
+            values, size = members[block], int(blocks.sizes[block])
+            if not len(values):
+                continue
+            if size not in fits:
+                fits[size] = np.logaddexp.reduce(size * logarithm - rate, axis=1)
+            tried = np.argsort(-fits[size], kind="stable")[: self._hypotheses]
+            if len(values) == 1:
+                count = int(blocks.view.counts[values[0]])
+                if (size, count) not in singles:
+                    singles[size, count] = self._one_value(fits[size], count)
+                guesses[values] = singles[size, count]
+                continue
+            similar = blocks.view.similarity(values, values)
+            off = ~np.eye(len(values), dtype=bool)
+            best = -np.inf
+            for key in tried.tolist():
+                names, plain = self._names[key], self._plain_of(key)
+                within = size * public.shares[names] / self._share[key]
+                fit = count_likelihood(blocks.view.counts[values], within)
+                held = mean_field(fit, similar, precision, plain, weight=0.05, growth=2.0).argmax(axis=1)
+                apart = (similar - plain[np.ix_(held, held)])[off]  # two of one name would agree wholly
+                total = fits[size][key] + fit[np.arange(len(values)), held].sum() - 0.25 * precision * (apart**2).sum()
+                if total > best:
+                    best = float(total)
+                    guesses[values] = names[held]
+        return guesses
+
+    def _one_value(self, size_fit: NDArray[np.float64], count: int) -> int:
+        best, found = -np.inf, 0
+        for key in np.flatnonzero(size_fit > size_fit.max() - 30.0).tolist():
+            names = self._names[key]
+            within = self._public.shares[names] / self._share[key]
+            fit = size_fit[key] + count * np.log(within)
+            place = int(fit.argmax())
+            if fit[place] > best:
+                best, found = float(fit[place]), int(names[place])
+        return found
+
+    def _plain_of(self, key: int) -> NDArray[np.float32]:
+        if key not in self._plain:
+            self._plain[key] = self._public.similarity(self._names[key], self._names[key])
+        return self._plain[key]
+
+
+def size_alignment(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Blocking key taken for each block by its size alone: the largest block has the commonest key.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (n_blocks,)
+        Rows of the blocks.
+    shares : ndarray of float64, shape (n_keys,)
+        Share of the public that has each possible blocking key.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_blocks,)
+        Index into `shares`, ``UNKNOWN`` where there are more blocks than keys.
+    """
+    guesses = np.full(len(sizes), UNKNOWN, dtype=np.int64)
+    ranked = np.argsort(-sizes, kind="stable")[: len(shares)]
+    guesses[ranked] = np.argsort(-shares, kind="stable")[: len(ranked)]
+    return guesses

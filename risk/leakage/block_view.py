@@ -1,0 +1,130 @@
+"""What the linkage unit holds of a field under block keys, and how to sample it fairly.
+
+Every signature belongs to one block, and signatures of different blocks cannot be compared. Left are the sizes of the
+blocks, and in each block a small table of counts and a small graph of similarities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.encoding import FieldSignatures
+from risk.leakage.public import PublicValues
+from risk.leakage.recovery import Recovery, score
+from risk.leakage.view import FieldView
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """One field under one rule as its attacker sees it.
+
+    Attributes
+    ----------
+    view : FieldView
+        All blocks' signatures together.
+    block : ndarray of int64, shape (n_values,)
+        The block each signature is in.
+    sizes : ndarray of int64, shape (n_blocks,)
+        Rows of each block, with or without a value in the field.
+    """
+
+    view: FieldView
+    block: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, field: FieldSignatures, digests: NDArray[np.uint64], flip: float = 0.0) -> BlockView:
+        """The view of one field of a rule's set, whose rows have these block digests."""
+        view = FieldView.of(field, flip)
+        _, places, sizes = np.unique(digests, return_inverse=True, return_counts=True)
+        block = np.zeros(view.n_values, dtype=np.int64)
+        here = field.codes >= 0
+        block[field.codes[here]] = places[here]
+        return cls(view, block, sizes.astype(np.int64))
+
+    def members(self) -> list[NDArray[np.int64]]:
+        """The signatures of each block."""
+        order = np.argsort(self.block, kind="stable")
+        ends = np.searchsorted(self.block[order], np.arange(1, len(self.sizes)))
+        return np.split(order, ends)
+
+
+BlockAttack = Callable[[BlockView, PublicValues, NDArray[np.int64]], NDArray[np.int64]]
+"""Given a view, public values and the blocks to attack: a public value per signature, ``UNKNOWN`` elsewhere."""
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """What an attack recovers from blocks of one size: from `least` to `most` rows, which hold `rows` rows in all."""
+
+    least: int
+    most: int
+    rows: int
+    recovery: Recovery
+
+
+def attack_by_size(
+    name: str,
+    field: str,
+    attack: BlockAttack,
+    blocks: BlockView,
+    public: PublicValues,
+    truth: NDArray[np.int64],
+    rng: np.random.Generator,
+    per_class: int = 300,
+) -> tuple[Recovery, list[SizeClass]]:
+    """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
+
+    Parameters
+    ----------
+    name, field
+        For the results.
+    attack, blocks, public
+        What is done, to what, with what.
+    truth : ndarray of int64, shape (n_values,)
+        What each signature is.
+    rng
+        Draws the sample.
+    per_class
+        Records drawn of each size class (blocks of 1, 2 to 3, 4 to 7, ... rows), in whole blocks.
+
+    Returns
+    -------
+    Recovery
+        Of the whole file under the rule, estimated.
+    list of SizeClass
+    """
+    counts = blocks.view.counts
+    values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))
+    records_in = np.bincount(blocks.block, weights=counts, minlength=len(blocks.sizes))
+    classes = []
+    exponent = np.log2(np.maximum(blocks.sizes, 1)).astype(np.int64)
+    for size_class in np.unique(exponent):
+        inside = np.flatnonzero((exponent == size_class) & (values_in > 0))
+        if not len(inside):
+            continue
+        drawn = rng.permutation(inside)
+        chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), per_class))]
+        guesses = attack(blocks, public, chosen)
+        attacked = np.isin(blocks.block, chosen)
+        found = score(name, field, guesses[attacked], truth[attacked], counts[attacked], 0)
+        whole = replace(found, n_values=int(values_in[inside].sum()), n_records=int(records_in[inside].sum()))
+        least, most = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
+        classes.append(SizeClass(least, most, whole.n_records, whole))
+    return _weighted(name, field, [part.recovery for part in classes]), classes
+
+
+def _weighted(name: str, field: str, parts: list[Recovery]) -> Recovery:
+    n_values, n_records = sum(part.n_values for part in parts), sum(part.n_records for part in parts)
+
+    def mean(of: str, weight: str) -> float:
+        total = sum(getattr(part, weight) for part in parts)
+        return float(sum(getattr(part, of) * getattr(part, weight) for part in parts) / total) if total else 0.0
+
+    by_record = {of: mean(of, "n_records") for of in ("records", "attainable_records", "chance", "claimed")}
+    by_value = {of: mean(of, "n_values") for of in ("values", "attainable_values")}
+    return Recovery(name, field, n_values, n_records, **by_record, **by_value)
