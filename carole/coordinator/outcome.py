@@ -22,6 +22,7 @@ from carole.coordinator.narration import Narrator
 from carole.coordinator.rehearsal import Rehearsed, Resources, rehearse
 from carole.coordinator.report import ReportContent, write_report
 from carole.coordinator.screen import console
+from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.custodian.source import read_table
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
@@ -57,6 +58,7 @@ def rehearse_into(
     threads: int,
     *,
     invented: bool = False,
+    schemes: bool = False,
 ) -> None:
     """Rehearse a linkage and write all that came of it into the folder `out`.
 
@@ -68,6 +70,8 @@ def rehearse_into(
         What Carole may use; 0 threads: one for each core.
     invented
         Whether the people are, which the report then says.
+    schemes
+        Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare.
 
     Raises
     ------
@@ -80,6 +84,8 @@ def rehearse_into(
     persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = spec.model_copy(update={"release": ReleaseSpec(alice="pairs", bob="pairs", coordinator="statistics")})
+
+    others: list[dict[str, Any]] = []
 
     def collect(rehearsed: Rehearsed) -> None:
         with _whole(out) as folder:
@@ -94,6 +100,8 @@ def rehearse_into(
             if persons is not None:
                 narrator.step("evaluate")
                 evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
+                if others:
+                    evaluation["schemes"] = [compared(spec.model.scheme, evaluation), *others]
                 _write_json(folder / "evaluation.json", evaluation)
                 narrator.say(summary(evaluation))
                 narrator.end()
@@ -104,11 +112,44 @@ def rehearse_into(
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _made(out):
+        if schemes and persons is not None:
+            for scheme in SCHEMES:
+                if scheme != spec.model.scheme:
+                    console.rule(f"[bold]Scheme {scheme}, to compare", style="dim")
+                    other = _with_scheme(shown, scheme)
+
+                    def judged(rehearsed: Rehearsed, scheme: str = scheme) -> None:
+                        links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+                        others.append(compared(scheme, judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
+
+                    text = dump_specification(other)
+                    rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), judged)
         rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
     console.rule(style="dim")
     written = ", ".join(name for name in WRITTEN if (out / name).exists())
     console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)
     console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)
+
+
+def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
+    """What a scheme's evaluation gives to the comparison of schemes."""
+    return {
+        "scheme": scheme,
+        **evaluation["at_decision"],
+        "auc": evaluation["auc"],
+        "calibration_largest_gap": evaluation["calibration_largest_gap"],
+        "curve": evaluation["curve"],
+    }
+
+
+def _with_scheme(spec: Specification, scheme: Scheme) -> Specification:
+    """The same linkage by another scheme; shaded weights know no frequencies of values."""
+    data = spec.model_dump()
+    data["model"]["scheme"] = scheme
+    if scheme.endswith("weighted"):
+        for field in data["fields"]:
+            field["value_frequencies"] = False
+    return Specification.model_validate(data)
 
 
 WRITTEN = (

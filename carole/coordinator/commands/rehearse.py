@@ -20,6 +20,9 @@ def command(
         str | None, typer.Option(help="Column of Alice's file that names the person, to judge the links by.")
     ] = None,
     truth_bob: Annotated[str | None, typer.Option(help="The same for Bob's file.")] = None,
+    schemes: Annotated[
+        bool, typer.Option("--schemes", help="Link by the other schemes too, and compare them by the truth.")
+    ] = False,
     memory: Memory = "3GiB",
     threads: Threads = 0,
 ) -> None:
@@ -39,8 +42,15 @@ def command(
         raise TrystError(
             ErrorCode.PARAMETER, "the truth needs a column of each file", remedy="give --truth-alice and --truth-bob"
         )
+    if schemes and truth_alice is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "schemes are compared by the truth",
+            where="--schemes",
+            remedy="give --truth-alice and --truth-bob",
+        )
     spec = read_specification(specification)
     check_memory(memory)
     truth = Truth(truth_alice, truth_bob) if truth_alice is not None and truth_bob is not None else None
     show_mode(spec.mode)
-    rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads)
+    rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads, schemes=schemes)

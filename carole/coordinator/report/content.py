@@ -79,6 +79,9 @@ They are the same as the files a linkage leaves behind, so that a report can be 
       calibration                        {expected: floats, observed: floats}, running sums of match probability and
                                          of true matches, most probable pairs first
       candidate_recall                   float, share of true matches among the candidates; optional
+      schemes                            list of {scheme: str, links, true_links: int, precision, recall, f1, auc,
+                                         calibration_largest_gap: float, curve}, the same files linked by each scheme,
+                                         the run's own first; optional
     timings
       stages                             list of {name: str, seconds: float}, in order
       peak_memory_bytes, threads         int; optional

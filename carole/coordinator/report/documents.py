@@ -282,6 +282,20 @@ class Calibration(TypedDict):
     observed: Sequence[float]
 
 
+class SchemeResult(TypedDict):
+    """The same files linked by one scheme, judged by the truth."""
+
+    scheme: str
+    links: int
+    true_links: int
+    precision: float
+    recall: float
+    f1: float
+    auc: float
+    calibration_largest_gap: float
+    curve: Curve
+
+
 class Evaluation(TypedDict):
     """The linkage judged by the truth: ``evaluation.json``."""
 
@@ -293,6 +307,7 @@ class Evaluation(TypedDict):
     curve: Curve
     calibration: Calibration
     candidate_recall: NotRequired[float | None]
+    schemes: NotRequired[list[SchemeResult]]
 
 
 class Stage(TypedDict):

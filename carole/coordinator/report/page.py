@@ -96,7 +96,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "run": run,
         "model": {"notes": [], "standard_errors": None, **content.model},
         "linkage": linkage,
-        "evaluation": {"candidate_recall": None, **content.evaluation} if content.evaluation else None,
+        "evaluation": {"candidate_recall": None, "schemes": [], **content.evaluation} if content.evaluation else None,
         "timings": {"peak_memory_bytes": None, "threads": None, **content.timings},
         "created": f"{created.day} {created:%B %Y, %H:%M}",
         "mode": run["mode"],
@@ -152,6 +152,12 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
             "on the dashed line the model's probabilities are true; below it the model claims more matches than "
             "there are, above it fewer. The right panel enlarges what lies between the two.",
         )
+        if schemes := content.evaluation.get("schemes"):
+            drawn["schemes"] = (
+                run_charts.schemes_chart(schemes),
+                "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs that "
+                "the scheme kept end.",
+            )
     return {
         name: Figure(draw(chart.drawing, name, chart.alt_text), reading) for name, (chart, reading) in drawn.items()
     }
@@ -171,7 +177,11 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
             "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters "
             "little.",
         )
-    if "unlinkable" in linkage:
+    if "unlinkable" in linkage and any(
+        records
+        for side in (linkage["unlinkable"]["alice"], linkage["unlinkable"]["bob"])
+        for _, records in side["below"]
+    ):
         drawn["unlinkable"] = (
             run_charts.unlinkable_chart(content, linkage["unlinkable"]),
             "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "

@@ -7,7 +7,7 @@ import altair as alt
 from . import wording
 from .charts import FULL_WIDTH, Chart
 from .content import ReportContent
-from .documents import AtThreshold, BothUnlinkable, Example, Field, History
+from .documents import AtThreshold, BothUnlinkable, Example, Field, History, SchemeResult
 from .palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 _HALF = FULL_WIDTH // 2 - 90
@@ -40,7 +40,8 @@ def history_chart(history: History) -> Chart:
             x=x,
             y=alt.Y("value:Q", title="m at the top level", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
             color=alt.Color(
-                "field:N", sort=names, title=None, scale=alt.Scale(domain=names, range=_cycled(len(names)))
+                "field:N", sort=names, title=None, scale=alt.Scale(domain=names, range=_cycled(len(names))),
+                legend=alt.Legend(orient="bottom", columns=3, symbolType="stroke"),
             ),
             strokeDash=alt.StrokeDash(
                 "field:N", sort=names, title=None, legend=None,
@@ -90,6 +91,43 @@ def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
     return Chart(alt.layer(lines, mark.encode(x=x)), alt_text)
 
 
+def schemes_chart(schemes: list[SchemeResult]) -> Chart:
+    """Draw precision against recall of each scheme on the same files."""
+    names = [one["scheme"] for one in schemes]
+    rows = [
+        {"recall": recall, "precision": precision, "scheme": one["scheme"]}
+        for one in schemes
+        for recall, precision in zip(one["curve"]["recall"], one["curve"]["precision"], strict=True)
+        # Beyond the pairs kept, the rest of the product is one class that no decision would link.
+        if precision > 0.01
+    ]
+    lowest = min((float(row["precision"]) for row in rows if float(row["recall"]) > 0), default=0.0)  # type: ignore[arg-type]
+    chart = (
+        alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=240)
+        .mark_line(size=2, clip=True)
+        .encode(
+            x=alt.X("recall:Q", title="recall", scale=alt.Scale(domain=[0, 1.005]), axis=alt.Axis(format="%")),
+            y=alt.Y(
+                "precision:Q", title="precision", axis=alt.Axis(format="%", tickCount=5),
+                scale=alt.Scale(domain=[min(0.95, max(0.0, lowest - 0.05)), 1.005], nice=False),
+            ),
+            order="recall:Q",
+            color=alt.Color(
+                "scheme:N", sort=names, title=None, scale=alt.Scale(domain=names, range=_cycled(len(names)))
+            ),
+            strokeDash=alt.StrokeDash(
+                "scheme:N", sort=names, legend=None,
+                scale=alt.Scale(domain=names, range=[[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]][: len(names)]),
+            ),
+        )
+    )  # fmt: skip
+    alt_text = "Precision against recall by scheme. " + "; ".join(
+        f"{one['scheme']}: F1 {wording.score(one['f1'])} at its decision, area {wording.score(one['auc'])}"
+        for one in schemes
+    )
+    return Chart(chart, alt_text)
+
+
 def unlinkable_chart(content: ReportContent, found: BothUnlinkable) -> Chart:
     """Draw the share of each file's records that could not be linked even to their like, over the threshold."""
     rows = []
@@ -104,8 +142,13 @@ def unlinkable_chart(content: ReportContent, found: BothUnlinkable) -> Chart:
         alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=170)
         .mark_line(point=True, size=2)
         .encode(
-            x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("share:Q", title="records that cannot reach it", axis=alt.Axis(format=".1%", tickCount=4)),
+            x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6)),
+            y=alt.Y(
+                "share:Q",
+                title="records that cannot reach it",
+                axis=alt.Axis(format=".1%", tickCount=4),
+                scale=alt.Scale(domain=[0, max(0.01, 1.1 * max(float(str(row["share"])) for row in rows))]),
+            ),
             color=alt.Color("file:N", sort=names, title=None, scale=alt.Scale(domain=names, range=[TEAL, OCHRE])),
         )
     )
@@ -138,7 +181,7 @@ def waterfall_chart(example: Example, fields: list[Field]) -> Chart:
         y=alt.Y("step:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=240))
     )
     bars = base.mark_bar(height={"band": 0.75}).encode(
-        x=alt.X("from:Q", title="log2 odds of a match"),
+        x=alt.X("from:Q", title="log2 odds of a match", axis=alt.Axis(tickCount=8)),
         x2="to:Q",
         color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[GREY, TEAL, RUST, INK])),
     )

@@ -348,3 +348,22 @@ def test_standard_errors_must_fit_the_levels(documents):
     documents["model"]["fields"][0]["standard_errors"]["m"].pop()
     with pytest.raises(TrystErrors, match="one length"):
         ReportContent.from_json(documents)
+
+
+def test_schemes_are_compared_where_they_were_run(documents):
+    one = {
+        "scheme": "multinomial",
+        "links": 9,
+        "true_links": 8,
+        "precision": 0.89,
+        "recall": 0.8,
+        "f1": 0.8421,
+        "auc": 0.9,
+        "calibration_largest_gap": 0.02,
+        "curve": {"recall": [0.5, 1.0], "precision": [1.0, 0.8]},
+    }
+    documents["evaluation"]["schemes"] = [one, {**one, "scheme": "exact", "f1": 0.7321}]
+    page = render_report(ReportContent.from_json(documents))
+    assert "The schemes compared" in page
+    assert "0.7321" in page
+    assert "Precision against recall by scheme" in page
