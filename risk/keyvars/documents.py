@@ -19,10 +19,11 @@ from typing import Any
 
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.specification.mistakes import nearest
-from risk.keyvars.aggregation import AggregationGraph
+from risk.keyvars import intervals
+from risk.keyvars.aggregation import AggregationGraph, listed
 from risk.keyvars.codes import ARBITRARY, CODE, size_of
 from risk.keyvars.environment import Environment, Form
-from risk.keyvars.intervals import SCALES, read_interval
+from risk.keyvars.intervals import SCALES
 from risk.keyvars.variables import Variable
 
 FILES = ("variables.json", "forms.json", "groups.json")
@@ -183,16 +184,12 @@ class _Reader:
         if len(self.errors) > before:
             return None
         if scale != "nominal":
-            for category in graph.children:
-                try:
-                    read_interval(category, scale)
-                except TrystError as error:
-                    self.errors.append(_at(error, here))
+            self.errors += [_at(error, here) for error in intervals.mistakes(graph, scale)]
         categorisations: dict[str, tuple[str, ...]] = {}
         seen: dict[object, str] = {}
         here = f"{where} > categorisations"
-        for code, listed in self.entries(parts.get("categorisations", {}), here):
-            names = self.names(listed, f"{here} > {code}")
+        for code, named in self.entries(parts.get("categorisations", {}), here):
+            names = self.names(named, f"{here} > {code}")
             if self._categorisation(graph, code, names, f"{here} > {code}"):
                 other = seen.setdefault(graph.partition(names, strict=False) if names else None, code)
                 if other != code and self.strict:
@@ -237,6 +234,8 @@ class _Reader:
                     if category not in names:
                         remedy = nearest(category, names)
                         self.wrong(f"{here} > {value}", "no category of the form", repr(category), remedy)
+                if lacking := [category for category in names if category not in values[variable].values()]:
+                    self.wrong(here, "no value means a category of the form", listed(lacking))
         environment.forms[name] = Form(name, metadata, variables, values)
 
     def _coding(self, environment: Environment, variable: str, coding: Any, where: str) -> str | None:

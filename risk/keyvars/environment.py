@@ -14,7 +14,7 @@ from common.errors import ErrorCode, TrystError, TrystErrors
 from common.specification.mistakes import nearest
 from risk.keyvars.aggregation import AggregationGraph, listed
 from risk.keyvars.analysis import Course, Step, course, least_forms
-from risk.keyvars.intervals import SCALES, Scale
+from risk.keyvars.intervals import SCALES, Scale, mistakes
 from risk.keyvars.variables import Variable
 
 T = TypeVar("T")
@@ -169,6 +169,8 @@ class Environment:
             called = dict(zip(categories, names, strict=True))
             if stray := [category for category in (values or {}).values() if category not in called]:
                 raise TrystError(ErrorCode.PARAMETER, "values of no category of the form", got=listed(stray))
+            if values and (lacking := [category for category in categories if category not in values.values()]):
+                raise TrystError(ErrorCode.PARAMETER, "no value means a category of the form", got=listed(lacking))
         except TrystError as error:
             raise _placed(error, f"{form}, {variable}") from None
         self.variables[variable] = made
@@ -198,14 +200,20 @@ class Environment:
     def edit(self, variable: str, edit: Callable[[AggregationGraph], AggregationGraph]) -> None:
         """Edit a variable's aggregation graph by one of its own edits, which keep every categorisation valid."""
         try:
-            self.variables[variable] = self.variable(variable).edited(edit)
+            made = self.variable(variable).edited(edit)
+            if made.scale != "nominal" and (errors := list(mistakes(made.graph, made.scale))):
+                raise errors[0]
+            self.variables[variable] = made
         except TrystError as error:
             raise _placed(error, variable) from None
 
     def rename_category(self, variable: str, old: str, new: str) -> None:
         """Rename a category, in every form that has it."""
         try:
-            self.variables[variable] = self.variable(variable).renamed(old, new)
+            made = self.variable(variable).renamed(old, new)
+            if made.scale != "nominal" and (errors := list(mistakes(made.graph, made.scale))):
+                raise errors[0]
+            self.variables[variable] = made
         except TrystError as error:
             raise _placed(error, variable) from None
         for form in list(self.forms.values()):

@@ -8,7 +8,7 @@ Either end of the range may be open. Which scale is meant is said, never guessed
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
@@ -115,6 +115,30 @@ def extend(
             graph = graph.aggregate(label, _tiles(interval, known))
             known[interval] = label
     return graph, tuple(known[interval] for interval in wanted.values())
+
+
+def mistakes(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
+    """Categories of a graph whose intervals are none, or do not say what their parts say; `where` is the category."""
+    known: dict[str, Interval] = {}
+    for name in graph.children:
+        try:
+            known[name] = read_interval(name, scale)
+        except TrystError as error:
+            yield TrystError(error.code, error.what, where=name, got=error.got, remedy=error.remedy)
+    for name, parts in [*graph.children.items(), ("", graph.leaves)]:
+        if not parts or not all(part in known for part in parts) or (name and name not in known):
+            continue
+        within = sorted(known[part] for part in parts)
+        whole = known[name] if name else (within[0][0], within[-1][1])
+        if (within[0][0], within[-1][1]) != whole or any(a[1] != b[0] for a, b in pairwise(within)):
+            remedy = "on a scale of numbers the categories are made by themselves: say only which ones a form has"
+            yield TrystError(
+                ErrorCode.PARAMETER,
+                "the parts of an interval must join without gap or overlap to make it",
+                where=name or "the leaves",
+                got=", ".join(write_interval(each, scale) for each in within),
+                remedy=remedy,
+            )
 
 
 def write_interval(interval: Interval, scale: Scale) -> str:

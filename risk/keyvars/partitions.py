@@ -74,10 +74,22 @@ def join(a: Precision, b: Precision) -> Precision:
     if a is None or b is None:
         return b if a is None else a
     parent = list(range(len(b)))
-    first: dict[int, int] = {}
+    first = [-1] * len(a)
     for mine, theirs in zip(a, b, strict=True):
-        _unite(parent, first.setdefault(mine, theirs), theirs)
-    return canonical(_root(parent, theirs) for theirs in b)
+        if first[mine] < 0:
+            first[mine] = theirs
+        elif first[mine] != theirs:
+            _unite(parent, first[mine], theirs)
+    # A root is the least of its blocks, which are numbered by their first leaves: in this order numbers are canonical.
+    number: list[int] = []
+    roots = 0
+    for block, above in enumerate(parent):
+        if above == block:
+            number.append(roots)
+            roots += 1
+        else:
+            number.append(number[above])
+    return tuple([number[theirs] for theirs in b])
 
 
 def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:

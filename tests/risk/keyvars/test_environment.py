@@ -12,7 +12,7 @@ from benchmarks.keyvars import like_the_thesis
 from common.errors import TrystError
 from risk.keyvars import folder
 from risk.keyvars.codebook import export_codebook, import_codebook
-from risk.keyvars.documents import FILES, texts_of
+from risk.keyvars.documents import FILES, environment_of, texts_of
 from risk.keyvars.environment import Environment
 
 COUNTRY = "Country of Residence"
@@ -130,6 +130,39 @@ def test_what_is_refused_changes_nothing():
         with pytest.raises(TrystError, match=message):
             change()
     assert texts_of(env) == before
+
+
+def test_intervals_cannot_be_edited_into_nonsense(tmp_path: Path):
+    made = Environment()
+    made.add_variable("Age", "whole")
+    made.add_form("a")
+    made.code("a", "Age", ["0-17", "18+"])
+    made.edit("Age", lambda graph: graph.divide("0-17", ["0-5", "6-17"]))
+    for edit, message in (
+        (lambda graph: graph.divide("18+", ["young", "old"]), "Age, young: not an interval"),
+        (lambda graph: graph.divide("18+", ["18-30", "32+"]), "Age, 18[+]: the parts of an interval must join"),
+        (lambda graph: graph.aggregate("all", ["0-17", "18+"]), "Age, all: not an interval"),
+    ):
+        with pytest.raises(TrystError, match=message):
+            made.edit("Age", edit)
+    with pytest.raises(TrystError, match="must join"):
+        made.rename_category("Age", "0-17", "0-16")
+    made.rename_category("Age", "18+", "18 and over")
+    texts = texts_of(made)
+    assert texts_of(environment_of(texts)) == texts
+    spoilt = {**texts, "variables.json": texts["variables.json"].replace("6-17", "7-17")}
+    with pytest.raises(TrystError, match=r"variables.json: Age > categories > 0-17: the parts of an interval"):
+        environment_of(spoilt)
+
+
+def test_values_must_mean_every_category():
+    made = tutorial()
+    with pytest.raises(TrystError, match="no value means a category of the form, got 'Non UK'"):
+        made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK"})
+    made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK", "2": "Non UK"})
+    texts = texts_of(made)
+    with pytest.raises(TrystError, match="Survey V > values > Country of Residence: no value means a category"):
+        environment_of({**texts, "forms.json": texts["forms.json"].replace(', "2": "Non UK"', "")})
 
 
 def test_deleting_a_form_forgets_what_only_it_had():

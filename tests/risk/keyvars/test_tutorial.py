@@ -61,7 +61,8 @@ def test_other_commands(here: Path):
     assert "has the variable already" in run("add", "variable", "Age", "--form", "a")
     assert "has scale whole" in run("add", "variable", "Age", "--form", "a", "--scale", "interval")
     run("add", "form", "b", "--like", "a")
-    assert run("edit", "coding", "b", "Age", "--value", "1=0-15", "--categories", "0-15 | 16+") == "b: Age C2.001\n"
+    values = ["--value", "1=0-15", "--value", "2=16+"]
+    assert run("edit", "coding", "b", "Age", *values, "--categories", "0-15 | 16+") == "b: Age C2.001\n"
     assert "a name, an equals sign" in run("edit", "metadata", "a", "Kind")
     run("edit", "metadata", "a", "Kind=", "Pages=3")
     assert run("show", "forms").splitlines()[1].split() == ["a", "3", "C2.001"]
@@ -81,6 +82,20 @@ def test_other_commands(here: Path):
     run("edit", "delete", "--form", "b")
     run("edit", "delete", "--variable", "Age")
     assert run("check") == "1 forms, 0 variables, 1 groups. No mistakes.\n"
+    run("add", "form", "d")
+    run("add", "variable", "Sex", "--form", "d", "--categories", "f | m | x")
+    forms = (here / "environment" / "variables.json").read_text()
+    (here / "environment" / "variables.json").write_text(
+        forms.replace('"C3.001": ["f", "m", "x"]', '"C2.001": ["f", "m"]')
+    )
+    coded = (here / "environment" / "forms.json").read_text()
+    (here / "environment" / "forms.json").write_text(coded.replace("C3.001", "C2.001"))
+    assert "none contains 'x'" in run("analyse", "d")
+    loose = run("analyse", "d", "--loose", "-p", "0")
+    assert "Caution: variables.json: Sex > categorisations > C2.001" in loose
+    assert "C2.001 (3 categories, 0 forms)" in loose
+    run("edit", "restore")
+    run("edit", "delete", "--form", "d")
     (here / "environment" / "groups.json").write_text('{"all": ["c"]}')
     assert "groups.json: all: there is no such form" in run("check")
     assert "groups.json: all: there is no such form" in run("add", "form", "d")
