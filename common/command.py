@@ -22,6 +22,7 @@ SUBCOMMANDS = {
     "party": "common.pki.commands",
     "spec": "carole.coordinator.commands.spec",
     "project": "carole.coordinator.commands.project",
+    "steward": "carole.coordinator.commands.steward",
     "alice": "alice.commands",
     "bob": "bob.commands",
     "carole": "carole.commands",

@@ -56,6 +56,12 @@ class Coordinator:
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
         return status
 
+    def amend(self, specification: str) -> project_pb2.ProjectStatus:
+        """Put another specification with the same encoding in the place of a project's."""
+        request = coordination_pb2.AmendProjectRequest(specification=specification)
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.AmendProject, request, attempts=3).status
+        return status
+
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         """A project's status and its specification."""
         response = self._connection.call(

@@ -15,6 +15,7 @@ from carole.service.auditing import Auditing
 from carole.service.coordination import Coordination
 from carole.service.custody import Custody
 from carole.service.office import Limits, Office
+from carole.service.stewardship import Stewardship
 from carole.service.supervisor import Supervisor
 from carole.store import Store
 from common.errors import ErrorCode, TrystError
@@ -29,7 +30,7 @@ from common.pki.folders import PartyFolder
 from common.pki.members import Members
 from common.rpc.server import RunningServer, ServerSettings, start_server
 from common.rpc.tls import server_credentials
-from protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc
+from protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
 
 GRACE_SECONDS = 8.0
 
@@ -101,6 +102,7 @@ class Application:
                 [
                     (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._office)),
                     (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._office, self._members)),
+                    (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._office)),
                     (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._office)),
                 ],
                 self._credentials,

@@ -33,16 +33,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.CreateProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.CreateProjectResponse:
         """Create the project that a specification describes."""
-        size = len(request.specification.encode())
-        if size > MAX_SPECIFICATION_BYTES:
-            raise TrystError(
-                ErrorCode.SPECIFICATION,
-                f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes",
-                where="specification",
-                got=str(size),
-            )
-        spec = load_specification(request.specification, "specification")
-        project = self._office.store.projects.create(new_project(request.specification, spec), caller(context).name)
+        project = self._office.store.projects.create(_read(request.specification), caller(context).name)
         return coordination_pb2.CreateProjectResponse(status=status_to_wire(project))
 
     def ApproveProject(  # noqa: N802
@@ -52,6 +43,13 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         name = project_name(request.project)
         project = approve(self._office, caller(context), name, request.specification_digest, request.signature)
         return coordination_pb2.ApproveProjectResponse(status=status_to_wire(project))
+
+    def AmendProject(  # noqa: N802
+        self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.AmendProjectResponse:
+        """Put another specification with the same encoding in the place of a project's."""
+        project = self._office.store.projects.amend(_read(request.specification), caller(context).name)
+        return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
 
     def GetProject(  # noqa: N802
         self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
@@ -122,6 +120,18 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         member = caller(context)
         project = self._office.store.projects.erase(project_name(request.project), member.role, member.name)
         return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
+
+
+def _read(text: str) -> NewProject:
+    size = len(text.encode())
+    if size > MAX_SPECIFICATION_BYTES:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            f"a specification has at most {MAX_SPECIFICATION_BYTES} bytes",
+            where="specification",
+            got=str(size),
+        )
+    return new_project(text, load_specification(text, "specification"))
 
 
 def new_project(text: str, spec: Specification) -> NewProject:

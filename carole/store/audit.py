@@ -176,6 +176,21 @@ class Log:
                 )
             return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))
 
+    def proven(
+        self, project: str | None, after: int, most: int
+    ) -> tuple[Checkpoint, list[tuple[AuditEntry, list[bytes]]]]:
+        """Entries beyond number `after`, each with its proof of inclusion under the checkpoint given with them."""
+        query = select(audit).where(audit.c.sequence > min(after, 2**62)).order_by(audit.c.sequence).limit(most)
+        if project is not None:
+            query = query.where(audit.c.project == project)
+        with self._database.read() as connection:
+            shown = newest(connection)
+            found = [entry_of(row) for row in connection.execute(query)]
+            return shown, [
+                (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, lambda h, p: node(connection, h, p)))
+                for entry in found
+            ]
+
     def included(self, sequence: int, size: int) -> list[bytes]:
         """Proof that entry `sequence` is among the first `size`.
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from common.parties import CUSTODIANS, Role
 
 _COORDINATOR = frozenset({Role.COORDINATOR})
+_STEWARD = frozenset({Role.STEWARD})
 
 _CUSTODY = (
     "NextTask",
@@ -27,6 +28,7 @@ _CUSTODY = (
 _COORDINATION = (
     "CreateProject",
     "ApproveProject",
+    "AmendProject",
     "GetProject",
     "ListProjects",
     "StartRun",
@@ -36,6 +38,7 @@ _COORDINATION = (
     "EraseProject",
 )
 _AUDIT = ("Witness",)
+_STEWARDSHIP = ("ListAssessed", "GetReport", "ListEntries")
 _OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Stop")
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
@@ -43,6 +46,9 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
         **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
         **{f"/linkage.v1.Audit/{method}": CUSTODIANS for method in _AUDIT},
+        # A coordinator may read what a steward judges by; the decision is the steward's alone.
+        **{f"/linkage.v1.Stewardship/{method}": _COORDINATOR | _STEWARD for method in _STEWARDSHIP},
+        "/linkage.v1.Stewardship/Decide": _STEWARD,
         # The operator service listens on loopback only and admits one certificate: the custodian's own.
         **{f"/linkage.v1.Operator/{method}": CUSTODIANS for method in _OPERATOR},
         # Whether the service is up is no secret among members.

@@ -27,6 +27,7 @@ def command(
     that do not share a machine use `tryst party`, where no private key travels.
     """
     from carole.configuration import template as carole_yaml
+    from carole.coordinator.configuration import steward_template as steward_yaml
     from carole.coordinator.configuration import template as coordinator_yaml
     from common.parties import Side
     from common.pki.provision import provision
@@ -39,6 +40,7 @@ def command(
             **{str(side): _custodian(side, address) for side in Side},
             "carole": lambda _folder, _members: {"carole.yaml": carole_yaml(_listen(host, port))},
             "coordinator": lambda _folder, _members: {"coordinator.yaml": coordinator_yaml(address)},
+            "steward": lambda _folder, _members: {"steward.yaml": steward_yaml(address)},
         },
     )
     for party, folder in made.parties.items():

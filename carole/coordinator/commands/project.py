@@ -41,6 +41,26 @@ def create(
 
 
 @app.command()
+def amend(
+    specification: Annotated[Path, typer.Argument(help="The amended specification.")],
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Propose another policy, release, model or decision for a project; what was signed and sent stays good.
+
+    Fields, cleaning, tokens, bits, rules and variables may not change. All must approve the new specification; the
+    project then goes on where it was, and a run under it is judged together with what was released before.
+    """
+    from carole.coordinator.screen import console, show_mode, show_projects
+    from common.specification import read_specification
+
+    spec = read_specification(specification)
+    show_mode(spec.mode)
+    with _coordinator(config) as coordinator:
+        show_projects([coordinator.amend(specification.read_text(encoding="utf-8"))])
+    console.print(f"Next: tryst project approve {spec.project}, and both custodians approve it too")
+
+
+@app.command()
 def approve(project: Project, config: Config = DEFAULT_CONFIG) -> None:
     """Sign the specification on the coordinator's behalf.
 

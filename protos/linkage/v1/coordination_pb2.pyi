@@ -19,6 +19,18 @@ class CreateProjectResponse(_message.Message):
     status: _project_pb2.ProjectStatus
     def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
 
+class AmendProjectRequest(_message.Message):
+    __slots__ = ("specification",)
+    SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
+    specification: str
+    def __init__(self, specification: _Optional[str] = ...) -> None: ...
+
+class AmendProjectResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
 class ApproveProjectRequest(_message.Message):
     __slots__ = ("project", "specification_digest", "signature")
     PROJECT_FIELD_NUMBER: _ClassVar[int]

@@ -45,6 +45,11 @@ class CoordinationStub:
                 request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
                 response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
                 _registered_method=True)
+        self.AmendProject = channel.unary_unary(
+                '/linkage.v1.Coordination/AmendProject',
+                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
+                _registered_method=True)
         self.GetProject = channel.unary_unary(
                 '/linkage.v1.Coordination/GetProject',
                 request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
@@ -93,6 +98,13 @@ class CoordinationServicer:
 
     def ApproveProject(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AmendProject(self, request, context):
+        """Put another specification with the same encoding in the place of a project's; all consent to it anew.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -154,6 +166,11 @@ def add_CoordinationServicer_to_server(servicer, server):
                     servicer.ApproveProject,
                     request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.FromString,
                     response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.SerializeToString,
+            ),
+            'AmendProject': grpc.unary_unary_rpc_method_handler(
+                    servicer.AmendProject,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.SerializeToString,
             ),
             'GetProject': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProject,
@@ -245,6 +262,33 @@ class Coordination:
             '/linkage.v1.Coordination/ApproveProject',
             protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
             protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AmendProject(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Coordination/AmendProject',
+            protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

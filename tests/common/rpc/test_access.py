@@ -7,13 +7,14 @@ from grpc_health.v1 import health_pb2
 
 from common.parties import CUSTODIANS, Role
 from common.rpc.access import ACCESS
-from protos.linkage.v1 import audit_pb2, coordination_pb2, custody_pb2, operator_pb2
+from protos.linkage.v1 import audit_pb2, coordination_pb2, custody_pb2, operator_pb2, stewardship_pb2
 
 FILES: list[FileDescriptor] = [
     audit_pb2.DESCRIPTOR,
     coordination_pb2.DESCRIPTOR,
     custody_pb2.DESCRIPTOR,
     operator_pb2.DESCRIPTOR,
+    stewardship_pb2.DESCRIPTOR,
     health_pb2.DESCRIPTOR,
 ]
 
@@ -45,3 +46,9 @@ def test_custodians_and_coordinator_share_no_method() -> None:
         if method.startswith("/linkage.v1."):
             assert not (roles & CUSTODIANS and Role.COORDINATOR in roles), method
             assert Role.LINKER not in roles, method
+
+
+def test_a_steward_alone_decides_and_does_nothing_else() -> None:
+    may = {method for method, roles in ACCESS.items() if Role.STEWARD in roles and method.startswith("/linkage.v1.")}
+    assert {method.split("/")[1] for method in may} == {"linkage.v1.Stewardship"}
+    assert ACCESS["/linkage.v1.Stewardship/Decide"] == {Role.STEWARD}

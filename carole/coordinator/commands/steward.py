@@ -1,0 +1,98 @@
+"""``tryst steward``: the data steward reads reports, decides on held results, and reads the audit log."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
+    "holds, read the audit log. A steward never sees a record.",
+    no_args_is_help=True,
+)
+
+Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="TRYST_STEWARD")]
+Project = Annotated[str, typer.Argument(help="The project's name.")]
+Reason = Annotated[
+    str, typer.Option(help="Why, in a sentence that somebody who reads the audit log in some years understands.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+DEFAULT_CONFIG = Path("steward.yaml")
+
+
+@app.callback()
+def steward() -> None:
+    """Sign off on what comes out."""
+
+
+@app.command("list")
+def list_assessed(config: Config = DEFAULT_CONFIG) -> None:
+    """Show the projects whose results were judged: released, refused, or held for a decision."""
+    from carole.coordinator.screen import console, show_projects
+    from carole.coordinator.steward import connect_steward
+
+    with connect_steward(config) as connected:
+        found = connected.assessed()
+    if not found:
+        console.print("No result has been judged yet.")
+        return
+    show_projects(found)
+
+
+@app.command()
+def release(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
+    """Release a held result against the policy. Your reason and signature go into the audit log, for ever."""
+    _decide(project, reason, config, yes, release=True)
+
+
+@app.command()
+def refuse(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
+    """Do not release a held result. Your reason and signature go into the audit log."""
+    _decide(project, reason, config, yes, release=False)
+
+
+@app.command()
+def log(
+    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Print the audit log, a JSON object a line; each entry is proven to be in the log that Carole has signed."""
+    from carole.coordinator.steward import connect_steward
+
+    with connect_steward(config) as connected:
+        for entry in connected.entries(project or ""):
+            at = datetime.fromtimestamp(entry.at / 1000, UTC).isoformat(timespec="milliseconds")
+            told = {"sequence": entry.sequence, "at": at, "project": entry.project, "actor": entry.actor}
+            typer.echo(json.dumps({**told, "action": entry.action, "details": entry.details}))
+
+
+def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool) -> None:
+    from carole.coordinator.screen import console, show_projects
+    from carole.coordinator.steward import connect_steward
+    from common.errors import ErrorCode, TrystError
+
+    with connect_steward(config) as connected:
+        waiting = [status for status in connected.assessed() if status.project == project]
+        if not waiting:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "no result of this project has been judged",
+                where=project,
+                remedy="tryst steward list",
+            )
+        run = waiting[0].run.run
+        report = connected.report(project, run)
+        document = json.loads(report.text)
+        for breach in document.get("breaches", ()):
+            console.print(
+                f"[red]Above its limit:[/red] {breach['measure']} {breach['value']:.4g}, at most {breach['limit']:g}",
+                highlight=False,
+            )
+        word = "Release against the policy" if release else "Refuse"
+        if not yes:
+            typer.confirm(f"{word}: {project}, run {run}?", abort=True)
+        show_projects([connected.decide(project, run, report.sha256, release=release, reason=reason)])

@@ -1,0 +1,145 @@
+"""The steward's side of the wire: reports, decisions, and an audit log that is verified entry by entry."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from carole.coordinator.configuration import CoordinatorConfiguration
+from common.audit import AuditEntry, Checkpoint, verify_inclusion
+from common.audit.decision import sign_decision
+from common.configuration import load_configuration
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity, PublicIdentity
+from common.parties import Role
+from common.pki.certificates import server_name
+from common.pki.folders import PartyFolder
+from common.pki.members import Members
+from common.rpc.client import Connection
+from common.rpc.tls import channel_credentials
+from common.wire.checkpoints import checkpoint_from_wire
+from protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
+
+MAX_REPORT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report on a run's disclosure risk, JSON, and its digest."""
+
+    text: bytes
+    sha256: bytes
+
+
+class Steward:
+    """Reads and decides at Carole; a coordinator may use it to read.
+
+    Parameters
+    ----------
+    connection
+        A channel to Carole with the caller's certificate.
+    identity
+        Signs decisions.
+    linker
+        Whose signature the audit log's checkpoints must have.
+    """
+
+    def __init__(self, connection: Connection, identity: Identity, linker: PublicIdentity) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._linker = linker
+        self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
+
+    def assessed(self) -> list[project_pb2.ProjectStatus]:
+        """Every project whose result has been judged."""
+        request = stewardship_pb2.ListAssessedRequest()
+        return list(self._connection.call(self._stub.ListAssessed, request, attempts=3).projects)
+
+    def report(self, project: str, run: str) -> Report:
+        """The report on a run.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+        """
+        text = bytearray()
+        index, pieces, digest = 0, 1, b""
+        while index < pieces:
+            request = stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
+            piece = self._connection.call(self._stub.GetReport, request, attempts=3)
+            text += piece.data
+            pieces, digest = piece.pieces, piece.sha256
+            index += 1
+            if len(text) > MAX_REPORT_BYTES:
+                raise TrystError(ErrorCode.UPLOAD_LIMIT, "the report is longer than any run's", where=project)
+        if hashlib.sha256(text).digest() != digest:
+            raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the report is not what its digest says", where=project)
+        return Report(bytes(text), digest)
+
+    def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
+        """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""
+        request = stewardship_pb2.DecideRequest(
+            project=project,
+            run=run,
+            release=release,
+            reason=reason,
+            signature=sign_decision(self._identity, project, run, report, release=release, reason=reason),
+        )
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
+        return status
+
+    def entries(self, project: str = "") -> Iterator[AuditEntry]:
+        """The audit log, each entry verified to be in the log that Carole has signed.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE; AUDIT for an entry that is not in the log.
+        """
+        after = 0
+        while True:
+            request = stewardship_pb2.ListEntriesRequest(project=project, after=after)
+            answer = self._connection.call(self._stub.ListEntries, request, attempts=3)
+            shown = checkpoint_from_wire(answer.checkpoint)
+            shown.verify(self._linker)
+            if not answer.entries:
+                return
+            for told in answer.entries:
+                yield _believed(told, shown, after)
+                after = told.sequence
+
+
+def _believed(told: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
+    entry = AuditEntry(
+        told.sequence, told.at_unix_ms, told.project, told.actor, told.action, told.details, bytes(told.salt)
+    )
+    proven = verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, list(told.included), shown.root)
+    if entry.sequence <= after or not proven:
+        raise TrystError(
+            ErrorCode.AUDIT,
+            "Carole shows an entry that is not in the log she has signed",
+            where=f"audit log, entry {entry.sequence}",
+            remedy="keep what she has shown, and ask Carole's operator",
+        )
+    return entry
+
+
+@contextmanager
+def connect_steward(config: Path, role: Role = Role.STEWARD) -> Iterator[Steward]:
+    """A steward connected to the Carole of its configuration, ``steward.yaml``; or a coordinator, to read.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION or CERTIFICATE, before anything is sent.
+    """
+    settings = load_configuration(config, CoordinatorConfiguration)
+    folder = PartyFolder(settings.keys)
+    linker = Members.load(folder.members).in_role(Role.LINKER).identity
+    credentials = channel_credentials(settings.keys, role)
+    with Connection(settings.carole.address, server_name(Role.LINKER), credentials) as connection:
+        yield Steward(connection, Identity.load(folder.identity), linker)

@@ -1,0 +1,77 @@
+"""What Carole answers a data steward: reports, decisions on held results, the audit log with its proofs."""
+
+from __future__ import annotations
+
+import grpc
+
+from carole.projects import State
+from carole.service.office import Office, known_id, project_name
+from carole.service.wire import status_to_wire
+from common.audit.decision import verify_decision
+from common.rpc.server import caller
+from common.wire.checkpoints import checkpoint_to_wire
+from protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+
+MOST_ENTRIES = 200
+
+_JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
+
+
+class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
+    """The steward's service."""
+
+    def __init__(self, office: Office) -> None:
+        self._store = office.store
+
+    def ListAssessed(  # noqa: N802
+        self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
+    ) -> stewardship_pb2.ListAssessedResponse:
+        """Every project whose result has been judged, or released without."""
+        found = [status_to_wire(project) for project in self._store.projects.all() if project.state in _JUDGED]
+        return stewardship_pb2.ListAssessedResponse(projects=found)
+
+    def GetReport(  # noqa: N802
+        self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext
+    ) -> stewardship_pb2.GetReportResponse:
+        """A piece of the report on a run."""
+        name, run = project_name(request.project), known_id(request.run)
+        piece = self._store.results.report(name, run, request.index)
+        return stewardship_pb2.GetReportResponse(data=piece.data, pieces=piece.pieces, sha256=piece.sha256)
+
+    def Decide(  # noqa: N802
+        self, request: stewardship_pb2.DecideRequest, context: grpc.ServicerContext
+    ) -> stewardship_pb2.DecideResponse:
+        """Release a held result, or refuse it."""
+        member = caller(context)
+        name, run = project_name(request.project), known_id(request.run)
+        report = self._store.results.report(name, run, 0).sha256
+        verify_decision(
+            member.identity, request.signature, name, run, report, release=request.release, reason=request.reason
+        )
+        project = self._store.runs.decide(
+            name, member.name, run, request.reason, request.signature, release=request.release
+        )
+        return stewardship_pb2.DecideResponse(status=status_to_wire(project))
+
+    def ListEntries(  # noqa: N802
+        self, request: stewardship_pb2.ListEntriesRequest, context: grpc.ServicerContext
+    ) -> stewardship_pb2.ListEntriesResponse:
+        """Entries of the audit log, each with the proof that it is in the log."""
+        project = project_name(request.project) if request.project else None
+        shown, entries = self._store.audit.proven(project, request.after, MOST_ENTRIES)
+        return stewardship_pb2.ListEntriesResponse(
+            entries=[
+                stewardship_pb2.AuditEntry(
+                    sequence=entry.sequence,
+                    at_unix_ms=entry.at,
+                    project=entry.project,
+                    actor=entry.actor,
+                    action=entry.action,
+                    details=entry.text,
+                    salt=entry.salt,
+                    included=proof,
+                )
+                for entry, proof in entries
+            ],
+            checkpoint=checkpoint_to_wire(shown),
+        )

@@ -1,0 +1,95 @@
+from protos.linkage.v1 import audit_pb2 as _audit_pb2
+from protos.linkage.v1 import project_pb2 as _project_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ListAssessedRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListAssessedResponse(_message.Message):
+    __slots__ = ("projects",)
+    PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
+    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+
+class GetReportRequest(_message.Message):
+    __slots__ = ("project", "run", "index")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    index: int
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
+
+class GetReportResponse(_message.Message):
+    __slots__ = ("data", "pieces", "sha256")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    pieces: int
+    sha256: bytes
+    def __init__(self, data: _Optional[bytes] = ..., pieces: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+
+class DecideRequest(_message.Message):
+    __slots__ = ("project", "run", "release", "reason", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    run: str
+    release: bool
+    reason: str
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., release: _Optional[bool] = ..., reason: _Optional[str] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class DecideResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class ListEntriesRequest(_message.Message):
+    __slots__ = ("project", "after")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    after: int
+    def __init__(self, project: _Optional[str] = ..., after: _Optional[int] = ...) -> None: ...
+
+class ListEntriesResponse(_message.Message):
+    __slots__ = ("entries", "checkpoint")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[AuditEntry]
+    checkpoint: _audit_pb2.Checkpoint
+    def __init__(self, entries: _Optional[_Iterable[_Union[AuditEntry, _Mapping]]] = ..., checkpoint: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ...) -> None: ...
+
+class AuditEntry(_message.Message):
+    __slots__ = ("sequence", "at_unix_ms", "project", "actor", "action", "details", "salt", "included")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    SALT_FIELD_NUMBER: _ClassVar[int]
+    INCLUDED_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    at_unix_ms: int
+    project: str
+    actor: str
+    action: str
+    details: str
+    salt: bytes
+    included: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, sequence: _Optional[int] = ..., at_unix_ms: _Optional[int] = ..., project: _Optional[str] = ..., actor: _Optional[str] = ..., action: _Optional[str] = ..., details: _Optional[str] = ..., salt: _Optional[bytes] = ..., included: _Optional[_Iterable[bytes]] = ...) -> None: ...
