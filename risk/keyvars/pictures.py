@@ -1,6 +1,6 @@
 """Aggregation graphs, harmonisation graphs and the course of an analysis, drawn. SVG text; `png` makes a PNG of one.
 
-Graphs are drawn in layers, a node below or right of all that is coarser, each layer ordered so that few lines cross.
+Graphs are drawn in layers, what is finer below or to the right, ordered so that few lines cross.
 The drawing is made here of plain shapes, so that it needs no display and is the same each time.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 import networkx as nx
 
@@ -19,6 +18,7 @@ _CHARACTER = 7.4
 _ROW, _GAP, _MARGIN = 30, 26, 24
 _ACROSS = 70
 _LONGEST = 40
+Place = tuple[float, float]
 _COLOURS = ("#0d6a78", "#c07f1f", "#7a3b69", "#4b7f3a", "#8a4b2a", "#39589b")
 _STYLE = (
     "text{font:13px system-ui,sans-serif;text-anchor:middle;dominant-baseline:central;fill:#1b2430}"
@@ -102,94 +102,107 @@ def _corners(course: Course) -> list[tuple[float, float]]:
 
 
 def _drawn(graph: nx.DiGraph, kinds: Mapping[str, str], title: str, *, across: bool) -> str:
-    layers = _layers(graph, leaves_last=across)
     labels = {name: name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…" for name in graph}
     widths = {name: _CHARACTER * len(labels[name]) + 22 for name in graph}
-    places = _across(layers, widths) if across else _down(layers, widths)
+    if across:
+        places = _across(graph, widths)
+        ways = [[places[a], places[b]] for a, b in graph.edges]
+    else:
+        places, ways = _down(graph, widths)
     needed = max((x + widths[name] / 2 for name, (x, _) in places.items()), default=0) + _MARGIN
     width = max(needed, 9.0 * len(title) + 2 * _MARGIN)
-    places = {name: (x + (width - needed) / 2, y) for name, (x, y) in places.items()}
+    shift = (width - needed) / 2
     height = max((y for _, y in places.values()), default=0) + _ROW / 2 + _MARGIN
-    shapes = [_line(places[a], places[b], widths[a], widths[b], across) for a, b in graph.edges]
+    ends = [(widths[a] / 2, widths[b] / 2) for a, b in graph.edges]
+    shapes = [_line(way, *half, across=across) for way, half in zip(ways, ends, strict=True)]
     shapes += [_node(labels[name], name, kinds[name], *places[name], widths[name]) for name in graph]
     heading = escape(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" aria-label="{heading}">\n<title>{heading}</title><style>{_STYLE}</style>\n'
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>\n'
-        f'<text class="heading" x="{width / 2:.0f}" y="18">{heading}</text>\n' + "\n".join(shapes) + "\n</svg>\n"
+        f'<text class="heading" x="{width / 2:.0f}" y="18">{heading}</text>\n'
+        f'<g transform="translate({shift:.1f} 0)">\n' + "\n".join(shapes) + "\n</g></svg>\n"
     )
 
 
-def _layers(graph: nx.DiGraph, *, leaves_last: bool) -> list[list[str]]:
-    """Nodes by the length of the longest way from a root, in each layer near the middle of their neighbours."""
-    depth: dict[str, int] = {}
-    for name in nx.topological_sort(graph):
-        depth[name] = max((depth[parent] + 1 for parent in graph.predecessors(name)), default=0)
-    deepest = max(depth.values(), default=0)
-    if leaves_last:
-        # The finest categories in one layer; the others as near to what they are made of as can be.
-        for name in reversed(list(nx.topological_sort(graph))):
-            depth[name] = min((depth[part] - 1 for part in graph.successors(name)), default=deepest)
-    layers: list[list[str]] = [[] for _ in range(deepest + 1)]
-    for name in graph:
-        layers[depth[name]].append(name)
-    order = {name: float(i) for layer in layers for i, name in enumerate(layer)}
-    if leaves_last:
-        # Leaves keep the variable's own order.
-        for layer in reversed(layers[:-1]):
-            _sort(layer, order, graph.successors)
-        return layers
-    for _ in range(4):
-        for layer in layers[1:]:
-            _sort(layer, order, graph.predecessors)
-        for layer in reversed(layers[:-1]):
-            _sort(layer, order, graph.successors)
-    return layers
-
-
-def _sort(layer: list[str], order: dict[str, float], neighbours: Any) -> None:
-    middle = {name: _mean([order[other] for other in neighbours(name)], order[name]) for name in layer}
-    layer.sort(key=middle.__getitem__)
-    order.update({name: float(i) for i, name in enumerate(layer)})
-
-
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
-
-
-def _across(layers: Sequence[Sequence[str]], widths: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-    tallest = max(map(len, layers), default=0)
-    places, x = {}, float(_MARGIN)
-    for layer in layers:
-        widest = max((widths[name] for name in layer), default=0)
-        for i, name in enumerate(layer):
-            places[name] = (x + widest / 2, 50 + (i + 0.5) * _ROW * tallest / len(layer) * 1.15)
+def _across(graph: nx.DiGraph, widths: Mapping[str, float]) -> dict[str, Place]:
+    """Leaves in the rightmost layer in their order; every other node left of its parts, level with their middle."""
+    order = list(nx.topological_sort(graph))
+    before = {leaf: i for i, leaf in enumerate(name for name in graph if not graph.out_degree(name))}
+    height: dict[str, int] = {}
+    middle: dict[str, float] = {}
+    for name in reversed(order):
+        parts = list(graph.successors(name))
+        height[name] = max((height[part] + 1 for part in parts), default=0)
+        middle[name] = _mean([middle[part] for part in parts]) if parts else float(before[name])
+    places: dict[str, Place] = {}
+    x = float(_MARGIN)
+    for level in range(max(height.values(), default=0), -1, -1):
+        layer = sorted((name for name in graph if height[name] == level), key=middle.__getitem__)
+        widest = max(widths[name] for name in layer)
+        free = -1.0
+        for name in layer:
+            # As near to the middle of its parts as those above leave room.
+            row = max(middle[name], free + 1)
+            free = row
+            places[name] = (x + widest / 2, 56 + row * _ROW * 1.15)
         x += widest + _ACROSS
     return places
 
 
-def _down(layers: Sequence[Sequence[str]], widths: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-    rows = [sum(widths[name] + _GAP for name in layer) for layer in layers]
-    widest = max(rows, default=0)
-    places = {}
+def _down(graph: nx.DiGraph, widths: Mapping[str, float]) -> tuple[dict[str, Place], list[list[Place]]]:
+    """Layers by the longest way from a root; lines that pass a layer keep a place of their own in it."""
+    depth: dict[str, int] = {}
+    for name in nx.topological_sort(graph):
+        depth[name] = max((depth[parent] + 1 for parent in graph.predecessors(name)), default=0)
+    bent = nx.DiGraph()
+    bent.add_nodes_from(graph)
+    ways: list[list[str]] = []
+    for a, b in graph.edges:
+        way = [a, *(f"{a}\0{b}\0{level}" for level in range(depth[a] + 1, depth[b])), b]
+        depth.update({bend: depth[a] + i for i, bend in enumerate(way[1:-1], start=1)})
+        nx.add_path(bent, way)
+        ways.append(way)
+    layers: list[list[str]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
+    for name in bent:
+        layers[depth[name]].append(name)
+    _untangle(bent, layers)
+    wide = {name: widths.get(name, 0.0) + _GAP for name in bent}
+    rows = [sum(wide[name] for name in layer) for layer in layers]
+    places: dict[str, Place] = {}
     for i, layer in enumerate(layers):
-        x = _MARGIN + (widest - rows[i]) / 2
+        x = _MARGIN + (max(rows) - rows[i]) / 2
         for name in layer:
-            places[name] = (x + (widths[name] + _GAP) / 2, 60.0 + i * _ROW * 2.4)
-            x += widths[name] + _GAP
-    return places
+            places[name] = (x + wide[name] / 2, 60.0 + i * _ROW * 2.4)
+            x += wide[name]
+    return {name: places[name] for name in graph}, [[places[name] for name in way] for way in ways]
 
 
-def _line(start: tuple[float, float], end: tuple[float, float], wide: float, wide_end: float, across: bool) -> str:
-    (x1, y1), (x2, y2) = start, end
+def _untangle(graph: nx.DiGraph, layers: Sequence[list[str]]) -> None:
+    """Order each layer by the middle of what its nodes are joined to, down and up, until few lines cross."""
+    order = {name: float(i) for layer in layers for i, name in enumerate(layer)}
+    for _ in range(6):
+        for moving, neighbours in ((layers[1:], graph.predecessors), (layers[-2::-1], graph.successors)):
+            for layer in moving:
+                near = {name: [order[other] for other in neighbours(name)] or [order[name]] for name in layer}
+                layer.sort(key=lambda name: _mean(near[name]))
+                order.update({name: float(i) for i, name in enumerate(layer)})
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _line(way: Sequence[Place], half: float, half_end: float, *, across: bool) -> str:
+    (x1, y1), *bends, (x2, y2) = way
     if across:
-        x1, x2 = x1 + wide / 2, x2 - wide_end / 2
+        x1, x2 = x1 + half, x2 - half_end
         middle = (x1 + x2) / 2
         bend = f"C{middle:.1f},{y1:.1f} {middle:.1f},{y2:.1f}"
         return f'<path class="edge" d="M{x1:.1f},{y1:.1f} {bend} {x2:.1f},{y2:.1f}"/>'
-    y1, y2 = y1 + _ROW / 2 - 2, y2 - _ROW / 2 + 2
-    return f'<path class="edge" d="M{x1:.1f},{y1:.1f} L{x2:.1f},{y2:.1f}"/>'
+    points = [(x1, y1 + _ROW / 2 - 2), *bends, (x2, y2 - _ROW / 2 + 2)]
+    return f'<path class="edge" d="M{" L".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
 
 
 def _node(label: str, name: str, kind: str, x: float, y: float, width: float) -> str:
