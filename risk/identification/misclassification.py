@@ -4,9 +4,11 @@ A record that is alone at the observed combination j is a given person B of that
 
 .. math:: \frac{\theta_{jj} / (1 - \pi \theta_{jj})}{\sum_k F_k \theta_{jk} / (1 - \pi \theta_{jk})}
 
-which is 1/F_j without misclassification and never more. About :math:`\theta_{jj} / \tilde F_j`, with the number of
-people who would be observed at j: of the matrix only the diagonal is then needed, and :math:`\tilde F_j` can be
-estimated from the perturbed sample by a log-linear model that knows nothing of the perturbation.
+which is 1/F_j without misclassification and never more. Where nobody truly is of the combination (F_j = 0, a record
+was moved there) there is nobody to be found, and the risk is 0. It is about :math:`\theta_{jj} / \tilde F_j`, with
+the number of people who would be observed at j: of the matrix only the diagonal is then needed, and
+:math:`\tilde F_j` can be estimated from the perturbed sample by a log-linear model that knows nothing of the
+perturbation.
 """
 
 from __future__ import annotations
@@ -142,14 +144,16 @@ def _summed(
         stacked,
         file.fraction,
     )
-    top = _odds(unchanged, file.fraction)
-    exact = np.where(odds > 0, top / np.where(odds > 0, odds, 1.0), 0.0)
-    return exact, np.where(expected > 0, unchanged / np.where(expected > 0, expected, 1.0), 0.0)
+    sizes = file.population_sizes
+    assert sizes is not None  # noqa: S101 - there is a population
+    somebody = sizes[file.of_record[file.uniques]] > 0
+    exact = np.where(somebody, _odds(unchanged, file.fraction) / np.where(odds > 0, odds, 1.0), 0.0)
+    return exact, np.where(somebody, unchanged / np.where(expected > 0, expected, 1.0), 0.0)
 
 
 def _odds(theta: NDArray[np.float64], fraction: float) -> NDArray[np.float64]:
     """theta / (1 - pi theta); certain observation of everyone (both 1) has a finite limit in the ratio, taken near."""
-    return np.asarray(theta / np.maximum(1.0 - fraction * theta, 1e-12))
+    return np.asarray(theta / np.maximum(1.0 - fraction * theta, 1e-12), dtype=np.float64)
 
 
 @njit(cache=True, nogil=True)

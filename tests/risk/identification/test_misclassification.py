@@ -83,6 +83,14 @@ def test_variables_perturbed_independently_multiply(data):
         assert found.approximate[at] == pytest.approx(stay / chances.sum())
 
 
+def test_where_nobody_is_there_is_nobody_to_be_found():
+    file = KeyFile(
+        ("x",), (("a", "b"),), np.array([[1]], np.int32), 0.1, np.array([[0]], np.int32), np.array([9]), perturbed=True
+    )
+    found = misclassification_risk(file, {"x": [[0.9, 0.2], [0.1, 0.8]]})
+    assert (found.tau, found.tau_approximate) == (0, 0)
+
+
 def test_without_misclassification_it_is_one_over_the_population_count():
     rng = np.random.default_rng(1)
     population = {n: rng.integers(0, 6, 3_000) for n in "abc"}
