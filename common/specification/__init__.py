@@ -9,6 +9,7 @@ from common.specification.categorisation import CommonCategory, Span
 from common.specification.defaults import KINDS, LEVELS, STEPS
 from common.specification.digest import canonical_json, encoding_digest, specification_digest
 from common.specification.dump import dump_specification
+from common.specification.latent import LatentSpec
 from common.specification.load import load_specification, read_specification
 from common.specification.model import (
     BlockingKey,
@@ -40,6 +41,7 @@ __all__ = [
     "Custodians",
     "DateFormat",
     "FieldSpec",
+    "LatentSpec",
     "LinkSpec",
     "ModelSpec",
     "ReleaseSpec",

@@ -17,6 +17,7 @@ from common.parties import Side
 from common.specification.assessment import assessment_mistakes
 from common.specification.categorisation import categorisation_mistakes
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
+from common.specification.latent import LatentSpec, latent_mistakes
 from common.specification.mistakes import Mistake, Path, nearest, shown
 from common.specification.section import folded_label
 from common.specification.variables import VariableSpec, variable_mistakes
@@ -58,6 +59,7 @@ def refuse_inconsistent(spec: Specification) -> None:
             swaps=spec.swaps,
             variables=dict(enumerate(spec.variables)),
             identifiers={side: spec.custodians.of(side).identifier for side in Side},
+            latent=spec.latent,
         )
     )
     if spec.model.scheme in ("lr_weighted", "log_lr_weighted"):
@@ -89,6 +91,8 @@ def inconsistencies(
     swaps: object = (),
     variables: Mapping[int, VariableSpec] = MappingProxyType({}),
     identifiers: Mapping[Side, str] = MappingProxyType({}),
+    latent: LatentSpec | None = None,
+    unsure: bool = False,
 ) -> Iterator[Mistake]:
     """Every mistake that lies between values rather than in one of them.
 
@@ -106,6 +110,10 @@ def inconsistencies(
         The category variables by their position in the document.
     identifiers
         The custodians' identifier columns, where they are known.
+    latent
+        The extended latent step, if there is one.
+    unsure
+        Whether there are variables besides, which have mistakes of their own.
     """
     if not fields and not other_names:
         yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
@@ -143,6 +151,8 @@ def inconsistencies(
     yield from _swaps(swaps, by_name, other_names, mode)
     yield from _repeated("variables", {i: variable.name for i, variable in variables.items()})
     yield from variable_mistakes(variables, frozenset(by_name), identifiers, mode)
+    if latent is not None:
+        yield from latent_mistakes(latent, variables.values(), by_name, unsure or bool(other_names), mode)
     yield from _repeated_rules(rules)
 
 

@@ -75,6 +75,9 @@ class _Writer:
             yield from self.comment("assessment", 0)
             yield from self.assessment(spec.assessment)
             yield ""
+        if spec.latent is not None:
+            yield from self.comment("latent", 0)
+            yield f"latent: {_flow(spec.latent)}"
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"

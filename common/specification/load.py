@@ -17,6 +17,7 @@ from common.errors import ErrorCode, TrystError, TrystErrors
 from common.parties import Side
 from common.specification.checks import RULE_KINDS, InconsistentError, inconsistencies
 from common.specification.document import MAX_BYTES, read_document
+from common.specification.latent import LatentSpec
 from common.specification.mistakes import Mistake, Path, nearest, shown
 from common.specification.model import BlockingRule, FieldSpec, Specification
 from common.specification.section import Section
@@ -124,6 +125,7 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         if gone & set(RULE_KINDS):
             del rules[position]
     variables, spoilt_variables = _sound(VariableSpec, data.get("variables"), "variable")
+    latent, _ = _sound(LatentSpec, [data.get("latent")], "latent")
     listed = data.get("fields")
     other_names = frozenset(
         str(item.get("name")) if isinstance(item, dict) else "?"
@@ -141,9 +143,21 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         return key != "key_domain" and key not in gone and not (key == "stop_words" and "clean" in gone)
 
     found = inconsistencies(
-        fields, rules, other_names, data.get("mode"), data.get("swaps"), variables, _identifiers(data.get("custodians"))
+        fields,
+        rules,
+        other_names,
+        data.get("mode"),
+        data.get("swaps"),
+        variables,
+        _identifiers(data.get("custodians")),
+        latent.get(0),
+        _entries(data.get("variables")) > len(variables) or any("holder" in gone for gone in spoilt_variables.values()),
     )
     return [mistake for mistake in found if is_sure(mistake)]
+
+
+def _entries(listed: object) -> int:
+    return len(listed) if isinstance(listed, list) else 0
 
 
 def _identifiers(custodians: object) -> dict[Side, str]:

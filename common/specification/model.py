@@ -42,6 +42,7 @@ from common.specification.defaults import (
     Step,
     Tokenisation,
 )
+from common.specification.latent import LatentSpec
 from common.specification.section import ColumnName, Name, Section, Word
 from common.specification.variables import VariableSpec
 
@@ -426,6 +427,8 @@ class Specification(Section):
     variables: tuple[VariableSpec, ...] = Field(default=(), strict=False)
     """Category variables that are not compared but carried as keyed codes, for the risk assessment and the joint model;
     their labels stay with the custodians."""
+    latent: LatentSpec | None = None
+    """The extended latent step after Fellegi-Sunter; null: there is none, and pairs are judged by agreement alone."""
     model: ModelSpec = ModelSpec()
     """The estimation."""
     links: LinkSpec = LinkSpec()

@@ -20,7 +20,7 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    parts = (_leakage, _released, _variables, _harmonised, _scheme, _values, _learning, _comparison, _oddities)
+    parts = (_leakage, _released, _variables, _latent, _harmonised, _scheme, _values, _learning, _comparison, _oddities)
     return tuple(note for part in parts for note in part(spec))
 
 
@@ -101,6 +101,20 @@ def _harmonised(spec: Specification) -> Iterator[str]:
         if variable.categorisation:
             sides = [side for side in Side if variable.held_by(side)]
             yield f"Variable {variable.name} is harmonised: {what_is_lost(variable.categorisation, sides)}."
+
+
+def _latent(spec: Specification) -> Iterator[str]:
+    if spec.latent is None:
+        return
+    keys = f" and of the agreed values of {_listed(list(spec.latent.keys))}" if spec.latent.keys else ""
+    yield (
+        f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
+        " both files, and keeps it with the run. It tells, in codes, how what Alice knows goes with what Bob knows."
+    )
+    if spec.latent.p == "free":
+        yield "Latent with p free: the share of matches can run away; compare it with what Fellegi-Sunter found."
+    if spec.latent.rounds:
+        yield "Latent with rounds: the joint distribution learns from its own decisions and may over-fit."
 
 
 def _holder(variable: VariableSpec) -> str:

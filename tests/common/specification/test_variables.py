@@ -147,3 +147,56 @@ def test_everyone_is_told_what_carole_sees_of_them():
     assert "sent as a signature and as a code" not in told
     assert "sent as a signature and as a code" in "\n".join(notes(spec_with({"column": "sex"}, {}, {})))
     assert "codes" not in "\n".join(notes(load_specification(EXAMPLE)))
+
+
+LATENT = {"keys": ["surname", "sex"], "p": "free", "rounds": 2}
+
+
+def latent(section: object, variables: object = VARIABLES) -> str:
+    return text(variables) + yaml.safe_dump({"latent": section})
+
+
+def test_the_latent_step_is_absent_unless_it_is_asked_for():
+    assert SPEC.latent is None
+    spec = load_specification(latent(LATENT))
+    assert spec.latent is not None
+    assert (spec.latent.keys, spec.latent.search, spec.latent.p) == (("surname", "sex"), "greedy", "free")
+    assert encoding_digest(spec) == encoding_digest(SPEC)
+    assert specification_digest(spec) != specification_digest(SPEC)
+    assert load_specification(dump_specification(spec)) == spec
+    assert load_specification(latent({})).latent is not None
+    assert load_specification(latent({"keys": ["sex"]}, [])).latent is not None
+    told = "\n".join(notes(spec))
+    assert "joint distribution of the codes of all variables and of the agreed values of surname and sex" in told
+    assert "can run away" in told
+    assert "may over-fit" in told
+
+
+@pytest.mark.parametrize(
+    ("section", "variables", "where", "what"),
+    [
+        ({}, [], "latent", "no values to judge a pair by"),
+        ({}, VARIABLES[2:], "latent", "no values to judge a pair by"),
+        ({}, VARIABLES[:1], "latent", "one file alone say nothing of a pair, got variables of alice and no keys"),
+        ({"keys": ["surnam"]}, VARIABLES, "latent.keys[0]", "did you mean surname?"),
+        ({"keys": ["sex", "sex"]}, VARIABLES, "latent.keys[1]", "named already"),
+        ({"search": "random"}, VARIABLES, "latent.search", "greedy or annealing"),
+        ({"p": "fixed"}, VARIABLES, "latent.p", "held or free"),
+        ({"rounds": 11}, VARIABLES, "latent.rounds", "got 11"),
+        ({"precision": 0}, VARIABLES, "latent.precision", "got 0"),
+        ({"training": 1}, VARIABLES, "latent.training", "unknown key"),
+        ([], VARIABLES, "latent", "must be a mapping"),
+    ],
+)
+def test_a_value_model_that_makes_no_sense_is_refused(section: object, variables: object, where: str, what: str):
+    with pytest.raises(TrystErrors) as raised:
+        load_specification(latent(section, variables))
+    found = [str(error) for error in raised.value.errors]
+    assert any(f", {where}: " in mistake and what in mistake for mistake in found), found
+    assert len(found) == 1
+
+
+def test_a_variable_with_a_mistake_does_not_make_the_latent_step_wrong_too():
+    with pytest.raises(TrystErrors) as raised:
+        load_specification(latent({}, [VARIABLES[0], {**VARIABLES[1], "holder": "bib"}]))
+    assert len(raised.value.errors) == 1
