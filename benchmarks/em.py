@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from carole.engine.counting import PatternCounter, merged
+from carole.comparison.counting import PatternCounter, merged
 from carole.engine.packing import Packing
 from carole.fellegi_sunter import Estimation, FieldLevels, Model, PatternCounts, fit
 

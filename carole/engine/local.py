@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from carole.comparison import FieldComparison
 from carole.engine.cautions import run_cautions
 from carole.engine.conclusion import Candidates, Progress, conclude, fitted_scheme, scored_patterns
 from carole.engine.duplicates import equal_records
+from carole.engine.latent import check_variables, extended, values_of
 from carole.engine.memory import MemoryBudget
 from carole.engine.offblock import SAMPLES, RandomPairs
 from carole.engine.packing import Packing
@@ -37,7 +39,7 @@ from carole.engine.result import Linkage
 from carole.engine.selection import Selection, choose_patterns
 from carole.engine.separate import SeparateRows, no_rules, rows_without_key, separate_source
 from carole.engine.sources import BlockedPairs, Source, pair_source, take_index
-from carole.engine.stream import KeptPairs, PairStream
+from carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from carole.engine.unlinkable import fields_present
 from carole.engine.value_frequencies import rarity
 from carole.fellegi_sunter import FittedScheme, PatternCounts
@@ -73,7 +75,8 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     resources : Resources
         Memory and threads.
     progress : callable
-        Told the stage ("tables", "levels", "count", "model", "keep", "decide") and the fraction of it done, on
+        Told the stage ("tables", "levels", "count", "model", "keep", "decide",
+        and "latent" where there is such a step) and the fraction of it done, on
         the calling thread. What it raises ends the run.
 
     Returns
@@ -95,8 +98,8 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     run = _Run(a, b, plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)
-    linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
-    return linkage
+        linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
+        return linkage if plan.latent is None else run.extended(linkage, found)
 
 
 def compare(
@@ -141,6 +144,15 @@ class _Run:
         separate: tuple[SeparateRows, SeparateRows] | None = None,
     ) -> None:
         check(a, b, plan)
+        if plan.latent is not None:
+            check_variables(a, b, plan.latent)
+        if separate is not None and plan.latent is not None:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "values have no codes for the whole file where blocks have keys of their own",
+                where="latent",
+                remedy="drop it, or link in mode open",
+            )
         if separate is not None and any(field.value_frequencies for field in plan.fields):
             raise TrystError(
                 ErrorCode.PARAMETER,
@@ -157,6 +169,7 @@ class _Run:
         self._budget = MemoryBudget(resources.memory_bytes)
         self._packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
         self._seconds: dict[str, float] = {}
+        self._passes: StreamedPairs | None = None
 
     def compared(self, pool: ThreadPoolExecutor) -> tuple[Candidates, KeptPairs, FittedScheme]:
         budget, plan = self._budget, self._plan
@@ -188,7 +201,9 @@ class _Run:
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
         with self._stage("keep") as progress:
             wanted = selection.patterns
-            kept = stream.keep(code[wanted], mask[wanted], wanted, progress)
+            kept = stream.keep(code[wanted], mask[wanted], wanted, progress, last=plan.latent is None)
+            if plan.latent is not None:
+                self._passes = StreamedPairs(stream, code, mask, int(count.sum()))
             beyond = self._beyond(source, tables, pool)
         a, b = self._records()
         missing = missing_shares(a, b, plan)
@@ -209,6 +224,21 @@ class _Run:
             rarity=self._rarity(kept),
         )
         return candidates, kept, fitted
+
+    def extended(self, linkage: Linkage, found: Candidates) -> Linkage:
+        """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must be there."""
+        assert self._plan.latent is not None  # noqa: S101 - asked for only then
+        assert self._passes is not None  # noqa: S101
+        with self._stage("latent") as progress:
+            values, left_out = values_of(self._a, self._b, self._plan.latent)
+            if values is not None:
+                linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress)
+        return replace(
+            linkage,
+            warnings=(*linkage.warnings, *left_out),
+            seconds={**linkage.seconds, "latent": self._seconds["latent"]},
+            peak_bytes=self._budget.peak,
+        )
 
     def _rarity(self, kept: KeptPairs) -> NDArray[np.float64] | None:
         """What rare values add to the weights of the pairs kept."""

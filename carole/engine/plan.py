@@ -113,6 +113,38 @@ class RulePlan:
 
 
 @dataclass(frozen=True)
+class VariablePlan:
+    """A category variable: its name, whose records carry it, and its number of categories."""
+
+    name: str
+    holder: Literal["alice", "bob", "both"]
+    categories: int
+
+
+@dataclass(frozen=True)
+class LatentPlan:
+    """The extended latent step.
+
+    Attributes
+    ----------
+    variables
+        The category variables that the two sets carry.
+    keys
+        Compared fields whose value counts too where it agrees exactly.
+    search, p, separate, rounds, precision
+        As `ExtendedSettings` has them.
+    """
+
+    variables: tuple[VariablePlan, ...] = ()
+    keys: tuple[str, ...] = ()
+    search: Literal["greedy", "annealing"] = "greedy"
+    p: Literal["held", "free"] = "held"
+    separate: bool = False
+    rounds: int = 0
+    precision: float = 1.0
+
+
+@dataclass(frozen=True)
 class LinkagePlan:
     """One linkage run.
 
@@ -145,6 +177,8 @@ class LinkagePlan:
         Of the EM algorithm.
     expected_matches
         Where p starts, as a number of matches; None: from the sizes of the files.
+    latent
+        The extended latent step; None: pairs are judged by agreement alone.
     """
 
     fields: tuple[FieldPlan, ...]
@@ -160,6 +194,7 @@ class LinkagePlan:
     max_iterations: int = 500
     tolerance: float = 1e-8
     expected_matches: float | None = None
+    latent: LatentPlan | None = None
 
     def __post_init__(self) -> None:
         if not self.fields:
@@ -186,6 +221,8 @@ class LinkagePlan:
         expected = self.expected_matches
         if expected is not None and not (expected > 0 and math.isfinite(expected)):
             raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+        if self.latent is not None and not set(self.latent.keys) <= set(names):
+            raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:

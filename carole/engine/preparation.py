@@ -85,6 +85,7 @@ def input_bytes(*sets: SignatureSet) -> int:
     return sum(
         sum(field.signatures.nbytes + field.codes.nbytes for field in part.fields.values())
         + sum(keys.nbytes for keys in part.blocks.values())
+        + sum(variable.codes.nbytes for variable in part.variables.values())
         for part in sets
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
+from risk.models import JointDistribution
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class ScoredPairs:
         float64: of the pair taken by itself.
     link_probability
         float64: of the pair given its rivals, where a record has one match at most; otherwise the same.
+    value_bits
+        float64: what the values of a pair add to its weight in the extended latent step; None where there is none.
     """
 
     row_a: NDArray[np.int32]
@@ -59,6 +62,7 @@ class ScoredPairs:
     weight: NDArray[np.float64]
     match_probability: NDArray[np.float64]
     link_probability: NDArray[np.float64]
+    value_bits: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,44 @@ class BestPossible:
     def below(self, threshold: float) -> int:
         """Records that cannot reach a threshold."""
         return int(self.records[self.probability < threshold].sum())
+
+
+@dataclass(frozen=True)
+class LatentResult:
+    """What the extended latent step found beside the scored pairs.
+
+    Attributes
+    ----------
+    joint
+        The joint distribution of the variables, in codes; None where all are keys that stand alone.
+    alone
+        Names of the keys that stand alone.
+    dependences
+        Pairs of variables that the joint distribution's graph joins.
+    records
+        Weight of the pairs that the value model was learnt from.
+    wanted, held
+        Matches that there would seem to be with the values, and as many as the prevalence stands for.
+    iterations, converged
+        Of the EM for m, and whether that and the value model came to rest.
+    links_before, precision_before, matches_before
+        What Fellegi-Sunter alone decided: links, their expected precision, and expected matches.
+    bits
+        float64, shape (5,): least, lower quartile, median, upper quartile, greatest of what values add to a link.
+    """
+
+    joint: JointDistribution | None
+    alone: tuple[str, ...]
+    dependences: tuple[tuple[str, str], ...]
+    records: float
+    wanted: float
+    held: float
+    iterations: int
+    converged: bool
+    links_before: int
+    precision_before: float | None
+    matches_before: float
+    bits: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -138,6 +180,8 @@ class Linkage:
         Duration of each stage.
     peak_bytes
         Largest memory reserved at any time, of `Resources.memory_bytes`.
+    latent
+        What the extended latent step found, where there was one; `pairs`, `links` and `model` are then its own.
     """
 
     model: Model
@@ -157,6 +201,7 @@ class Linkage:
     warnings: tuple[str, ...]
     seconds: dict[str, float]
     peak_bytes: int
+    latent: LatentResult | None = None
 
     @property
     def blocking_recall(self) -> float | None:

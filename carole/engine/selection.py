@@ -63,9 +63,21 @@ def choose_patterns(scored: ScoredPatterns, threshold: float, most: int, bytes_e
     -----
     Vectors of equal weight stay together, so that what is kept does not depend on an arbitrary order.
     """
-    order = np.argsort(-scored.weight, kind="stable")
-    weight, probability = scored.weight[order], scored.probability[order]
-    total = np.cumsum(scored.count[order])
+    return choose_classes(scored.weight, scored.probability, scored.count, threshold, most, bytes_each)
+
+
+def choose_classes(
+    weight: NDArray[np.float64],
+    probability: NDArray[np.float64],
+    count: NDArray[np.integer] | NDArray[np.float64],
+    threshold: float,
+    most: int,
+    bytes_each: int,
+) -> Selection:
+    """The same for any classes of pairs, given their weights, match probabilities and numbers of pairs."""
+    order = np.argsort(-weight, kind="stable")
+    weight, probability = weight[order], probability[order]
+    total = np.cumsum(count[order])
     n_links = int(np.searchsorted(-probability, -threshold, side="right"))
     for_links = int(total[n_links - 1]) if n_links else 0
     if for_links > most:

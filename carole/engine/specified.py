@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carole.engine.plan import Bands, Canopies, FieldPlan, LinkagePlan, RulePlan, Similar
+from carole.engine.plan import Bands, Canopies, FieldPlan, LatentPlan, LinkagePlan, RulePlan, Similar, VariablePlan
 from common.specification import LEVELS, BlockingRule, FieldSpec, Specification
 
 
@@ -32,6 +32,21 @@ def plan_of(spec: Specification) -> LinkagePlan:
         max_iterations=spec.model.max_iterations,
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
+        latent=_latent(spec),
+    )
+
+
+def _latent(spec: Specification) -> LatentPlan | None:
+    if spec.latent is None:
+        return None
+    return LatentPlan(
+        variables=tuple(VariablePlan(v.name, v.holder, len(v.categories)) for v in spec.variables),
+        keys=spec.latent.keys,
+        search=spec.latent.search,
+        p=spec.latent.p,
+        separate=spec.latent.separate,
+        rounds=spec.latent.rounds,
+        precision=spec.latent.precision,
     )
 
 

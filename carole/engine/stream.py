@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from carole.blocking import PairSource, Part
 from carole.comparison import FieldComparison
+from carole.comparison.counting import PatternCounter, merged
 from carole.comparison.crosswise import CrosswiseComparison
-from carole.engine.counting import PatternCounter, merged
 from carole.engine.packing import Packing
 from carole.engine.parallel import in_order
 from common.errors import ErrorCode, TrystError
@@ -157,6 +157,8 @@ class PairStream:
         mask: NDArray[np.uint32],
         pattern: NDArray[np.int64],
         progress: Callable[[float], None],
+        *,
+        last: bool = True,
     ) -> KeptPairs:
         """Second pass: the pairs that have one of some vectors.
 
@@ -168,6 +170,8 @@ class PairStream:
             What to call each of them.
         progress : callable
             Told the fraction done.
+        last
+            Whether no pass follows: stored vectors are let go on the way.
 
         Returns
         -------
@@ -182,7 +186,7 @@ class PairStream:
             try:
                 n = self._source.write(part, work.row_a, work.row_b, work.mask)
                 if self._stored is not None:
-                    codes = self._stored.pop(part)
+                    codes = self._stored.pop(part) if last else self._stored[part]
                 else:
                     self._compare(work, n)
                     codes = work.code
@@ -214,7 +218,7 @@ class PairStream:
     ) -> Iterator[Result]:
         """A further pass: do something with all pairs that have one of some vectors, part by part.
 
-        Not after `keep`, which lets go of the stored vectors.
+        Not after a last `keep`, which lets go of the stored vectors.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.counting import PatternCounter
+from carole.comparison.counting import PatternCounter
 from carole.extended_latent.compiled import BayesFactors
 from carole.extended_latent.kernels import take
 from carole.extended_latent.pairs import Pairs, WeightedPairs

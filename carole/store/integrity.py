@@ -6,7 +6,15 @@ import hashlib
 import json
 
 from carole.store.bodies import BodyReader
-from common.encoding.contribution import FieldLayout, Layout, SetLayout, from_bytes
+from common.encoding.contribution import (
+    FieldLayout,
+    Layout,
+    SetLayout,
+    VariableLayout,
+    from_bytes,
+    variable_bytes,
+    variable_from_bytes,
+)
 from common.errors import ErrorCode, TrystError
 from common.wire.chunks import chunk_count, chunk_size
 
@@ -23,6 +31,8 @@ def validate_body(layout: Layout, reader: BodyReader) -> None:
             from_bytes(alone, reader.take(alone.total_bytes))
         for _ in part.blocks:
             reader.take(part.rows * 8)  # any 64-bit number is a blocking key
+        for variable in part.variables:
+            variable_from_bytes(part, variable, reader.take(variable_bytes(part)))
 
 
 def check_chunk(total_bytes: int, index: int, sha256: bytes, data: bytes, where: str) -> None:
@@ -79,6 +89,7 @@ def layout_to_text(layout: Layout) -> str:
                 part.rows,
                 [[f.name, f.bits, f.distinct, *([f.content] * (f.content != "signatures"))] for f in part.fields],
                 list(part.blocks),
+                *([[[v.name, v.categories] for v in part.variables]] if part.variables else []),
             ]
             for part in layout.sets
         ],
@@ -90,7 +101,13 @@ def layout_from_text(text: str) -> Layout:
     """What `layout_to_text` was given."""
     return Layout(
         tuple(
-            SetLayout(rule, rows, tuple(FieldLayout(*field) for field in fields), tuple(blocks))
-            for rule, rows, fields, blocks in json.loads(text)
+            SetLayout(
+                rule,
+                rows,
+                tuple(FieldLayout(*field) for field in fields),
+                tuple(blocks),
+                tuple(VariableLayout(*variable) for listed in variables for variable in listed),
+            )
+            for rule, rows, fields, blocks, *variables in json.loads(text)
         )
     )

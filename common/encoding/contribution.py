@@ -316,6 +316,21 @@ def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[Si
     return tuple(sets)
 
 
+def variable_bytes(part: SetLayout) -> int:
+    """Bytes of one variable of a set."""
+    return _padded(part.rows * 2)
+
+
+def variable_from_bytes(
+    part: SetLayout, variable: VariableLayout, body: bytes | bytearray | memoryview
+) -> VariableCodes:
+    """Read and check one variable of a set by itself; errors as for `from_bytes`."""
+    where = f"{_where(part.rule)}, variable {variable.name}"
+    codes = _Reader(memoryview(body).cast("B").toreadonly()).take(part.rows, np.int16, where)
+    _check_range(codes, variable.categories, f"{where}, codes")
+    return VariableCodes(variable.categories, codes)
+
+
 class _Reader:
     """Takes arrays from a body, one after the other."""
 

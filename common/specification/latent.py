@@ -63,8 +63,17 @@ def latent_mistakes(
         if key not in fields and not unsure:
             what = "no compared field has this name"
             yield Mistake(("latent", "keys", position), what, shown(key), nearest(key, fields))
+        if getattr(fields.get(key), "value_frequencies", False):
+            what = "its value would count twice, here and by its value_frequencies"
+            yield Mistake(("latent", "keys", position), what, shown(key), "drop one of the two")
         if key in latent.keys[:position]:
             yield Mistake(("latent", "keys", position), "the key is named already", shown(key), "drop one of them")
+    for key, field in fields.items():
+        if getattr(field, "value_frequencies", False) and key not in latent.keys:
+            what = "value_frequencies and the extended latent step do not go together"
+            yield Mistake(
+                ("latent",), what, f"field {key}", f"name {key} among `latent.keys` instead, which does the same"
+            )
     held = {variable.holder for variable in variables}
     if not latent.keys and not unsure and not {"alice", "bob"} <= held:
         one = held & {"alice", "bob"}

@@ -22,6 +22,7 @@ from risk.models.fitted import FittedModel, fit
 from risk.models.graphs import Graph, complete_graph, empty_graph
 from risk.models.greedy import greedy
 from risk.models.incomplete import IncompleteCounts, IncompleteFit, fit_incomplete
+from risk.models.joint_distribution import JointDistribution, JointVariable
 from risk.models.junction_trees import JunctionTree
 from risk.models.mc3 import mc3
 from risk.models.occam import occam_window
@@ -40,6 +41,8 @@ __all__ = [
     "HyperDirichlet",
     "IncompleteCounts",
     "IncompleteFit",
+    "JointDistribution",
+    "JointVariable",
     "JunctionTree",
     "ModelAverage",
     "SearchResult",

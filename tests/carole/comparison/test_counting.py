@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.engine.counting import PatternCounter, merged
+from carole.comparison.counting import PatternCounter, merged
 from carole.engine.memory import MemoryBudget
 from carole.engine.packing import Packing
 from common.errors import ErrorCode, TrystError

@@ -1,0 +1,249 @@
+"""The extended latent step of a run: which values there are, pairs judged by them too, and what that changed.
+
+It comes after Fellegi-Sunter's decision, learns from it, and makes another: pairs are kept and linked anew by agreement
+and values together. What the first decision was stays beside it, so that what the values brought can be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.conclusion import Candidates, rule_fields, scored_patterns
+from carole.engine.decision import decide
+from carole.engine.duplicates import duplicates
+from carole.engine.memory import MemoryBudget
+from carole.engine.plan import LatentPlan, LinkagePlan
+from carole.engine.result import LatentResult, Linkage, ScoredPairs
+from carole.engine.selection import choose_classes
+from carole.engine.stream import KeptPairs
+from carole.engine.unlinkable import best_possible
+from carole.engine.value_frequencies import joint_codes
+from carole.extended_latent import (
+    ArrayPairs,
+    ExtendedFit,
+    ExtendedSettings,
+    Pairs,
+    Values,
+    Variable,
+    WeightedPairs,
+    fit_extended,
+)
+from carole.extended_latent.classes import sampled_pairs
+from carole.fellegi_sunter import link_probabilities
+from carole.fellegi_sunter.model import probability
+from common.encoding.contribution import MISSING, SignatureSet
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from risk.models import JointDistribution, JointVariable
+
+KEPT_BYTES = 200
+"""Memory of a pair kept by agreement and values, its scores and its part in the decision."""
+
+
+def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
+    """Raise `TrystError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan says they hold."""
+    for side, part in ((Side.ALICE, a), (Side.BOB, b)):
+        for variable in latent.variables:
+            if variable.holder not in (str(side), "both"):
+                continue
+            found = part.variables.get(variable.name)
+            if found is None or found.categories != variable.categories:
+                raise TrystError(
+                    ErrorCode.ENCODING_MISMATCH, f"codes of {variable.categories} categories expected",
+                    where=f"{side}, variable {variable.name}",
+                    got="none" if found is None else f"{found.categories} categories",
+                    remedy="contribute again under the specification of this run",
+                )  # fmt: skip
+
+
+def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[str]]:
+    """The codes of the value model's variables, and what had to be left out.
+
+    A variable of which nobody has a value is left out, as is a key that only one file has values of. Without anything
+    left that could say something of a pair there is no value model.
+
+    Returns
+    -------
+    Values or None
+        Keys first, in the order of the plan. A key among the variables that both hold has its categories for levels;
+        another has the distinct signatures of both files, equal ones of both files under one code.
+    list of str
+        Warnings.
+    """
+    variables: list[Variable] = []
+    columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+    warnings: list[str] = []
+    both = {variable.name: variable for variable in latent.variables if variable.holder == "both"}
+    for key in latent.keys:
+        if key in both:
+            levels = both[key].categories
+            codes = a.variables[key].codes.astype(np.int32), b.variables[key].codes.astype(np.int32)
+        else:
+            joint = joint_codes(a.fields[key], b.fields[key])
+            levels = max(int(part.max(initial=-1)) for part in joint) + 1
+            codes = joint[0].astype(np.int32), joint[1].astype(np.int32)
+        if levels < 2 or not all((part >= 0).any() for part in codes):
+            warnings.append(f"{key} is left out of the value model: a file has no values of it, or it has only one")
+            continue
+        variables.append(Variable(key, "both", levels))
+        columns.append(codes)
+    for variable in latent.variables:
+        if variable.holder == "both":
+            continue
+        own = (a if variable.holder == "alice" else b).variables[variable.name].codes.astype(np.int32)
+        if not (own >= 0).any():
+            warnings.append(f"{variable.name} is left out of the value model: no record has a category of it")
+            continue
+        variables.append(Variable(variable.name, variable.holder, variable.categories))
+        nothing = np.full((b if variable.holder == "alice" else a).n_rows, MISSING, dtype=np.int32)
+        columns.append((own, nothing) if variable.holder == "alice" else (nothing, own))
+    held = {variable.holder for variable in variables}
+    if "both" not in held and not {"alice", "bob"} <= held:
+        warnings.append(
+            "the extended latent step was left out: no values remain that could say anything of a pair; links are those"
+            " of Fellegi-Sunter"
+        )
+        return None, warnings
+    codes_a, codes_b = (np.stack([column[side] for column in columns], axis=1) for side in (0, 1))
+    return Values(tuple(variables), codes_a, codes_b), warnings
+
+
+def extended(
+    values: Values,
+    pairs: Pairs,
+    found: Candidates,
+    linkage: Linkage,
+    plan: LinkagePlan,
+    budget: MemoryBudget,
+    progress: Callable[[float], None],
+) -> Linkage:
+    """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
+
+    Parameters
+    ----------
+    values : Values
+    pairs : Pairs
+        All pairs compared.
+    found : Candidates
+    linkage : Linkage
+        Fellegi-Sunter's. The values are learnt from its pairs, weighted by their link probabilities.
+    plan : LinkagePlan
+        With a latent step.
+    budget : MemoryBudget
+    progress : callable
+        Told the fraction done.
+
+    Raises
+    ------
+    TrystError
+        As `fit_extended`; MEMORY if the pairs that reach the threshold do not fit.
+    """
+    latent = plan.latent or LatentPlan()
+    settings = ExtendedSettings(
+        search=latent.search,
+        precision=latent.precision,
+        separate=latent.separate,
+        p=latent.p,
+        one_to_one=plan.one_to_one,
+        rounds=latent.rounds,
+        max_iterations=plan.max_iterations,
+        tolerance=plan.tolerance,
+        seed=plan.seed,
+    )
+    patterns = found.patterns
+    fit = fit_extended(
+        values,
+        pairs,
+        patterns,
+        linkage.scheme,
+        [field.bounds for field in plan.compared],
+        settings,
+        rules=rule_fields(plan),
+        learn_from=_linked(linkage.pairs, settings),
+        progress=lambda stage, done: progress(0.6 if stage == "model" else 0.6 * done),
+    )
+    weight = fit.class_weights(patterns)
+    by_itself = probability(weight * math.log(2.0) + fit.log_prior_odds)
+    choice = choose_classes(weight, by_itself, fit.classes.count, plan.threshold, budget.free // KEPT_BYTES, KEPT_BYTES)
+    budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
+    # Classes hold rounded factors: a pair may lie half a step below its class.
+    floor = choice.floor - settings.resolution / math.log(2.0)
+    again = fit.keep(pairs, patterns, floor, lambda done: progress(0.6 + 0.2 * done))
+    bits = again.log_factor / math.log(2.0)
+    scored = scored_patterns(fit.scheme, patterns)
+    posterior = None
+    if plan.one_to_one:
+        total = scored.weight[again.pattern] + bits
+        posterior = link_probabilities(
+            again.row_a, again.row_b, total, found.n_a, found.n_b, progress=lambda done: progress(0.8 + 0.2 * done)
+        )
+    kept = KeptPairs(again.row_a, again.row_b, again.pattern)
+    model = fit.scheme.model
+    decision = decide(kept, scored, posterior, plan, bits, model.p)
+    scores = replace(decision.pairs, value_bits=bits[decision.order])
+    below = np.ones(len(weight), dtype=np.bool_)
+    below[choice.patterns] = False
+    return replace(
+        linkage,
+        model=model,
+        scheme=fit.scheme,
+        patterns=scored,
+        pairs=scores,
+        links=decision.links,
+        threshold=decision.threshold,
+        duplicates=duplicates(found.equal, scores),
+        best_possible=(
+            best_possible(found.lacking[0], plan, fit.scheme),
+            best_possible(found.lacking[1], plan, fit.scheme),
+        ),
+        floor=choice.floor,
+        matches_below_floor=float((fit.classes.count * by_itself)[below].sum()),
+        warnings=(*linkage.warnings, *fit.warnings, *(() if posterior is None else posterior.warnings)),
+        latent=_result(fit, scores, decision.links, linkage, latent),
+    )
+
+
+def _linked(pairs: ScoredPairs, settings: ExtendedSettings) -> WeightedPairs:
+    """Kept pairs weighted by their link probabilities; improbable ones stand for others like them."""
+    each = ArrayPairs(pairs.row_a, pairs.row_b, np.arange(len(pairs.row_a), dtype=np.int32))
+    return sampled_pairs(each, pairs.link_probability, settings.heaviest, settings.seed, lambda done: None)
+
+
+def joint_distribution(fit: ExtendedFit, latent: LatentPlan) -> JointDistribution | None:
+    """The joint distribution in codes; keys that stand alone are independent of it and are left out."""
+    if fit.joint is None:
+        return None
+    coded = {variable.name for variable in latent.variables}
+    of = {variable.name: variable for variable in fit.values.variables}
+    variables = tuple(
+        JointVariable(str(name), of[str(name)].holder, levels, str(name) in coded)
+        for name, levels in zip(fit.joint.names, fit.joint.levels, strict=True)
+    )
+    return JointDistribution(variables, fit.joint, fit.value_fit.records)
+
+
+def _result(
+    fit: ExtendedFit, pairs: ScoredPairs, links: NDArray[np.int64], before: Linkage, latent: LatentPlan
+) -> LatentResult:
+    model = fit.scheme.model
+    expected = before.pairs.link_probability
+    bits = np.zeros(0) if pairs.value_bits is None else pairs.value_bits[links]
+    return LatentResult(
+        joint=joint_distribution(fit, latent),
+        alone=tuple(fit.values.variables[column].name for column in fit.values.alone_columns),
+        dependences=fit.value_fit.dependences,
+        records=fit.value_fit.records,
+        wanted=float(fit.em.wanted),
+        held=float(model.p) * model.n_a * model.n_b,
+        iterations=fit.em.iterations,
+        converged=fit.em.converged and fit.value_fit.converged,
+        links_before=len(before.links),
+        precision_before=float(expected[before.links].mean()) if len(before.links) else None,
+        matches_before=float(expected.sum()) + before.matches_below_floor,
+        bits=np.quantile(bits, np.linspace(0, 1, 5)) if len(bits) else np.zeros(5),
+    )

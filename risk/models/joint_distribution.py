@@ -1,0 +1,234 @@
+"""The joint distribution of two files' variables as a linkage leaves it: in codes, to be kept, loaded and asked.
+
+It is what attribution and identification risk of the combined output are computed from. Codes mean nothing by
+themselves; whoever holds the labels can put them in with `labelled`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+from risk.models.factors import Factor
+from risk.models.fitted import FittedModel
+from risk.models.graphs import Graph
+from risk.models.junction_trees import JunctionTree
+
+FORMAT = 1
+MAX_VARIABLES = 128
+MAX_ROWS = 2**22
+"""Rows of all cliques together."""
+
+_AGREE = 1e-6
+"""How far cliques may differ on a separator, or from sum 1."""
+
+Holder = Literal["alice", "bob", "both"]
+
+
+@dataclass(frozen=True)
+class JointVariable:
+    """A variable of the joint distribution.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    holder
+        Whose file has it.
+    levels
+        Codes it can take, 0 to ``levels - 1``.
+    coded
+        Whether the codes stand for the categories of a specification's variable; otherwise they are the distinct
+        values of a compared field, which nobody can name.
+    labels
+        What the codes stand for, in their order, where that is known.
+    """
+
+    name: str
+    holder: Holder
+    levels: int
+    coded: bool = True
+    labels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class JointDistribution:
+    """Probabilities of what both files' variables are in one person.
+
+    Parameters
+    ----------
+    variables
+        In the order of the model's columns.
+    model
+        The decomposable model. Among people whom both files have: it was learnt from pairs weighted by their match
+        probability.
+    records
+        Weight of the pairs (and training records) that it was learnt from: how many observations stand behind it.
+    """
+
+    variables: tuple[JointVariable, ...]
+    model: FittedModel = field(repr=False)
+    records: float
+
+    def __post_init__(self) -> None:
+        told = tuple((variable.name, variable.levels) for variable in self.variables)
+        if told != tuple(zip(map(str, self.model.names), self.model.levels, strict=True)):
+            raise TrystError(
+                ErrorCode.PARAMETER, "the variables must be the model's, in its order", where="joint distribution"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return tuple(variable.name for variable in self.variables)
+
+    def held_by(self, holder: Holder) -> tuple[str, ...]:
+        """Names of the variables of one file, or of both."""
+        return tuple(variable.name for variable in self.variables if variable.holder == holder)
+
+    def table(self, names: Sequence[str], given: Mapping[Hashable, int] | None = None) -> NDArray[np.float64]:
+        """Joint probabilities of some variables, given the codes of others; an axis for each, in their order.
+
+        Notes
+        -----
+        By the junction tree: the full table is never made.
+        """
+        return self.model.marginal(list(names), given)
+
+    def labelled(self, labels: Mapping[str, Sequence[str]]) -> JointDistribution:
+        """The same with labels for the codes of some variables.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER if a variable is unknown or has another number of levels.
+        """
+        for name, known in labels.items():
+            levels = next((variable.levels for variable in self.variables if variable.name == name), 0)
+            if levels != len(known):
+                raise TrystError(
+                    ErrorCode.PARAMETER, f"{levels} labels expected", where=f"variable {name}", got=str(len(known))
+                )
+        variables = tuple(
+            JointVariable(v.name, v.holder, v.levels, v.coded, tuple(labels[v.name]) if v.name in labels else v.labels)
+            for v in self.variables
+        )
+        return JointDistribution(variables, self.model, self.records)
+
+    def to_json(self) -> str:
+        """The distribution as JSON; `from_json` reads it back exactly."""
+        document = {
+            "format": FORMAT,
+            "records": self.records,
+            "estimate": self.model.estimate,
+            "variables": [
+                {
+                    "name": v.name,
+                    "holder": v.holder,
+                    "levels": v.levels,
+                    "coded": v.coded,
+                    **({} if v.labels is None else {"labels": list(v.labels)}),
+                }
+                for v in self.variables
+            ],
+            "edges": [list(edge) for edge in self.model.graph.edges],
+            "cliques": [
+                {
+                    "variables": list(factor.variables),
+                    "cells": factor.cells.tolist(),
+                    "probabilities": factor.values.tolist(),
+                }
+                for factor in self.model.cliques
+            ],
+        }
+        return json.dumps(document, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read a distribution that `to_json` wrote.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER if it is malformed, or its cliques are no probabilities that agree with each other.
+        """
+        try:
+            return cls._read(json.loads(text))
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError):
+            raise _malformed("another structure") from None
+
+    @classmethod
+    def _read(cls, document: Any) -> Self:
+        if document["format"] != FORMAT:
+            raise _malformed(f"format {document['format']!r:.20}")
+        variables = tuple(_variable(item) for item in document["variables"])
+        if not 1 <= len(variables) <= MAX_VARIABLES or len({v.name for v in variables}) != len(variables):
+            raise _malformed(f"{len(variables)} variables, or names that repeat")
+        records = float(document["records"])
+        if not (records >= 0 and math.isfinite(records)):
+            raise _malformed("a number of records below 0")
+        names = [variable.name for variable in variables]
+        edges = [(names[v], names[w]) for v, w in document["edges"] if 0 <= v < w]
+        graph = Graph.from_edges(names, edges)
+        graph.require_decomposable("joint distribution")
+        tree = JunctionTree.of(graph)
+        factors = {_mask(item["variables"]): item for item in document["cliques"]}
+        if set(factors) != set(tree.cliques) or len(document["cliques"]) != len(tree.cliques):
+            raise _malformed("cliques that are not the graph's")
+        if sum(len(item["probabilities"]) for item in factors.values()) > MAX_ROWS:
+            raise _malformed(f"more than {MAX_ROWS} rows")
+        levels = tuple(variable.levels for variable in variables)
+        cliques = tuple(_factor(factors[clique], levels) for clique in tree.cliques)
+        model = FittedModel(graph, levels, tree, cliques, str(document["estimate"])[:40])
+        for (a, b), separator in zip(tree.edges, model.separators, strict=True):
+            other = cliques[b].marginal(separator.variables)
+            if np.abs(other.look_up(separator.cells) - separator.values).max(initial=0) > _AGREE:
+                raise _malformed("cliques that disagree on what they share")
+            del a
+        return cls(variables, model, records)
+
+
+def _variable(item: Mapping[str, Any]) -> JointVariable:
+    name, holder, levels = item["name"], item["holder"], item["levels"]
+    labels = item.get("labels")
+    sound = isinstance(name, str) and 0 < len(name) <= 64 and holder in ("alice", "bob", "both")
+    if not sound or not isinstance(levels, int) or not 2 <= levels <= 2**31:
+        raise _malformed("a variable without name, holder or levels")
+    if labels is not None and (len(labels) != levels or not all(isinstance(label, str) for label in labels)):
+        raise _malformed("labels of another number than the levels")
+    return JointVariable(name, holder, levels, bool(item["coded"]), None if labels is None else tuple(labels))
+
+
+def _mask(variables: Sequence[int]) -> int:
+    return sum(1 << int(v) for v in variables)
+
+
+def _factor(item: Mapping[str, Any], all_levels: tuple[int, ...]) -> Factor:
+    variables = tuple(int(v) for v in item["variables"])
+    if list(variables) != sorted(set(variables)) or not all(0 <= v < len(all_levels) for v in variables):
+        raise _malformed("a clique of other variables")
+    levels = tuple(all_levels[v] for v in variables)
+    values = np.array(item["probabilities"], dtype=np.float64)
+    cells = np.array(item["cells"], dtype=np.int64).reshape(len(values), len(variables))
+    if ((cells < 0) | (cells >= np.array(levels))).any() or len(np.unique(cells, axis=0)) != len(cells):
+        raise _malformed("cells outside the levels, or twice")
+    if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) < _AGREE):
+        raise _malformed("a clique whose probabilities do not sum to 1")
+    return Factor(variables, levels, cells.astype(np.int32), values)
+
+
+def _malformed(got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.PARAMETER,
+        "not a joint distribution as a run leaves it",
+        where="joint distribution",
+        got=got,
+        remedy="run the same version of Tryst on both sides",
+    )
