@@ -44,6 +44,8 @@ class Action(StrEnum):
     EXPIRE_UPLOAD = "expire-upload"
     EXPIRE_RESULT = "expire-result"
     ERASE = "erase"
+    DENY = "deny"
+    """No change: somebody asked for what it may not have."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(
         Action.AMEND,
         _COORDINATOR,
-        {State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD, State.RELEASED},
+        {State.DRAFT, State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD, State.RELEASED},
         State.DRAFT,
         "proposed another specification with the same encoding, for all to consent to",
     ),

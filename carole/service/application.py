@@ -14,6 +14,7 @@ from carole.configuration import CaroleConfiguration, load_carole
 from carole.service.auditing import Auditing
 from carole.service.coordination import Coordination
 from carole.service.custody import Custody
+from carole.service.denials import Denials
 from carole.service.office import Limits, Office
 from carole.service.stewardship import Stewardship
 from carole.service.supervisor import Supervisor
@@ -108,6 +109,7 @@ class Application:
                 self._credentials,
                 self._admission,
                 ServerSettings(threads=THREADS),
+                denied=Denials(self.store),
             )
         except BaseException:
             self.stop()

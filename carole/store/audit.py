@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from carole.projects.operations import Entry
+from carole.projects.transitions import Action
 from carole.store.bodies import Clock
 from carole.store.database import Database
 from carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
@@ -110,6 +111,11 @@ class Log:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def deny(self, actor: str, method: str, at: int) -> None:
+        """Write down that a call was denied."""
+        with self._database.write() as connection:
+            append(connection, at, "", [Entry(actor or "nobody", Action.DENY, {"method": method})])
 
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""

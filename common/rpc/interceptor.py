@@ -28,6 +28,9 @@ MAX_DEADLINE_SECONDS = 3600.0
 Admit = Callable[[bytes], Member]
 """Finds the member that a peer's certificate (PEM) belongs to, or raises `TrystError`."""
 
+Denied = Callable[[str, str], None]
+"""Told of every call that is denied: the caller's name, empty if it is no member, and the method."""
+
 _callers: dict[int, Member] = {}
 
 
@@ -39,9 +42,10 @@ def caller(context: grpc.ServicerContext) -> Member:
 class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
     """Wraps every handler with the checks that no method may go without."""
 
-    def __init__(self, access: Mapping[str, frozenset[Role]], admit: Admit) -> None:
+    def __init__(self, access: Mapping[str, frozenset[Role]], admit: Admit, denied: Denied | None = None) -> None:
         self._access = access
         self._admit = admit
+        self._denied = denied
 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
         """Return the method's handler with the checks around it."""
@@ -70,6 +74,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 self._enter(method, context)
                 return behaviour(request, context)
             except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+                self._tell(method, context, error)
                 _refuse(method, context, error)
             finally:
                 _callers.pop(id(context), None)
@@ -82,6 +87,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 self._enter(method, context)
                 yield from behaviour(request, context)
             except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+                self._tell(method, context, error)
                 _refuse(method, context, error)
             finally:
                 _callers.pop(id(context), None)
@@ -90,6 +96,8 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
 
     def _enter(self, method: str, context: grpc.ServicerContext) -> None:
         member = self._identify(method, context)
+        if member is not None:
+            _callers[id(context)] = member
         if member is None or member.role not in self._access.get(method, frozenset()):
             raise TrystError(
                 ErrorCode.NOT_ADMITTED,
@@ -106,7 +114,16 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 got="none" if remaining is None else f"{remaining:.0f} s",
                 remedy="set a timeout on the call",
             )
-        _callers[id(context)] = member
+
+    def _tell(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
+        denials = (ErrorCode.NOT_ADMITTED, ErrorCode.SIGNATURE)
+        if self._denied is None or not isinstance(error, TrystError) or error.code not in denials:
+            return
+        member = _callers.get(id(context))
+        try:
+            self._denied("" if member is None else member.name, method)
+        except TrystError as trouble:
+            log.error("a denied call could not be recorded", method=method, code=trouble.code.name)
 
     def _identify(self, method: str, context: grpc.ServicerContext) -> Member | None:
         certificates = context.auth_context().get("x509_pem_cert") or []

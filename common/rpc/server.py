@@ -13,7 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from common.errors import ErrorCode, TrystError
 from common.parties import Role
 from common.rpc.access import ACCESS
-from common.rpc.interceptor import Admit, Gate, caller
+from common.rpc.interceptor import Admit, Denied, Gate, caller
 
 __all__ = ["MAX_MESSAGE_BYTES", "RunningServer", "ServerSettings", "caller", "start_server"]
 
@@ -56,6 +56,7 @@ def start_server(
     admit: Admit,
     settings: ServerSettings | None = None,
     access: Mapping[str, frozenset[Role]] = ACCESS,
+    denied: Denied | None = None,
 ) -> RunningServer:
     """Start serving.
 
@@ -69,6 +70,8 @@ def start_server(
         Must require and verify the client's certificate.
     admit
         Finds the member a certificate belongs to.
+    denied
+        Told of every call that is denied.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def start_server(
     settings = settings or ServerSettings()
     server = grpc.server(
         ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="rpc"),
-        interceptors=[Gate(access, admit)],
+        interceptors=[Gate(access, admit, denied)],
         maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

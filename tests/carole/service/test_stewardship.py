@@ -1,0 +1,138 @@
+"""A steward at Carole's, over real mutual TLS: reports, decisions, the log with its proofs; and who may not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from sqlalchemy import update
+
+from carole.coordinator.steward import Steward
+from carole.projects import Judgement
+from carole.store.database import Database
+from carole.store.results import REPORT
+from carole.store.tables import projects
+from common.audit import verify_inclusion
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity
+from common.parties import Role, Side
+from protos.linkage.v1 import project_pb2, stewardship_pb2
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload
+
+DOCUMENT = json.dumps(
+    {"breaches": [{"measure": "correct_matches", "value": 0.4, "limit": 0.1}], "filler": "x" * (2 << 20)}
+).encode()
+JUDGEMENT = Judgement({"correct_matches": 0.4}, ("correct_matches",), hashlib.sha256(DOCUMENT).digest())
+REASON = "used inside the secure room only, see the minutes of May"
+
+
+def steward(deployment: Deployment, party: str = "steward") -> Steward:
+    folder = deployment.parties.parties[party]
+    linker = deployment.parties.members.in_role(Role.LINKER).identity
+    return Steward(deployment.connect(party), Identity.load(folder.identity), linker)
+
+
+def refused(code: ErrorCode, call, *arguments, **named) -> TrystError:  # type: ignore[no-untyped-def]
+    with pytest.raises(TrystError) as caught:
+        call(*arguments, **named)
+    assert caught.value.code is code, caught.value
+    return caught.value
+
+
+@pytest.fixture
+def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deployment, str]:
+    """A deployment with a result that the policy holds, and its run."""
+    deployment.keyed()
+    for side in Side:
+        deployment.custodian(side).contribute(uploads[side])
+    database = Database(f"sqlite:///{deployment.root / 'store' / 'carole.db'}")
+    with database.write() as connection:
+        connection.execute(update(projects).values(policy="hold"))
+    database.close()
+    run = deployment.coordinator().start("trial").run
+    lease = deployment.store.runs.take("worker")
+    assert lease is not None
+    shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [DOCUMENT]}
+    deployment.store.runs.finish(lease, 3, shares, JUDGEMENT)
+    return deployment, run
+
+
+def test_nobody_fetches_what_is_held_and_a_steward_releases_it(held: tuple[Deployment, str]) -> None:
+    deployment, run = held
+    assert deployment.coordinator().get("trial")[0].state == project_pb2.PROJECT_STATE_HELD
+    assert "steward" in deployment.coordinator().get("trial")[0].trouble
+    refused(ErrorCode.WRONG_STATE, deployment.coordinator().statistics, "trial", run)
+    refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.ALICE).fetch, run)
+    decider = steward(deployment)
+    assert [status.project for status in decider.assessed()] == ["trial"]
+    report = decider.report("trial", run)
+    assert report.text == DOCUMENT
+    assert steward(deployment, "coordinator").report("trial", run) == report
+    refused(ErrorCode.PARAMETER, decider.decide, "trial", run, report.sha256, release=True, reason="ok")
+    refused(ErrorCode.SIGNATURE, decider.decide, "trial", run, bytes(32), release=True, reason=REASON)
+    status = decider.decide("trial", run, report.sha256, release=True, reason=REASON)
+    assert status.state == project_pb2.PROJECT_STATE_RELEASED
+    assert deployment.custodian(Side.ALICE).fetch(run)[0] == b"share"
+    refused(ErrorCode.WRONG_STATE, decider.decide, "trial", run, report.sha256, release=False, reason=REASON)
+    told = {entry.action: entry.details for entry in decider.entries("trial")}
+    assert told["override"]["reason"] == REASON
+    assert len(bytes.fromhex(told["override"]["signature"])) == 64
+    assert told["assess"]["report"] == JUDGEMENT.report.hex()
+    assert told["assess"]["correct_matches"] == 0.4
+    assert told["release"]["assessment"] == "overridden by a steward"
+
+
+def test_a_steward_refuses_and_nothing_is_ever_fetched(held: tuple[Deployment, str]) -> None:
+    deployment, run = held
+    decider = steward(deployment)
+    report = decider.report("trial", run)
+    status = decider.decide("trial", run, report.sha256, release=False, reason=REASON)
+    assert status.state == project_pb2.PROJECT_STATE_ASSESSED
+    refused(ErrorCode.WRONG_STATE, decider.decide, "trial", run, report.sha256, release=True, reason=REASON)
+    refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.ALICE).fetch, run)
+    amended = SPECIFICATION.replace("bob: pairs", "bob: statistics")
+    assert deployment.coordinator().amend(amended).state == project_pb2.PROJECT_STATE_DRAFT
+    refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.ALICE).fetch, run)
+    refused(ErrorCode.ENCODING_MISMATCH, deployment.coordinator().amend, amended.replace("bits: 1024", "bits: 512"))
+
+
+def test_a_coordinator_decides_nothing_and_a_denied_call_is_in_the_log_once(held: tuple[Deployment, str]) -> None:
+    deployment, run = held
+    report = steward(deployment).report("trial", run)
+    for _ in range(3):
+        refused(
+            ErrorCode.NOT_ADMITTED,
+            steward(deployment, "coordinator").decide,
+            "trial",
+            run,
+            report.sha256,
+            release=True,
+            reason=REASON,
+        )
+    denied = [entry for entry in steward(deployment).entries() if entry.action == "deny"]
+    assert [(entry.actor, entry.details["method"]) for entry in denied] == [
+        ("coordinator", "/linkage.v1.Stewardship/Decide")
+    ]
+
+
+def test_entries_come_with_proofs_and_one_that_is_changed_is_not_believed(held: tuple[Deployment, str]) -> None:
+    deployment, _ = held
+    reader = steward(deployment)
+    entries = list(reader.entries())
+    assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
+    connection = deployment.connect("steward")
+    answer = connection.call(reader._stub.ListEntries, stewardship_pb2.ListEntriesRequest(project="trial"))
+    for told, entry in zip(answer.entries, reader.entries("trial"), strict=True):
+        proof = list(told.included)
+        checkpoint = answer.checkpoint
+        assert verify_inclusion(entry.leaf, entry.sequence - 1, checkpoint.size, proof, checkpoint.root)
+        assert not verify_inclusion(bytes(32), entry.sequence - 1, checkpoint.size, proof, checkpoint.root)
+
+
+def test_reports_of_what_is_not_there(held: tuple[Deployment, str]) -> None:
+    deployment, run = held
+    refused(ErrorCode.NOT_FOUND, steward(deployment).report, "trial", "0" * 32)
+    refused(ErrorCode.NOT_FOUND, steward(deployment).report, "other", run)
+    deployment.coordinator().erase("trial")
+    refused(ErrorCode.WRONG_STATE, steward(deployment).report, "trial", run)
