@@ -29,6 +29,7 @@ SUBCOMMANDS = {
     "audit": "carole.auditing",
     "risk": "risk.commands",
     "keyvars": "risk.keyvars.commands",
+    "intrude": "carole.intruder.commands",
 }
 """Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 

@@ -1,0 +1,219 @@
+"""A Fellegi-Sunter intruder and an extended latent one: a probability for each pair of a person and a record.
+
+The first asks which keys agree. The second also asks how common the agreed values are and whether what he knows of a
+person goes with what else the record says (SE17); he may have records of other people to learn that from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
+from carole.extended_latent.settings import P
+from carole.extended_latent.variables import MOST_MODEL_KEYS, Holder
+from carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
+from carole.fellegi_sunter.dependence import fit_joint
+from carole.fellegi_sunter.model import probability as logistic
+from carole.fellegi_sunter.settings import U
+from carole.intruder.files import AttackedFiles
+from carole.intruder.pairs import BOUNDS, AllPairs
+from common.errors import ErrorCode, TrystError
+
+FLOOR = 1e-3
+"""Match probability below which a pair is no suspicion."""
+
+WIDE = 12
+"""A key of more levels than this stands alone in the value model: with several such keys, the completions of pairs that
+agree on few of them are too many to go through, and a file that is worth attacking too small to tell them apart."""
+
+_LINK_FLOOR = -9.0
+_LOG2 = math.log(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicions:
+    """What an intruder believes: pairs and their probabilities.
+
+    Parameters
+    ----------
+    method
+        Which intruder.
+    person, record : ndarray of int32, shape (n_pairs,)
+        Rows of the people known and of the release.
+    probability : ndarray of float64, shape (n_pairs,)
+        That the record is the person's; pairs below `FLOOR` are left out.
+    expected_matches
+        How many of the people he believes to be in the release.
+    warnings
+        What to know before believing the numbers.
+    """
+
+    method: str
+    person: NDArray[np.int32] = field(repr=False)
+    record: NDArray[np.int32] = field(repr=False)
+    probability: NDArray[np.float64] = field(repr=False)
+    expected_matches: float
+    warnings: tuple[str, ...]
+
+
+def fellegi_sunter_attack(
+    files: AttackedFiles,
+    *,
+    u: U = "corrected",
+    dependence: str = "decomposable",
+    one_to_one: bool = True,
+    expected_matches: float | None = None,
+) -> Suspicions:
+    """Link by agreement of the keys.
+
+    Parameters
+    ----------
+    files
+        Both files.
+    u
+        How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
+    dependence
+        ``none``: keys agree independently, given whether a pair is a match, as in SE17; ``pairwise`` or
+        ``decomposable``: what depends on each other is found (streets lie in towns).
+    one_to_one
+        Judge pairs together, each person and record in one match at most. SE17 judges each pair by itself.
+    expected_matches
+        How many of the people known the intruder expects in the release; where EM starts.
+    """
+    pairs = AllPairs(files)
+    fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
+    scores = fitted.match_weights(pairs.patterns.gamma)
+    prior = _log_odds(fitted.model.p)
+    least = _least(prior, one_to_one)
+    high = scores * _LOG2 + prior >= least
+
+    def visit(
+        person: NDArray[np.int32], record: NDArray[np.int32], pattern: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        at = np.flatnonzero(high[pattern])
+        return person[at], record[at], scores[pattern[at]]
+
+    found = [np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True)]
+    warnings = (*fitted.model.warnings, *fitted.cautions)
+    return _suspicions("Fellegi-Sunter", files, found[0], found[1], found[2], prior, one_to_one, warnings)
+
+
+def extended_attack(
+    files: AttackedFiles,
+    *,
+    u: U = "corrected",
+    dependence: str = "decomposable",
+    one_to_one: bool = True,
+    expected_matches: float | None = None,
+    training: NDArray[np.int32] | None = None,
+    prevalence: P = "held",
+    seed: int = 1,
+) -> Suspicions:
+    """Link by agreement, by how common values are, and by whether they go together.
+
+    Parameters
+    ----------
+    files
+        Both files.
+    u, dependence, one_to_one, expected_matches
+        As for `fellegi_sunter_attack`.
+    training : ndarray of int32, shape (n, n_variables), optional
+        Records of other people with all variables, -1 missing: what an intruder knows beforehand.
+    prevalence
+        Whether the share of matches stays what Fellegi-Sunter made of it.
+    seed
+        Of what is drawn on the way.
+    """
+    pairs = AllPairs(files)
+    fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
+    values = _values(files)
+    fit = fit_extended(
+        values,
+        pairs,
+        pairs.patterns,
+        fitted,
+        [BOUNDS] * len(files.keys),
+        ExtendedSettings(seed=seed, p=prevalence),
+        training=training,
+    )
+    prior = fit.log_prior_odds
+    kept = fit.keep(pairs, pairs.patterns, (_least(prior, one_to_one) - prior) / _LOG2)
+    weight = fit.scheme.match_weights(pairs.patterns.gamma)[kept.pattern] + kept.log_factor / _LOG2
+    warnings = (*fitted.model.warnings, *fit.warnings)
+    return _suspicions("extended latent", files, kept.row_a, kept.row_b, weight, prior, one_to_one, warnings)
+
+
+def _fellegi_sunter(
+    files: AttackedFiles, pairs: AllPairs, u: U, dependence: str, expected_matches: float | None
+) -> FittedScheme:
+    settings = Estimation(u=u, expected_matches=expected_matches, refuse_unidentified=False)
+    fitted = fit_scheme(
+        "multinomial",
+        pairs.patterns,
+        [files.names[q] for q in files.keys],
+        [BOUNDS] * len(files.keys),
+        len(files.known),
+        len(files.released),
+        settings,
+    )
+    if dependence == "none" or len(files.keys) < 3:
+        return fitted
+    model, joint, _ = fit_joint(fitted.model, pairs.patterns, dependence, settings)
+    n_levels = tuple(field.n_levels for field in model.fields)
+    return replace(fitted, model=model, joint=joint, misfits=joint.misfits, n_levels=n_levels)
+
+
+def _values(files: AttackedFiles) -> Values:
+    """The value model's variables: keys are both's, the others of the file that has them."""
+    variables = []
+    # Every set of keys that may agree has a distribution of its own: where there are many, the widest stand alone.
+    narrow = sorted((q for q in files.keys if files.levels[q] <= WIDE), key=lambda q: files.levels[q])
+    joint = set(narrow[:MOST_MODEL_KEYS])
+    for q, (name, levels) in enumerate(zip(files.names, files.levels, strict=True)):
+        if q in files.keys:
+            variables.append(Variable(name, "both", levels, alone=q not in joint))
+        else:
+            holder: Holder = "alice" if (files.known[:, q] >= 0).any() else "bob"
+            variables.append(Variable(name, holder, levels))
+    if not any(not v.stands_alone for v in variables):
+        raise TrystError(ErrorCode.PARAMETER, "no variable can enter the value model", where="files")
+    return Values(tuple(variables), files.known, files.released)
+
+
+def _log_odds(p: float) -> float:
+    return math.log(p) - math.log1p(-p)
+
+
+def _least(prior: float, one_to_one: bool) -> float:
+    """Log odds from which pairs are kept: lower where pairs are to be judged together."""
+    return _LINK_FLOOR if one_to_one else _log_odds(FLOOR)
+
+
+def _suspicions(
+    method: str,
+    files: AttackedFiles,
+    person: NDArray[np.int32],
+    record: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    prior: float,
+    one_to_one: bool,
+    warnings: tuple[str, ...],
+) -> Suspicions:
+    if one_to_one and len(person):
+        links = link_probabilities(person, record, weight, len(files.known), len(files.released))
+        high = links.probability >= FLOOR
+        return Suspicions(
+            f"{method}, one to one",
+            person[high],
+            record[high],
+            links.probability[high],
+            links.expected_links,
+            (*warnings, *links.warnings),
+        )
+    p = 1.0 / (1.0 + math.exp(-prior))
+    believed = logistic(weight * _LOG2 + prior)
+    return Suspicions(method, person, record, believed, p * len(files.known) * len(files.released), warnings)

@@ -1,0 +1,107 @@
+"""``tryst intrude``: attack a release, before someone else does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV or Parquet, a row each.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="What would be released: CSV or Parquet, a row per person.")]
+
+
+def command(
+    known: KnownFile,
+    release: ReleaseFile,
+    keys: Annotated[
+        str | None, typer.Option(help="Variables compared, by commas; all that both files have if left out.")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option("--id", help="Column of both files that says who is who; it is for judging only.")
+    ] = None,
+    least: Annotated[float, typer.Option(help="Probability from which the intruder makes a claim.")] = 0.5,
+    dummies: Annotated[
+        str | None, typer.Option(help="Try dummy records, as shares of the release by commas: .05,.1,.2")
+    ] = None,
+    kind: Annotated[str, typer.Option(help="Dummy records: twins, model or independent.")] = "twins",
+    seed: Annotated[int, typer.Option(help="Of whatever is drawn.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+) -> None:
+    """Turn the linker on a release: link it to people whom an intruder knows.
+
+    Two intruders: one who compares values, and one who also learns which values go together. With --id their claims are
+    set beside the truth. Nothing is sent anywhere, and no record is in what is written.
+    """
+    from carole.intruder.assessment import assess
+
+    files = _read(known, release, keys, person)
+    found = assess(files, least=least, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
+    if json_file is not None:
+        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _say(found, least)
+
+
+def _read(known: Path, release: Path, keys: str | None, person: str | None) -> Any:
+    from carole.intruder.files import AttackedFiles
+    from common.custodian.source import read_table
+    from common.errors import ErrorCode, TrystError
+
+    people, records = read_table(known), read_table(release)
+    ids = None
+    if person is not None:
+        for path, table in ((known, people), (release, records)):
+            if person not in table.columns:
+                raise TrystError(ErrorCode.FIELD_MISSING, f"no column {person}", where=str(path))
+        ids = (people[person].to_list(), records[person].to_list())
+        people, records = people.drop(person), records.drop(person)
+    chosen = None if keys is None else [name.strip() for name in keys.split(",") if name.strip()]
+    return AttackedFiles.from_columns(people.to_dict(), records.to_dict(), chosen, ids=ids)
+
+
+def _shares(text: str | None) -> list[float]:
+    from common.errors import ErrorCode, TrystError
+
+    try:
+        shares = [float(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        shares = [-1.0]
+    if any(not 0 <= share <= 10 for share in shares):
+        raise TrystError(
+            ErrorCode.PARAMETER, "shares from 0 to 10, separated by commas", where="dummies", got=repr(text)
+        )
+    return shares
+
+
+def _say(found: dict[str, Any], least: float) -> None:
+    also = f", beside {', '.join(found['known'])}" if found["known"] else ""
+    typer.echo(
+        f"{found['people']:,} people known by {', '.join(found['keys'])}{also}; {found['records']:,} records released"
+        + (f" that also say {', '.join(found['learnt'])}" if found["learnt"] else "")
+        + "."
+    )
+    _table(found["intruders"], least)
+    for name, intruder in found["intruders"].items():
+        for warning in intruder["warnings"]:
+            typer.echo(f"  {name}: {warning}")
+    for part in found["dummies"]:
+        typer.echo(f"\nWith {part['share']:.0%} dummy records ({part['kind']}):")
+        _table(part["intruders"], least)
+    if not found["truth_known"]:
+        typer.echo("\nWithout --id nobody can say which claims are right: what is claimed is all there is to judge by.")
+
+
+def _table(intruders: dict[str, Any], least: float) -> None:
+    typer.echo(f"\n  {'intruder':<16} {'who is claimed':<36} {'claims':>7} {'claimed':>8} {'right':>7}")
+    rows = (
+        ("most_probable", "the most probable pair of all"),
+        ("best_of_each_person", "everyone's most probable record"),
+        ("best_of_each_person_if_likely", f"the same where probability >= {least:g}"),
+    )
+    for name, intruder in intruders.items():
+        for key, words in rows:
+            claims = intruder["claims"][key]
+            right = "" if claims["true"] is None else f"{claims['true']:.3f}"
+            typer.echo(f"  {name:<16} {words:<36} {claims['number']:>7,} {claims['claimed']:>8.3f} {right:>7}")
+            name = ""

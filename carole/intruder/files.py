@@ -1,0 +1,158 @@
+"""What an intruder knows of people, and the records of a release, coded alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.errors import ErrorCode, TrystError
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedFiles:
+    """Both files as level numbers, -1 where a value is missing or the file does not have the variable.
+
+    Parameters
+    ----------
+    names
+        The variables of either file.
+    levels
+        How many levels each has.
+    known : ndarray of int32, shape (n_people, n_variables)
+        The people whom the intruder knows.
+    released : ndarray of int32, shape (n_records, n_variables)
+        The release.
+    keys
+        Positions of the variables that are compared: those that both files have.
+    record_of : ndarray of int64, shape (n_people,), optional
+        The truth: the record of each person, or `NOBODY`. Only the owner of the release has it.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[int, ...]
+    known: NDArray[np.int32] = field(repr=False)
+    released: NDArray[np.int32] = field(repr=False)
+    keys: tuple[int, ...]
+    record_of: NDArray[np.int64] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for what, codes in (("known people", self.known), ("released records", self.released)):
+            if codes.ndim != 2 or codes.shape[1] != len(self.names) or len(self.levels) != len(self.names):
+                raise _wrong("one column and one number of levels for each variable", what, str(codes.shape))
+            if not len(codes):
+                raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where=what)
+            if codes.min() < -1 or (codes >= np.array(self.levels)).any():
+                raise _wrong("codes from -1 (missing) to one less than the levels", what, "others")
+        if not self.keys:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "the files have no variable in common",
+                where="keys",
+                remedy="name columns alike in both files",
+            )
+        if self.record_of is not None and (
+            len(self.record_of) != len(self.known)
+            or self.record_of.min() < NOBODY
+            or self.record_of.max() >= len(self.released)
+        ):
+            raise _wrong("the record of each person, or -1", "truth", "others")
+
+    @classmethod
+    def from_columns(
+        cls,
+        known: Mapping[str, Any],
+        released: Mapping[str, Any],
+        keys: Sequence[str] | None = None,
+        *,
+        ids: tuple[Any, Any] | None = None,
+        missing_values: Sequence[str] = ("", "NA"),
+    ) -> AttackedFiles:
+        """Code columns of values; values are compared as text.
+
+        Parameters
+        ----------
+        known, released
+            Columns by name.
+        keys
+            The variables compared; by default all that both files have.
+        ids
+            The person of each row of both files, where the attack is to be judged by the truth.
+        missing_values
+            Texts that stand for a missing value.
+        """
+        shared = [name for name in known if name in released]
+        chosen = shared if keys is None else list(keys)
+        for name in chosen:
+            if name not in shared:
+                raise TrystError(
+                    ErrorCode.FIELD_MISSING,
+                    f"key variable {name} must be in both files",
+                    where="keys",
+                    remedy=f"both have: {', '.join(shared) or 'none'}",
+                )
+        names = [*chosen, *(n for n in known if n not in chosen and n not in shared)]
+        names += [n for n in released if n not in chosen and n not in shared]
+        n_known, n_released = (len(next(iter(columns.values()), ())) for columns in (known, released))
+        sides: list[list[NDArray[np.int32]]] = [[], []]
+        kept, levels = [], []
+        for name in names:
+            parts = [
+                _text(columns.get(name), n, missing_values) for columns, n in ((known, n_known), (released, n_released))
+            ]
+            both = pl.concat(parts)
+            labels = sorted(both.drop_nulls().unique().to_list())
+            if len(labels) < 2:
+                continue  # a variable that cannot vary says nothing of anybody
+            codes = both.replace_strict({x: k for k, x in enumerate(labels)}, default=-1, return_dtype=pl.Int32)
+            for side, part in zip(sides, (codes[:n_known], codes[n_known:]), strict=True):
+                side.append(part.to_numpy())
+            kept.append(name)
+            levels.append(len(labels))
+        if not kept:
+            raise TrystError(ErrorCode.PARAMETER, "no variable has two values", where="files")
+        truth = None if ids is None else _records_of(ids)
+        stacked = [np.stack(side, axis=1).astype(np.int32) for side in sides]
+        positions = tuple(kept.index(n) for n in chosen if n in kept)
+        return cls(tuple(kept), tuple(levels), stacked[0], stacked[1], positions, truth)
+
+    @property
+    def n_matches(self) -> int | None:
+        """People who are in the release."""
+        return None if self.record_of is None else int((self.record_of != NOBODY).sum())
+
+    def is_match(self, row_known: NDArray[np.integer], row_released: NDArray[np.integer]) -> NDArray[np.bool_] | None:
+        """Whether each pair is of one person; None where the truth is not known."""
+        return None if self.record_of is None else np.asarray(self.record_of[row_known] == row_released)
+
+
+def _text(values: Any, n: int, missing_values: Sequence[str]) -> pl.Series:
+    if values is None:
+        return pl.Series("v", [None] * n, dtype=pl.String)
+    text = pl.Series("v", values, strict=False).cast(pl.String)
+    return text.set(text.is_in(list(missing_values)), None)
+
+
+def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:
+    """For each person the row of the release with the same id."""
+    people, records = ([str(x) for x in side] for side in ids)
+    if len(set(records)) != len(records):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "a person has several records in the release",
+            where="ids",
+            got=f"{len(records) - len(set(records))} more than people",
+            remedy="attack a release of one record per person",
+        )
+    place = {person: row for row, person in enumerate(records)}
+    return np.array([place.get(person, NOBODY) for person in people], dtype=np.int64)
+
+
+def _wrong(expected: str, where: str, got: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got)

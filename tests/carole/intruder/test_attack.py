@@ -1,0 +1,166 @@
+"""The linker turned on a release, against pairs compared one by one and against the truth."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from carole.evaluation import calibration
+from carole.fellegi_sunter.model import match_probabilities
+from carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
+from carole.intruder.attack import FLOOR
+from carole.intruder.pairs import AllPairs
+from common.errors import TrystError
+from risk.identification.claims import claim_best_of_each
+from tests.carole.intruder.releases import KEYS, LEVELS, NAMES, attacked, population
+
+FILES = attacked(400, 1)
+
+
+def with_missing(files: AttackedFiles) -> AttackedFiles:
+    rng = np.random.default_rng(5)
+    sides = [
+        np.where(rng.random(side.shape) < 0.1, -1, side).astype(np.int32) for side in (files.known, files.released)
+    ]
+    return replace(files, known=sides[0], released=sides[1])
+
+
+@pytest.mark.parametrize("files", [FILES, with_missing(FILES)], ids=["complete", "missing"])
+def test_all_pairs_by_the_definition(files):
+    pairs = AllPairs(files)
+    a, b = (np.repeat(files.known, len(files.released), axis=0), np.tile(files.released, (len(files.known), 1)))
+    a, b = a[:, KEYS], b[:, KEYS]
+    gamma = np.where((a < 0) | (b < 0), -1, a == b)
+    parts = list(pairs.map(lambda p, r, g: (p.copy(), r.copy(), g.copy()), lambda _: None))
+    person, record, pattern = (np.concatenate(column) for column in zip(*parts, strict=True))
+    np.testing.assert_array_equal(person, np.repeat(np.arange(len(files.known)), len(files.released)))
+    np.testing.assert_array_equal(record, np.tile(np.arange(len(files.released)), len(files.known)))
+    np.testing.assert_array_equal(pairs.patterns.gamma[pattern], gamma)
+    np.testing.assert_array_equal(np.bincount(pattern), pairs.patterns.count)
+
+
+def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
+    found = fellegi_sunter_attack(FILES, dependence="none", one_to_one=False)
+    pairs = AllPairs(FILES)
+    from carole.fellegi_sunter import Estimation, fit_scheme
+
+    model = fit_scheme(
+        "multinomial", pairs.patterns, [NAMES[q] for q in KEYS], [(0.5, 1.0)] * 3, len(FILES.known),
+        len(FILES.released), Estimation(),
+    ).model  # fmt: skip
+    gamma = (FILES.known[:, None, KEYS] == FILES.released[None][:, :, KEYS]).reshape(-1, 3).astype(np.int8)
+    probability = match_probabilities(gamma, model.m, model.u, model.p)
+    high = probability >= FLOOR
+    assert len(found.probability) == high.sum()
+    np.testing.assert_allclose(found.probability, probability[high], rtol=1e-9)
+
+
+def test_probabilities_hold_and_the_one_who_learns_is_right_more_often():
+    """Twelve releases; the extended intruder's advantage is paired and over three standard errors."""
+    gains, gaps = [], []
+    for seed in range(12):
+        files = attacked(300, 100 + seed)
+        right = []
+        for attack in (fellegi_sunter_attack, extended_attack):
+            found = attack(files)
+            truth = files.is_match(found.person, found.record)
+            claims = claim_best_of_each(found.person, found.probability, truth)
+            right.append(claims.correct)
+            gaps.append(calibration(found.probability, truth).largest_gap)
+        gains.append(right[1] - right[0])
+    gains = np.array(gains)
+    assert gains.mean() > 3 * gains.std(ddof=1) / np.sqrt(len(gains))
+    assert abs(np.mean(gaps)) < 0.35
+
+
+def test_one_to_one_claims_no_record_twice_with_certainty():
+    found = fellegi_sunter_attack(FILES)
+    for rows in (found.person, found.record):
+        assert np.bincount(rows, found.probability).max() <= 1 + 1e-6
+    truth = FILES.is_match(found.person, found.record)
+    assert abs(calibration(found.probability, truth).largest_gap) < 0.4
+
+
+@pytest.mark.parametrize("kind", ["independent", "model", "twins"])
+def test_dummies_are_nobody_and_leave_the_release_as_it_was(kind):
+    rng = np.random.default_rng(3)
+    changed = with_dummies(FILES, 50, rng, kind)
+    np.testing.assert_array_equal(changed.released[: len(FILES.released)], FILES.released)
+    assert len(changed.released) == len(FILES.released) + 50
+    assert changed.n_matches == FILES.n_matches
+    assert (changed.released[-50:, 3] == -1).all()  # what the release does not hold, a dummy does not hold either
+    assert with_dummies(FILES, 0, rng, kind) is FILES
+
+
+def test_twins_share_the_keys_of_the_rarest_records():
+    changed = with_dummies(FILES, 40, np.random.default_rng(3), "twins")
+    keys = [tuple(row) for row in FILES.released[:, KEYS]]
+    made = [tuple(row) for row in changed.released[-40:, KEYS]]
+    assert all(keys.count(row) == 1 for row in made)
+    assert len(set(made)) == 40
+
+
+def test_twins_for_everyone_make_claims_by_agreement_half_as_often_right():
+    """Eight releases without errors: of each pair of twins an intruder who only compares keys takes one by lot."""
+    before, after, independent = [], [], []
+    for seed in range(8):
+        files = attacked(300, 200 + seed, error=0.0)
+        rng = np.random.default_rng(seed)
+        n = len(files.released)
+        for which, where in (
+            (files, before),
+            (with_dummies(files, n, rng, "twins"), after),
+            (with_dummies(files, n, rng, "independent"), independent),
+        ):
+            found = fellegi_sunter_attack(which)
+            truth = which.is_match(found.person, found.record)
+            where.append(claim_best_of_each(found.person, found.probability, truth).correct)
+    assert np.mean(after) == pytest.approx(np.mean(before) / 2, rel=0.12)
+    assert np.mean(independent) > 1.5 * np.mean(after)
+
+
+def test_an_assessment_is_json_without_records():
+    found = assess(FILES, dummies=(0.2,))
+    text = json.dumps(found)
+    assert found["keys"] == ["name", "birthday", "town"]
+    assert found["known"] == ["job"]
+    assert found["learnt"] == ["income", "car"]
+    assert set(found["intruders"]) == {"Fellegi-Sunter", "extended latent"}
+    assert found["dummies"][0]["share"] == 0.2
+    assert len(text) < 200_000
+    blind = assess(replace(FILES, record_of=None))
+    claims = blind["intruders"]["extended latent"]["claims"]["best_of_each_person"]
+    assert claims["true"] is None
+    assert 0 < claims["claimed"] < 1
+    assert "auc" not in blind["intruders"]["extended latent"]
+
+
+def test_files_from_columns():
+    known = {"name": ["a", "b", "c"], "age": [1, 2, None], "job": ["x", "y", "x"]}
+    released = {"age": ["2", "1"], "income": ["low", "high"], "name": ["b", ""]}
+    files = AttackedFiles.from_columns(known, released, ["age"], ids=(["p", "q", "r"], ["q", "z"]))
+    assert files.names == ("age", "job", "income")
+    assert files.known.tolist() == [[0, 0, -1], [1, 1, -1], [-1, 0, -1]]
+    assert files.released.tolist() == [[1, -1, 1], [0, -1, 0]]
+    assert files.record_of.tolist() == [-1, 0, -1]
+    assert AttackedFiles.from_columns(known, released).keys == (0, 1)
+
+
+def test_what_cannot_be_is_refused():
+    rng = np.random.default_rng(1)
+    people = population(10, rng)
+    with pytest.raises(TrystError, match="no variable in common"):
+        AttackedFiles(NAMES, LEVELS, people, people, ())
+    with pytest.raises(TrystError, match="codes from -1"):
+        AttackedFiles(NAMES, (2,) * 6, people, people, KEYS)
+    with pytest.raises(TrystError, match="several records"):
+        AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ids=([1, 2], [1, 1]))
+    with pytest.raises(TrystError, match="must be in both"):
+        AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ["b"])
+    with pytest.raises(TrystError, match="kind"):
+        with_dummies(FILES, 1, rng, "clones")
+    with pytest.raises(TrystError, match="no records"):
+        AttackedFiles(NAMES, LEVELS, people[:0], people, KEYS)
