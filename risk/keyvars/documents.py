@@ -257,12 +257,15 @@ class _Reader:
             else:
                 return code
             return None
+        if not isinstance(coding, str):
+            self.wrong(where, "a code or a list of categories expected", type(coding).__name__)
+            return None
         if coding not in known.categorisations:
             broken = any(str(error.where).endswith(f"{variable} > categorisations > {coding}") for error in self.errors)
             if not broken:
                 self.wrong(where, "no such code", repr(coding), nearest(coding, known.categorisations))
             return None
-        return str(coding)
+        return coding
 
     def group(self, environment: Environment, name: str, content: Any) -> None:
         where = f"groups.json: {name}"

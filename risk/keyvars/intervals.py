@@ -26,7 +26,7 @@ INFINITY = Decimal("Infinity")
 _NUMBER = r"(-?\d{1,15}(?:\.\d{1,9})?)"
 _FORMS = (
     (re.compile(rf"{_NUMBER}\s*(?:-|–|to|,)\s*{_NUMBER}"), "between"),
-    (re.compile(rf"{_NUMBER}\s*(?:\+|-\s*inf(?:inity)?|and over|and above|or more|or over)"), "from"),
+    (re.compile(rf"{_NUMBER}\s*(?:\+|(?:-|–|to)\s*inf(?:inity)?|and over|and above|or more|or over)"), "from"),
     (re.compile(rf"(?:>=|≥)\s*{_NUMBER}"), "from"),
     (re.compile(rf"(?:<|under|below|less than|-inf(?:inity)?\s*(?:-|–|to)\s*)\s*{_NUMBER}"), "below"),
     (re.compile(rf"{_NUMBER}\s*(?:and under|and below|or less|or under)"), "up to"),

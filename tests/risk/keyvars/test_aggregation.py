@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations, pairwise
+from operator import or_
 
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,6 +201,37 @@ def test_edits_keep_every_categorisation_and_what_is_finer(data):
         assert [size(p) for p in after] == [size(p) for p in before]
         for (a, b), (c, d) in zip(combinations(before, 2), combinations(after, 2), strict=True):
             assert size(join(a, b)) == size(join(c, d))
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_categorisation_is_valid_iff_each_leaf_is_reached_once(data):
+    graph = EMPTY.add_leaves([f"l{i}" for i in range(5)])
+    for step in range(data.draw(st.integers(0, 6))):
+        parts = data.draw(st.lists(st.sampled_from(list(graph.children)), min_size=2, max_size=3, unique=True))
+        masks = [graph.reach[part] for part in parts]
+        if sum(masks) == reduce(or_, masks) and sum(masks) not in graph.reach.values():
+            graph = graph.aggregate(f"s{step}", parts)
+    assert not list(graph.mistakes())
+    chosen = data.draw(st.lists(st.sampled_from(list(graph.children)), min_size=1, max_size=5, unique=True))
+    directed = nx.DiGraph([(name, part) for name, parts in graph.children.items() for part in parts])
+    directed.add_nodes_from(graph.children)
+    reached = [
+        sum(leaf == name or nx.has_path(directed, name, leaf) for name in chosen)
+        for leaf in directed
+        if not directed.out_degree(leaf)
+    ]
+    assert (not list(graph.mistakes_of(chosen))) == all(count == 1 for count in reached)
+
+
+def test_both_ends_may_be_open():
+    graph, _ = extend(EMPTY, ["under 16", "16+"], "whole")
+    graph, names = extend(graph, ["15 and under", "16 to 64", "≥65"], "whole")
+    assert names == ("under 16", "16 to 64", "≥65")
+    assert graph.children["16+"] == ("16 to 64", "≥65")
+    graph, _ = extend(EMPTY, ["-infinity-0", "0 to infinity"], "interval")
+    graph, _ = extend(graph, ["below -1.5", "-1.5-0", "0–infinity"], "interval")
+    assert graph.children["-infinity-0"] == ("below -1.5", "-1.5-0")
 
 
 def test_what_would_change_a_meaning_is_refused():

@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.keyvars import like_the_thesis
-from common.errors import TrystError
+from common.errors import TrystError, TrystErrors
 from risk.keyvars import folder
 from risk.keyvars.codebook import export_codebook, import_codebook
 from risk.keyvars.documents import FILES, environment_of, texts_of
@@ -303,6 +305,44 @@ def test_a_list_in_a_form_gets_a_code(saved: Path):
     with folder.changed(saved) as env:
         assert env.forms["Survey X"].variables[COUNTRY] == "C2.002"
     assert json.loads((saved / "forms.json").read_text())["Survey X"]["variables"] == {COUNTRY: "C2.002"}
+
+
+ANY = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=4), st.sampled_from(["UK", "Wales", "C2.001"])),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_whatever_is_edited_is_read_or_refused(data):
+    made = tutorial()
+    made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK", "2": "Non UK"})
+    contents = {name: json.loads(text) for name, text in texts_of(made).items()}
+    at = contents[data.draw(st.sampled_from(FILES))]
+    while True:
+        key = data.draw(st.sampled_from(list(at) if isinstance(at, dict) else list(range(len(at)))))
+        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.booleans()):
+            break
+        at = at[key]
+    if isinstance(at, dict) and data.draw(st.booleans()):
+        at[data.draw(st.text(max_size=5))] = data.draw(ANY)
+    else:
+        at[key] = data.draw(ANY)
+    texts = {name: json.dumps(content) for name, content in contents.items()}
+    for strict in (True, False):
+        try:
+            read = environment_of(texts, strict=strict)
+        except TrystErrors as refused:
+            places = {each.where.split(":")[0].split(",")[0] for each in refused.errors}
+            if not places <= set(FILES):
+                raise
+            continue
+        if "Survey Y" in read.forms:
+            read.analyse("Survey Y", 0.5)
+        if strict:
+            assert texts_of(environment_of(texts_of(read))) == texts_of(read)
 
 
 class _Crash(Exception):
