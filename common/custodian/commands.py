@@ -148,6 +148,49 @@ def build(party: Party) -> typer.Typer:
         console.print("Declined. The service does nothing for this project now; tell the coordinator why.")
 
     @app.command()
+    def attach(
+        links: Annotated[Path, typer.Argument(help="The run's folder below the results folder, as `status` shows it.")],
+        columns: Annotated[str, typer.Option(help="Columns of your own source, separated by commas.")],
+        identifier: Annotated[str, typer.Option(help="Your source's identifier column, as in the specification.")],
+        out: Annotated[Path, typer.Option(help="The file to make: CSV, or Parquet by its suffix.")],
+        config: Config = default,
+        keep_identifier: Annotated[bool, typer.Option(help="Write your own identifier too.")] = False,
+    ) -> None:
+        """Write your links with values of your own records, here on your machine: nothing is sent.
+
+        The other custodian does the same, and whoever may have both joins them by link_id. What was judged before the
+        release is the variables of the specification: attach no other columns for somebody who was not judged to have
+        them.
+        """
+        from common.custodian.attachment import attach as attach_values
+        from common.custodian.configuration import load_custodian
+        from common.custodian.screen import console
+
+        wanted = [name.strip() for name in columns.split(",") if name.strip()]
+        source = load_custodian(config).source
+        count = attach_values(links, source, identifier, wanted, out, keep_identifier=keep_identifier)
+        console.print(f"Wrote {count:,} links with {len(wanted)} columns to {out}", highlight=False)
+
+    @app.command()
+    def checkpoints(config: Config = default) -> None:
+        """Print every checkpoint of Carole's audit log that was believed here, a line each: evidence for
+        `tryst audit verify --kept`.
+
+        The service compares each new one with them by itself. It must be stopped, or this is refused.
+        """
+        from common.custodian.configuration import load_custodian
+        from common.custodian.keyring import Keyring
+        from common.custodian.state import State
+
+        configuration = load_custodian(config)
+        state = State(configuration.state, Keyring.load(configuration, party).vault)
+        try:
+            for checkpoint in state.seen():
+                typer.echo(checkpoint.to_text())
+        finally:
+            state.close()
+
+    @app.command()
     def stop(config: Config = default) -> None:
         """Stop the service. What is half done is taken up again when it is started."""
         from common.custodian.control import Control
