@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from risk.keyvars.partitions import Partition, Precision
 
 
-def joins(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
+def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
     """Each of `rows` harmonised with `with_`; arbitrary precision gives `with_`.
 
     Notes

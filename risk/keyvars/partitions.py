@@ -8,7 +8,6 @@ partition and which harmonises with each to that partition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 
 Partition = tuple[int, ...]
 Precision = Partition | None
@@ -96,9 +95,9 @@ def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
     """Each of `rows` harmonised with one partition: as `join`, compiled where there are many."""
     if with_ is None or len(rows) < _COMPILED_FROM:
         return [join(row, with_) for row in rows]
-    kernel = import_module("risk.keyvars.kernels")
-    found: list[Precision] = kernel.joins(rows, with_)
-    return found
+    from risk.keyvars.kernels import joined
+
+    return joined(rows, with_)
 
 
 def is_finer(a: Precision, b: Precision) -> bool:

@@ -54,7 +54,7 @@ def test_a_join_is_the_finest_that_both_refine(a, b, c):
 @given(st.lists(_partitions(), min_size=1, max_size=8), _partitions(False))
 @settings(max_examples=60)
 def test_the_kernel_agrees_with_the_definition(rows, u):
-    assert kernels.joins(rows, u) == [join(row, u) for row in rows]
+    assert kernels.joined(rows, u) == [join(row, u) for row in rows]
 
 
 @given(st.lists(_partitions(), min_size=1, max_size=6))

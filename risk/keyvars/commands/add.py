@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-from risk.keyvars.options import Folder, pairs, where_option
+from risk.keyvars.commands.options import SEPARATED, Folder, pairs, where_option
 
-add = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
-
-SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
+app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
 
 
-@add.command()
+@app.command()
 def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Path("environment")) -> None:
     """Make an empty environment: three JSON files in a folder."""
     from risk.keyvars.folder import create
@@ -23,7 +21,7 @@ def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Pa
     typer.echo(f"wrote {folder}")
 
 
-@add.command()
+@app.command()
 def form(
     name: Annotated[str, typer.Argument(help="The form's name.")],
     metadata: Annotated[list[str] | None, typer.Option(help="What is known of it: 'Form Type=Paper'.")] = None,
@@ -42,7 +40,7 @@ def form(
     typer.echo(f"added form {name}")
 
 
-@add.command()
+@app.command()
 def variable(
     name: Annotated[str, typer.Argument(help="The variable's name.")],
     form: Annotated[
@@ -86,7 +84,7 @@ def variable(
     typer.echo(f"{form}: {name} {code}")
 
 
-@add.command()
+@app.command()
 def group(
     name: Annotated[str, typer.Argument(help="The group's name.")],
     form: Annotated[list[str] | None, typer.Option(help="A form or a group; may be given several times.")] = None,
@@ -106,7 +104,7 @@ def group(
     typer.echo(f"added group {name} of {count} forms")
 
 
-@add.command()
+@app.command()
 def codebook(
     file: Annotated[Path, typer.Argument(help="CSV with the columns form, variable, category; see docs/keyvars.md.")],
     environment: Folder = Path("environment"),

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from risk.keyvars.adding import SEPARATED
-from risk.keyvars.options import Folder, pairs
+from risk.keyvars.commands.options import SEPARATED, Folder, pairs
 
-edit = typer.Typer(
+app = typer.Typer(
     help="Change forms and categories; what would break a categorisation is refused.", no_args_is_help=True
 )
 
@@ -19,7 +18,7 @@ Category = Annotated[str, typer.Argument(help="The category.")]
 Form = Annotated[str, typer.Argument(help="The form.")]
 
 
-@edit.command()
+@app.command()
 def divide(
     variable: Variable,
     category: Category,
@@ -35,7 +34,7 @@ def divide(
     typer.echo(f"{variable}: {category} divided")
 
 
-@edit.command()
+@app.command()
 def aggregate(
     variable: Variable,
     name: Annotated[str, typer.Argument(help="The new category.")],
@@ -51,7 +50,7 @@ def aggregate(
     typer.echo(f"{variable}: {name} added")
 
 
-@edit.command()
+@app.command()
 def rename(
     variable: Variable,
     old: Annotated[str, typer.Argument(help="The category's name.")],
@@ -66,7 +65,7 @@ def rename(
     typer.echo(f"{variable}: {old} is {new}")
 
 
-@edit.command()
+@app.command()
 def coding(
     form: Form,
     variable: Variable,
@@ -83,7 +82,7 @@ def coding(
     typer.echo(f"{form}: {variable} {code}")
 
 
-@edit.command()
+@app.command()
 def metadata(
     form: Form,
     entries: Annotated[list[str], typer.Argument(help="'Form Type=Paper'; with nothing after = it is dropped.")],
@@ -97,7 +96,7 @@ def metadata(
     typer.echo(f"changed form {form}")
 
 
-@edit.command()
+@app.command()
 def delete(
     form: Annotated[str | None, typer.Option(help="A form.")] = None,
     variable: Annotated[str | None, typer.Option(help="A variable: of the form, or one that no form has.")] = None,
@@ -130,7 +129,7 @@ def delete(
     typer.echo("deleted")
 
 
-@edit.command()
+@app.command()
 def restore(environment: Folder = Path("environment")) -> None:
     """Bring back the last good state; files that differ from it are set aside under another name."""
     from risk.keyvars import folder

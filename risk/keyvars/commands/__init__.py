@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from risk.keyvars.adding import add
-from risk.keyvars.editing import edit
-from risk.keyvars.options import Folder, pairs, put, where_option
-from risk.keyvars.showing import export, show
+from risk.keyvars.commands import add, edit, export, show
+from risk.keyvars.commands.options import Folder, pairs, put, where_option
 
 if TYPE_CHECKING:
     from risk.keyvars.environment import Finding
@@ -21,10 +19,10 @@ app = typer.Typer(
     " differently. Nothing is sent anywhere.",
     no_args_is_help=True,
 )
-app.add_typer(add, name="add")
-app.add_typer(edit, name="edit")
-app.add_typer(show, name="show")
-app.add_typer(export, name="export")
+app.add_typer(add.app, name="add")
+app.add_typer(edit.app, name="edit")
+app.add_typer(show.app, name="show")
+app.add_typer(export.app, name="export")
 
 
 @app.command()

@@ -10,6 +10,9 @@ import typer
 
 from common.errors import ErrorCode, TrystError
 
+SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
+"""How the help tells to write several names."""
+
 Folder = Annotated[Path, typer.Option("--environment", "-e", help="The environment's folder.")]
 
 

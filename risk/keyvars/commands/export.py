@@ -1,0 +1,55 @@
+"""``tryst keyvars export``: an environment as a codebook, and two codings as a table for a linkage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from risk.keyvars.commands.options import Folder, put
+
+app = typer.Typer(help="Write a codebook, or a table for a linkage specification.", no_args_is_help=True)
+
+Variable = Annotated[str, typer.Argument(help="The variable.")]
+
+
+@app.command()
+def codebook(
+    out: Annotated[Path, typer.Argument(help="Where to write the CSV.")],
+    environment: Folder = Path("environment"),
+) -> None:
+    """The whole environment as one CSV, which `tryst keyvars add codebook` reads."""
+    from risk.keyvars import folder
+    from risk.keyvars.codebook import export_codebook
+
+    put(out, export_codebook(folder.read(environment)))
+
+
+@app.command()
+def linkage(
+    variable: Variable,
+    alice: Annotated[str, typer.Option(help="The form that describes Alice's file.")],
+    bob: Annotated[str, typer.Option(help="The form that describes Bob's file.")],
+    into: Annotated[Path | None, typer.Option(help="The specification to complete; without, it is printed.")] = None,
+    field: Annotated[
+        str | None, typer.Option(help="The specification's field or variable. Default: the variable's name.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Write over a table that is there.")] = False,
+    environment: Folder = Path("environment"),
+) -> None:
+    """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
+    from common.specification.dump import entry_lines
+    from risk.keyvars import folder
+    from risk.keyvars.insertion import insert
+    from risk.keyvars.linkage import common_categories
+
+    found = common_categories(folder.read(environment), variable, alice, bob)
+    for loss in found.losses:
+        typer.echo(loss, err=into is None)
+    if into is None:
+        typer.echo("\n".join(entry_lines("categorisation", found.table)))
+        return
+    text = insert(folder.read_text(into), field or variable, found.table, replace=replace, source=str(into))
+    folder.replace_file(into, text)
+    typer.echo(f"wrote {into}: {field or variable} in {len(found.table)} common categories ({found.code})")

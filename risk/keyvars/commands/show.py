@@ -1,0 +1,58 @@
+"""``tryst keyvars show``: what is in an environment, listed and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from risk.keyvars.commands.options import Folder, put
+
+app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
+
+Variable = Annotated[str, typer.Argument(help="The variable.")]
+
+
+@app.command()
+def forms(environment: Folder = Path("environment")) -> None:
+    """All forms, what is known of them and the codes of their variables; then the groups."""
+    from risk.keyvars import folder
+
+    env = folder.read(environment)
+    columns = list(dict.fromkeys(key for form in env.forms.values() for key in form.metadata))
+    rows = [["form", *columns, *env.variables]]
+    for form in env.forms.values():
+        known = [form.metadata.get(key, "") for key in columns]
+        rows.append([form.name, *known, *(form.variables.get(name, "") for name in env.variables)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for name, members in env.groups.items():
+        typer.echo(f"group {name}: {', '.join(members)}")
+
+
+@app.command()
+def variable(
+    name: Variable,
+    code: Annotated[str | None, typer.Option(help="A code to look up, C or H.")] = None,
+    categories: Annotated[Path | None, typer.Option(help="Where to draw its categories: SVG or PNG.")] = None,
+    harmonisations: Annotated[Path | None, typer.Option(help="Where to draw its harmonisations.")] = None,
+    environment: Folder = Path("environment"),
+) -> None:
+    """The codes of a variable and what they mean; its graphs."""
+    from risk.keyvars import folder
+    from risk.keyvars.codes import ARBITRARY
+    from risk.keyvars.pictures import draw_aggregation, draw_harmonisations
+
+    known = folder.read(environment).variable(name)
+    for each in [known.codes[known.node(code)]] if code else known.codes:
+        meant = "whatever is written in" if each == ARBITRARY else " | ".join(known.categories(each))
+        typer.echo(f"{each}  {meant}")
+    if code:
+        for leaves in known.leaves(code):
+            typer.echo(f"    {{{', '.join(leaves)}}}")
+    if categories is not None:
+        put(categories, draw_aggregation(known, code))
+    if harmonisations is not None:
+        put(harmonisations, draw_harmonisations(known))
