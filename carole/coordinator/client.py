@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
 from common.rpc.client import Connection
 from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+
+if TYPE_CHECKING:
+    from carole.coordinator.resolution import Resolver
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
@@ -33,11 +36,14 @@ class Coordinator:
         A channel to Carole with the coordinator's certificate.
     identity
         The Ed25519 identity that signs the coordinator's approvals.
+    resolver
+        What opens handles in mode block_keyed; None where no run is to be resolved here.
     """
 
-    def __init__(self, connection: Connection, identity: Identity) -> None:
+    def __init__(self, connection: Connection, identity: Identity, resolver: Resolver | None = None) -> None:
         self._connection = connection
         self._identity = identity
+        self._resolver = resolver
         self._stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
 
     def create(self, specification: str) -> project_pb2.ProjectStatus:
@@ -100,6 +106,19 @@ class Coordinator:
             yield status
             if status.state in ENDED:
                 return
+
+    def resolve(self, project: str, run: str, progress: Callable[[str, float], None]) -> None:
+        """Say who is who in a run of mode block_keyed that waits for it; see `resolution`."""
+        from carole.coordinator.resolution import resolve
+
+        if self._resolver is None:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "the run waits for a resolver, and this process has no key to open the custodians' handles with",
+                where=f"project {project}, run {run}",
+                remedy=f"tryst project watch {project}, with the coordinator's configuration",
+            )
+        resolve(self._connection, self._stub, self._resolver, project, run, progress)
 
     def statistics(self, project: str, run: str) -> dict[str, Any]:
         """The model and the aggregate statistics of a released run."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from carole.coordinator.client import Coordinator
 from carole.coordinator.configuration import CoordinatorConfiguration
+from carole.coordinator.resolution import Resolver
 from common.configuration import load_configuration
 from common.keys.identity import Identity
 from common.parties import Role
@@ -28,7 +29,8 @@ def connect(config: Path) -> Iterator[Coordinator]:
     """
     settings = load_configuration(config, CoordinatorConfiguration)
     with connection_of(settings.carole.address, settings.keys) as connection:
-        yield Coordinator(connection, Identity.load(PartyFolder(settings.keys).identity))
+        folder = PartyFolder(settings.keys)
+        yield Coordinator(connection, Identity.load(folder.identity), Resolver.load(folder))
 
 
 def connection_of(address: str, keys: Path) -> Connection:

@@ -12,6 +12,9 @@ from carole.coordinator.screen import console
 from common.errors import ErrorCode, TrystError
 from protos.linkage.v1 import project_pb2
 
+RESOLVE = "resolve"
+"""The stage in which a run of mode block_keyed waits for this process."""
+
 STAGE_WORDS = {
     "read": "decrypt the two uploads",
     "tables": "compare distinct signatures, field by field",
@@ -20,9 +23,14 @@ STAGE_WORDS = {
     "model": "fit the Fellegi-Sunter model by EM",
     "keep": "score the pairs and keep the promising ones",
     "decide": "find the most probable links",
+    "handles": "say which of their rows are one record",
+    RESOLVE: "find who is who, and the most probable links",
     "seal": "seal each custodian's share",
 }
-"""What Carole does in each stage of a run, in words."""
+"""What is done in each stage of a run, in words."""
+
+DOERS = {"handles": "Alice and Bob", RESOLVE: "Resolver, here"}
+"""Who does it, where it is not Carole."""
 
 
 def bars(*, disable: bool = False) -> Progress:
@@ -32,7 +40,7 @@ def bars(*, disable: bool = False) -> Progress:
 
 
 def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.RunStatus:
-    """Show a run's progress until it ends.
+    """Show a run's progress until it ends; in mode block_keyed, say who is who when the run waits for it.
 
     Raises
     ------
@@ -46,13 +54,19 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
     last = project_pb2.RunStatus()
     with bars() as progress:
         tasks: dict[str, int] = {}
+        resolved = False
         for last in coordinator.watch(project, run):
             if last.stage and last.stage not in tasks:
                 for task in tasks.values():
                     progress.update(progress.task_ids[task], completed=1.0)
                 words = STAGE_WORDS.get(last.stage, last.stage)
                 tasks[last.stage] = len(tasks)
-                progress.add_task(f"Carole: {words}", total=1.0)
+                progress.add_task(f"{DOERS.get(last.stage, 'Carole')}: {words}", total=1.0)
+            if last.state == project_pb2.RUN_STATE_RESOLVING and last.stage == RESOLVE and not resolved:
+                bar = progress.task_ids[tasks[RESOLVE]]
+                coordinator.resolve(project, run, lambda _, done, bar=bar: progress.update(bar, completed=done))  # type: ignore[misc]
+                resolved = True
+                continue
             if last.stage:
                 progress.update(progress.task_ids[tasks[last.stage]], completed=last.fraction)
         if last.state == project_pb2.RUN_STATE_DONE:

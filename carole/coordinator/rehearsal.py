@@ -23,6 +23,7 @@ from carole.coordinator.connect import connection_of
 from carole.coordinator.narration import Narrator
 from carole.coordinator.processes import ServiceProcess, Services
 from carole.coordinator.progress import bars, follow_run, pairs_compared
+from carole.coordinator.resolution import Resolver
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
 from common.parties import Side
@@ -135,7 +136,8 @@ class _Rehearsal:
         address = self._start_all(made)
         coordinator_folder = made.parties["coordinator"]
         with connection_of(address, coordinator_folder.path) as connection:
-            coordinator = Coordinator(connection, Identity.load(coordinator_folder.identity))
+            identity = Identity.load(coordinator_folder.identity)
+            coordinator = Coordinator(connection, identity, Resolver.load(coordinator_folder))
             rehearsed = self._drive(coordinator)
         # What is left to do needs the folders and no service: these end meanwhile.
         self._services.dismiss()

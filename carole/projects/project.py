@@ -59,6 +59,8 @@ class Run:
     attempt: int = 0
     released: bool = False
     """Whether its result may be fetched."""
+    handed: frozenset[Side] = frozenset()
+    """Sides that have given handles for the rows of its candidate pairs, in mode block_keyed."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class Project:
 
     @property
     def active_run(self) -> Run | None:
-        """The run that is queued or running; there is never more than one."""
+        """The run that may still come to something; there is never more than one."""
         return next((run for run in self.runs if run.state.active), None)
 
     def run(self, name: str) -> Run | None:

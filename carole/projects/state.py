@@ -35,11 +35,13 @@ class RunState(IntEnum):
     RUNNING = 2
     DONE = 3
     FAILED = 4
+    RESOLVING = 5
+    """Waits for the custodians' handles and for the resolver's answer; nobody works on it."""
 
     @property
     def active(self) -> bool:
         """Whether the run may still come to something."""
-        return self in (RunState.QUEUED, RunState.RUNNING)
+        return self in (RunState.QUEUED, RunState.RUNNING, RunState.RESOLVING)
 
 
 class Grant(StrEnum):

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from carole.projects.operations import key_trouble
 from carole.projects.project import Project
-from carole.projects.state import Grant, LetterKind, State
+from carole.projects.state import Grant, LetterKind, RunState, State
 from common.parties import Side
 
 
@@ -23,11 +23,12 @@ class TaskKind(IntEnum):
     AGREE = 3
     CONTRIBUTE = 4
     FETCH = 5
+    HANDLES = 6
 
 
 @dataclass(frozen=True)
 class Task:
-    """One thing a custodian is to do in one project; `run` is given for FETCH."""
+    """One thing a custodian is to do in one project; `run` is given for FETCH and HANDLES."""
 
     kind: TaskKind
     project: str
@@ -43,6 +44,9 @@ def next_task(project: Project, side: Side) -> Task | None:
             return Task(TaskKind.AGREE, project.name)
         case State.KEYED if not project.contributed(side):
             return Task(TaskKind.CONTRIBUTE, project.name)
+        case State.CONTRIBUTED if (active := project.active_run) is not None:
+            if active.state is RunState.RESOLVING and side not in active.handed:
+                return Task(TaskKind.HANDLES, project.name, active.run)
         case State.RELEASED if side not in project.acknowledged:
             run = next((run for run in reversed(project.runs) if run.released), None)
             if run is not None and project.grant(side.role) is not Grant.NOTHING:

@@ -34,6 +34,9 @@ class Action(StrEnum):
     START_RUN = "start-run"
     TAKE_RUN = "take-run"
     FAIL_RUN = "fail-run"
+    ASK_HANDLES = "ask-handles"
+    GIVE_HANDLES = "give-handles"
+    RESOLVE_RUN = "resolve-run"
     FINISH_RUN = "finish-run"
     ASSESS = "assess"
     HOLD = "hold"
@@ -158,6 +161,27 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(Action.START_RUN, _COORDINATOR, {State.CONTRIBUTED}, None, "asked for a run"),
     _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "began to work on the run"),
     _row(Action.FAIL_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "gave the run up"),
+    _row(
+        Action.ASK_HANDLES,
+        _SYSTEM,
+        {State.CONTRIBUTED},
+        None,
+        "asked who is who among the run's candidate pairs: handles from the custodians, links from the resolver",
+    ),
+    _row(
+        Action.GIVE_HANDLES,
+        _CUSTODIANS,
+        {State.CONTRIBUTED},
+        None,
+        "gave handles, sealed to the resolver, for its rows of the run's candidate pairs",
+    ),
+    _row(
+        Action.RESOLVE_RUN,
+        _COORDINATOR,
+        {State.CONTRIBUTED},
+        None,
+        "decided as resolver which candidate pairs are links, without a signature",
+    ),
     _row(Action.FINISH_RUN, _SYSTEM, {State.CONTRIBUTED}, State.RUN, "ended the run with links"),
     _row(Action.ASSESS, _SYSTEM, {State.RUN}, State.ASSESSED, "judged the disclosure risk of the combined output"),
     _row(Action.HOLD, _SYSTEM, {State.ASSESSED}, State.HELD, "held the result for a steward: a limit is breached"),

@@ -10,13 +10,14 @@ import grpc
 
 from carole.projects import Grant, Policy
 from carole.service.office import Office, approve, known_id, project_name, request_id
+from carole.service.papers import fetch_paper, put_paper
 from carole.service.wire import run_to_wire, status_to_wire
 from carole.store.registry import NewProject
 from common.errors import ErrorCode, TrystError
 from common.parties import Role
 from common.rpc.server import caller
 from common.specification import Specification, encoding_digest, load_specification, specification_digest
-from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10
 
@@ -104,6 +105,18 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
                     yield run_to_wire(shown)
         finally:
             self._office.waiters.release()
+
+    def FetchPaper(  # noqa: N802
+        self, request: resolution_pb2.FetchPaperRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.FetchPaperResponse:
+        """A piece of a run's question to the resolver, or of the handles sealed to it."""
+        return fetch_paper(self._office, request, None)
+
+    def PutPaper(  # noqa: N802
+        self, request: resolution_pb2.PutPaperRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.PutPaperResponse:
+        """Take a piece of the resolver's answer."""
+        return put_paper(self._office, request, caller(context), None)
 
     def GetStatistics(  # noqa: N802
         self, request: coordination_pb2.GetStatisticsRequest, context: grpc.ServicerContext

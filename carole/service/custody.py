@@ -9,6 +9,7 @@ from carole.projects.operations import key_trouble
 from carole.projects.tasks import Task, TaskKind, choose
 from carole.service.manifest import check_manifest
 from carole.service.office import Office, approve, known_id, new_id, project_name
+from carole.service.papers import fetch_paper, put_paper
 from carole.service.wire import letters_to_wire, status_to_wire
 from common.errors import ErrorCode, TrystError
 from common.keys.check import CANARY_BYTES, CHECK_BYTES
@@ -18,7 +19,7 @@ from common.rpc.server import caller
 from common.wire.chunks import CHUNK_BYTES
 from common.wire.manifest import manifest_from_wire
 from common.wire.sides import side_to_wire
-from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc
+from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2
 
 MAX_WAIT_MS = 5000
 MAX_WAITING = 1000
@@ -28,6 +29,7 @@ _KINDS = {
     TaskKind.AGREE: custody_pb2.TASK_KIND_AGREE,
     TaskKind.CONTRIBUTE: custody_pb2.TASK_KIND_CONTRIBUTE,
     TaskKind.FETCH: custody_pb2.TASK_KIND_FETCH,
+    TaskKind.HANDLES: custody_pb2.TASK_KIND_HANDLES,
 }
 
 
@@ -162,6 +164,20 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             request.root,
         )
         return contribution_pb2.CommitUploadResponse()
+
+    def FetchPaper(  # noqa: N802
+        self, request: resolution_pb2.FetchPaperRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.FetchPaperResponse:
+        """A piece of the caller's own rows of a run's candidate pairs."""
+        _, side = _custodian(context)
+        return fetch_paper(self._office, request, side)
+
+    def PutPaper(  # noqa: N802
+        self, request: resolution_pb2.PutPaperRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.PutPaperResponse:
+        """Take a piece of the caller's handles."""
+        member, side = _custodian(context)
+        return put_paper(self._office, request, member, side)
 
     def FetchResult(  # noqa: N802
         self, request: custody_pb2.FetchResultRequest, context: grpc.ServicerContext

@@ -10,6 +10,7 @@ from carole.engine.findings import findings
 from carole.engine.plan import Resources
 from carole.engine.specified import plan_of
 from carole.projects import Project
+from carole.service.resolving import ask_or_release
 from carole.service.shares import shares
 from carole.store import Store
 from carole.store.runs import Lease
@@ -24,8 +25,10 @@ Progress = Callable[[str, float], None]
 
 def carry_out(
     store: Store, lease: Lease, spec: Specification, members: Members, resources: Resources, progress: Progress
-) -> int:
+) -> int | None:
     """Link a project's two contributions, seal the shares and release them; returns the number of links.
+
+    In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
 
     Raises
     ------
@@ -35,6 +38,8 @@ def carry_out(
     """
     project = store.projects.get(lease.project)
     _refuse_too_large(project, resources)
+    if spec.mode == "block_keyed":
+        return ask_or_release(store, lease, spec, members, resources, progress)
     started = time.perf_counter()
     progress("read", 0.0)
     alice = _contribution(store, lease.project, Side.ALICE)
@@ -51,7 +56,7 @@ def carry_out(
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:
-    # In open mode a contribution is one set; the manifest was refused otherwise.
+    # In modes open and trusted a contribution is one set; the manifest was refused otherwise.
     (only,) = store.uploads.read(name, side)
     return only
 

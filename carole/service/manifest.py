@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from carole.projects import Project
-from common.encoding.contribution import SetLayout
+from common.encoding.contribution import SAMPLE_ROWS, Layout, SetLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.specification import Specification
@@ -46,17 +46,31 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             got=f"another value than this custodian reported in epoch {project.epoch}",
             remedy="sign the records again with the agreed seed",
         )
-    # In open mode one set serves every rule.
-    _same("manifest.sets", "signature sets for rules", [part.rule for part in manifest.layout.sets], [""])
+    # In mode block_keyed there is a set for every rule, and a sample; otherwise one set serves every rule.
+    separate = spec.mode == "block_keyed"
+    rules = [rule.name for rule in spec.keyed_rules] if separate else []
+    _same("manifest.sets", "signature sets for rules", [part.rule for part in manifest.layout.sets], [*rules, ""])
+    _check_records(manifest.layout, separate=separate)
     for part in manifest.layout.sets:
         _check_set(part, spec)
         _check_variables(part, spec, manifest.side)
 
 
+def _check_records(layout: Layout, *, separate: bool) -> None:
+    if (layout.records > 0) is not separate:
+        what = "the number of records is named in mode block_keyed, and only there"
+        raise _encoding("manifest.records", what, str(layout.records))
+    if separate and layout.sets[-1].rows != min(layout.records, SAMPLE_ROWS):
+        what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
+        raise _encoding("manifest.sets[-1].rows", what, f"{layout.sets[-1].rows} of {layout.records}")
+
+
 def _check_set(part: SetLayout, spec: Specification) -> None:
     fields = [field.name for field in spec.fields]
     _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
-    _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, [rule.name for rule in spec.keyed_rules])
+    sample = spec.mode == "block_keyed" and not part.rule
+    rules = [] if sample else [rule.name for rule in spec.keyed_rules]
+    _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, rules)
     for field in part.fields:
         expected = "values" if spec.mode == "trusted" else "signatures"
         if field.content != expected:

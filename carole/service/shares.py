@@ -13,13 +13,13 @@ import json
 import secrets
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carole.engine.result import Linkage
+from carole.engine.result import ScoredPairs
 from carole.projects import Grant
 from common.keys.sealing import SealContext, seal
 from common.parties import Role, Side
@@ -28,10 +28,22 @@ from common.pki.members import Members
 _ID_BYTES = 8
 
 
+class Decided(Protocol):
+    """Pairs by rows of the two uploads, and which of them are links: a `Linkage`, or a resolver's `Answer`."""
+
+    @property
+    def pairs(self) -> ScoredPairs:
+        """The pairs that were kept."""
+
+    @property
+    def links(self) -> NDArray[np.int64]:
+        """Positions of the links among them."""
+
+
 def shares(
     project: str,
     run: str,
-    linkage: Linkage,
+    linkage: Decided,
     document: Mapping[str, Any],
     grants: Mapping[Role, Grant],
     members: Members,
@@ -58,7 +70,7 @@ def shares(
     return made
 
 
-def _tables(linkage: Linkage, side: Side, grant: Grant, ids: NDArray[np.str_]) -> dict[str, pl.DataFrame]:
+def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -> dict[str, pl.DataFrame]:
     if grant is Grant.STATISTICS:
         return {}
     pairs = linkage.pairs

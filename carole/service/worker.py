@@ -136,6 +136,9 @@ class Worker:
             )
         else:
             seconds = round(time.monotonic() - started, 3)
+            if links is None:
+                log.info("run waits", project=lease.project, run=lease.run, seconds=seconds)
+                return
             log.info("run ends", project=lease.project, run=lease.run, links=links, seconds=seconds)
 
     def _fail(self, lease: Lease, text: str, **details: str) -> None:

@@ -82,23 +82,24 @@ def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:
 
 def layout_to_text(layout: Layout) -> str:
     """A layout as it is stored: equal texts are equal layouts."""
-    return json.dumps(
+    sets = [
         [
-            [
-                part.rule,
-                part.rows,
-                [[f.name, f.bits, f.distinct, *([f.content] * (f.content != "signatures"))] for f in part.fields],
-                list(part.blocks),
-                *([[[v.name, v.categories] for v in part.variables]] if part.variables else []),
-            ]
-            for part in layout.sets
-        ],
-        separators=(",", ":"),
-    )
+            part.rule,
+            part.rows,
+            [[f.name, f.bits, f.distinct, *([f.content] * (f.content != "signatures"))] for f in part.fields],
+            list(part.blocks),
+            *([[[v.name, v.categories] for v in part.variables]] if part.variables else []),
+        ]
+        for part in layout.sets
+    ]
+    content = {"records": layout.records, "sets": sets} if layout.records else sets
+    return json.dumps(content, separators=(",", ":"))
 
 
 def layout_from_text(text: str) -> Layout:
     """What `layout_to_text` was given."""
+    content = json.loads(text)
+    sets, records = (content["sets"], content["records"]) if isinstance(content, dict) else (content, 0)
     return Layout(
         tuple(
             SetLayout(
@@ -108,6 +109,7 @@ def layout_from_text(text: str) -> Layout:
                 tuple(blocks),
                 tuple(VariableLayout(*variable) for listed in variables for variable in listed),
             )
-            for rule, rows, fields, blocks, *variables in json.loads(text)
-        )
+            for rule, rows, fields, blocks, *variables in sets
+        ),
+        records,
     )

@@ -214,7 +214,7 @@ class Registry:
         """Erase all that a project holds; returns the bodies to remove after the commit."""
         gone = self._uploads.end(connection, held, "erased")
         gone += self._results.end(connection, held.id)
-        self._runs.end(connection, held.id, "the project was erased")
+        gone += self._runs.end(connection, held.id, "the project was erased")
         for table in (letters, key_reports):
             _forget(connection, table, held.id)
         return gone

@@ -6,7 +6,6 @@ with its key like everything else.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,10 +14,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from carole.projects import Grant, State, operations
-from carole.store.bodies import Bodies, Chunk, Clock, erased, pieces
+from carole.store.bodies import Bodies, Clock, erased
 from carole.store.database import Database
 from carole.store.tables import results, runs
-from carole.store.view import Held, hold, look, not_found, number, settle
+from carole.store.view import Held, hold, look, not_found, settle
+from carole.store.writing import writing
 from common.errors import ErrorCode, TrystError
 from common.parties import Role, Side
 
@@ -32,13 +32,6 @@ class Piece:
 
     data: bytes
     pieces: int
-    sha256: bytes
-
-
-@dataclass(frozen=True)
-class _Written:
-    body: str
-    chunks: tuple[Chunk, ...]
     sha256: bytes
 
 
@@ -56,25 +49,11 @@ class Results:
 
         If the block ends with an error, nothing of them is left.
         """
-        written: dict[str, _Written] = {}
-        bodies: list[str] = []
-        try:
-            for recipient, content in shares.items():
-                with self._database.write() as connection:
-                    body = self._bodies.create(connection, number(connection, name))
-                    key = self._bodies.key(connection, body)
-                bodies.append(body)
-                whole = hashlib.sha256()
-                chunks = []
-                for position, piece in enumerate(pieces(content)):
-                    whole.update(piece)
-                    chunks.append(self._bodies.store(key, body, position, piece))
-                written[recipient] = _Written(body, tuple(chunks), whole.digest())
+        with writing(self._database, self._bodies, name, shares) as written:
 
             def write(connection: Connection, run: str) -> None:
                 for recipient, share in written.items():
-                    for chunk in share.chunks:
-                        self._bodies.name(connection, share.body, chunk)
+                    share.name(self._bodies, connection)
                     connection.execute(
                         insert(results).values(
                             run=run,
@@ -86,12 +65,6 @@ class Results:
                     )
 
             yield write
-        except BaseException:
-            with self._database.write() as connection:
-                for body in bodies:
-                    self._bodies.erase(connection, body)
-            self._bodies.remove(bodies)
-            raise
 
     def fetch(self, name: str, role: Role, run: str, index: int) -> Piece:
         """One piece of the share that `role` has in a released run.

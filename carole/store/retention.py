@@ -8,6 +8,7 @@ from carole.projects import RunState, State, operations
 from carole.store.bodies import Bodies, Clock
 from carole.store.database import Database
 from carole.store.registry import Registry
+from carole.store.runs import Runs
 from carole.store.tables import projects, runs, uploads
 from carole.store.uploads import Uploads
 from carole.store.view import hold, settle
@@ -22,11 +23,14 @@ DAY_MS = 24 * 60 * 60 * 1000
 class Retention:
     """Erases what is older than it may be."""
 
-    def __init__(self, database: Database, bodies: Bodies, registry: Registry, uploads: Uploads, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, bodies: Bodies, registry: Registry, uploads: Uploads, runs: Runs, clock: Clock
+    ) -> None:
         self._database = database
         self._bodies = bodies
         self._registry = registry
         self._uploads = uploads
+        self._runs = runs
         self._clock = clock
 
     def enforce(self) -> int:
@@ -55,6 +59,9 @@ class Retention:
 
     def _expire_upload(self, name: str, side: Side, upload: str, body: str) -> int:
         with self._database.write() as connection:
+            hold(connection, name)
+            # Nobody works on a run that waits for others, and they may never come.
+            papers = self._runs.give_up_waiting(connection, name, "an upload's time was over while the run waited")
             held = hold(connection, name)
             if held.project.active_run is not None:
                 return 0
@@ -62,6 +69,7 @@ class Retention:
             if gone:
                 outcome = operations.expire_upload(held.project, side, upload)
                 settle(connection, held, outcome, self._clock())
+        self._bodies.remove(papers)
         return self._remove(gone)
 
     def _expire_result(self, name: str) -> int:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
 from carole.projects import Judgement, Project, Run, RunState, operations
 from carole.store.bodies import Clock
 from carole.store.database import Database
+from carole.store.papers import Papers
 from carole.store.results import Results
 from carole.store.tables import projects, runs
 from carole.store.view import hold, look, not_found, run_of, settle
@@ -40,9 +41,10 @@ class Lease:
 class Runs:
     """Queues runs and hands them to workers."""
 
-    def __init__(self, database: Database, results: Results, clock: Clock) -> None:
+    def __init__(self, database: Database, results: Results, papers: Papers, clock: Clock) -> None:
         self._database = database
         self._results = results
+        self._papers = papers
         self._clock = clock
 
     def start(self, name: str, member: str, request: str, run: str) -> Run:
@@ -99,7 +101,8 @@ class Runs:
         """
         while True:
             now = self._clock()
-            free = or_(runs.c.state == int(RunState.QUEUED), runs.c.lease_until.is_(None), runs.c.lease_until < now)
+            left = or_(runs.c.lease_until.is_(None), runs.c.lease_until < now)
+            free = or_(runs.c.state == int(RunState.QUEUED), and_(runs.c.state == int(RunState.RUNNING), left))
             with self._database.read() as connection:
                 waiting = (
                     select(projects.c.name, runs.c.run)
@@ -149,6 +152,34 @@ class Runs:
             )
             return done.rowcount == 1
 
+    def ask(self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]]) -> None:
+        """Store a run's papers and let it wait for handles and for the resolver, in one transaction.
+
+        Parameters
+        ----------
+        pairs
+            Candidate pairs in question.
+        contents
+            Carole's papers by name.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if the run is no longer this worker's; nothing is stored then.
+        """
+        with self._papers.writing(lease.project, contents) as write, self._database.write() as connection:
+            held = hold(connection, lease.project)
+            _own(connection, lease)
+            outcome = operations.ask_handles(held.project, lease.run, pairs)
+            run = outcome.project.run(lease.run)
+            assert run is not None  # noqa: S101 - the operation is about this run
+            waiting = {"state": int(run.state), "stage": run.stage, "fraction": run.fraction}
+            connection.execute(
+                update(runs).where(runs.c.run == lease.run).values(**waiting, owner=None, lease_until=None)
+            )
+            write(connection, lease.run)
+            settle(connection, held, outcome, self._clock())
+
     def finish(
         self,
         lease: Lease,
@@ -191,7 +222,9 @@ class Runs:
                 )
             )
             write(connection, lease.run)
+            gone = self._papers.end(connection, held.id)
             settle(connection, held, outcome, now)
+        self._papers.remove(gone)
 
     def decide(self, name: str, member: str, run: str, reason: str, signature: bytes, *, release: bool) -> Project:
         """Keep a steward's decision on a held result, whose signature has been verified.
@@ -221,7 +254,15 @@ class Runs:
         with self._database.write() as connection:
             hold(connection, lease.project)
             _own(connection, lease)
-            self._fail(connection, lease.project, lease.run, error)
+            gone = self._fail(connection, lease.project, lease.run, error)
+        self._papers.remove(gone)
+
+    def give_up_waiting(self, connection: Connection, name: str, error: str) -> list[str]:
+        """Give up a run that waits for handles or for the resolver; returns the bodies to remove after the commit."""
+        run = look(connection, name).project.active_run
+        if run is None or run.state is not RunState.RESOLVING:
+            return []
+        return self._fail(connection, name, run.run, error)
 
     def abandon(self, owner: str | None = None, *, stopped: bool = False) -> int:
         """Let the runs of a dead worker (None: of all) be taken up at once; returns how many.
@@ -238,19 +279,21 @@ class Runs:
         with self._database.write() as connection:
             return connection.execute(freed).rowcount
 
-    def end(self, connection: Connection, project: int, error: str) -> None:
-        """End the active run of a project that is being erased."""
+    def end(self, connection: Connection, project: int, error: str) -> list[str]:
+        """End a project's active run and erase its papers; returns the bodies to remove after the commit."""
         connection.execute(
             update(runs)
             .where(runs.c.project == project, runs.c.active == 1)
             .values(state=int(RunState.FAILED), active=None, error=error, lease_until=None, ended_at=self._clock())
         )
+        return self._papers.end(connection, project)
 
-    def _fail(self, connection: Connection, name: str, run: str, error: str) -> None:
+    def _fail(self, connection: Connection, name: str, run: str, error: str) -> list[str]:
         held = look(connection, name)
         outcome = operations.fail_run(held.project, run, error)
-        self.end(connection, held.id, error)
+        gone = self.end(connection, held.id, error)
         settle(connection, held, outcome, self._clock())
+        return gone
 
 
 def _mine(lease: Lease) -> tuple[Any, ...]:

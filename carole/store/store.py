@@ -10,6 +10,7 @@ from carole.store import audit
 from carole.store.blobs import Blobs
 from carole.store.bodies import Bodies, Clock
 from carole.store.database import Database
+from carole.store.papers import Papers
 from carole.store.registry import Registry
 from carole.store.results import Results
 from carole.store.retention import Retention
@@ -42,7 +43,7 @@ class Store:
 
     Attributes
     ----------
-    projects, uploads, runs, results, retention, audit
+    projects, uploads, runs, results, papers, retention, audit
         The parts.
 
     Raises
@@ -57,9 +58,10 @@ class Store:
         self._bodies = Bodies(self._blobs, vault)
         self.uploads = Uploads(self._database, self._bodies, clock)
         self.results = Results(self._database, self._bodies, clock)
-        self.runs = Runs(self._database, self.results, clock)
+        self.papers = Papers(self._database, self._bodies, clock)
+        self.runs = Runs(self._database, self.results, self.papers, clock)
         self.projects = Registry(self._database, self._bodies, self.uploads, self.runs, self.results, clock)
-        self.retention = Retention(self._database, self._bodies, self.projects, self.uploads, clock)
+        self.retention = Retention(self._database, self._bodies, self.projects, self.uploads, self.runs, clock)
         self.audit = audit.Log(self._database)
 
     def recover(self) -> int:

@@ -22,7 +22,7 @@ from sqlalchemy import (
     event,
 )
 
-SCHEMA = 2
+SCHEMA = 4
 
 metadata = MetaData()
 
@@ -155,6 +155,18 @@ results = Table(
     Column("pieces", Integer, nullable=False),
     Column("acknowledged_at", BigInteger),
 )
+
+papers = Table(
+    "papers",
+    metadata,
+    Column("run", ForeignKey("runs.run"), primary_key=True),
+    Column("name", String(16), primary_key=True),
+    Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
+    Column("sha256", LargeBinary(32), nullable=False),
+    Column("pieces", Integer, nullable=False),
+    Column("complete", Integer, nullable=False),
+)
+"""What is handed over during a run of mode block_keyed (see `papers`); `complete` is 1 once all pieces are there."""
 
 audit = Table(
     "audit",

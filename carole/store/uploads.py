@@ -191,6 +191,21 @@ class Uploads:
         body = BodyReader(self._bodies, key, row.body, chunks).take(row.total_bytes)
         return from_bytes(layout_from_text(row.layout), body)
 
+    def records(self, name: str, side: Side) -> int:
+        """Records of the file that a side contributed in mode block_keyed.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if there is none.
+        """
+        with self._database.read() as connection:
+            held = look(connection, name)
+            there = held.project.uploads.get(side)
+            if there is None:
+                raise erased()
+            return layout_from_text(_living(connection, held.id, side, there.upload).layout).records
+
     def end(self, connection: Connection, held: Held, why: str, *which: Any) -> list[str]:
         """Erase a project's uploads (those for which `which` holds); returns the bodies to remove after the commit."""
         found = connection.execute(

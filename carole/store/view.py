@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, func, select, update
 from carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, Run, RunState, State, Upload
 from carole.projects.operations import Outcome
 from carole.store import audit
-from carole.store.tables import approvals, chunks, key_reports, letters, projects, results, runs, uploads
+from carole.store.tables import approvals, chunks, key_reports, letters, papers, projects, results, runs, uploads
 from common.errors import ErrorCode, TrystError
 from common.parties import SIDE_OF_ROLE, Role, Side
 
@@ -113,6 +113,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     received = _received(connection, ids)
     attempts = of(runs, runs.c.sequence)
     acknowledged = _acknowledged(connection, ids)
+    handed = _handed(connection, ids)
     return [
         Held(
             row.id,
@@ -139,7 +140,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                     if report.epoch == row.epoch
                 },
                 uploads=_newest(contributions[row.id], received),
-                runs=tuple(run_of(run) for run in attempts[row.id]),
+                runs=tuple(run_of(run, frozenset(handed[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
             ),
         )
@@ -177,6 +178,20 @@ def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side
     return found
 
 
+def _handed(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
+    """By run the sides whose handles are there."""
+    names = {f"handles-{side}": side for side in Side}
+    query = (
+        select(papers.c.run, papers.c.name)
+        .join(runs, runs.c.run == papers.c.run)
+        .where(runs.c.project.in_(ids), papers.c.complete == 1, papers.c.name.in_(names))
+    )
+    found: dict[str, list[Side]] = defaultdict(list)
+    for run, name in connection.execute(query):
+        found[run].append(names[name])
+    return found
+
+
 def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Upload]:
     """Per side the upload that counts: the committed one, else the newest that lives, else the last expired."""
     chosen: dict[Side, tuple[tuple[bool, bool, int], Upload]] = {}
@@ -203,7 +218,7 @@ def upload_of(row: Row[Any], received: int) -> Upload:
     )
 
 
-def run_of(row: Row[Any]) -> Run:
+def run_of(row: Row[Any], handed: frozenset[Side] = frozenset()) -> Run:
     """A row of `runs` as the rules see it."""
     return Run(
         row.run,
@@ -215,4 +230,5 @@ def run_of(row: Row[Any]) -> Run:
         row.links,
         row.attempt,
         bool(row.released),
+        handed,
     )

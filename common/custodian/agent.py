@@ -20,6 +20,7 @@ from common.custodian.agreement import agree
 from common.custodian.approval import approve
 from common.custodian.contribution import contribute
 from common.custodian.desk import Desk, Outcome, StoppedError, Task
+from common.custodian.handles import give_handles
 from common.custodian.results import fetch
 from common.custodian.source import source_stamp
 from common.custodian.witnessing import witness
@@ -32,6 +33,7 @@ STEPS: dict[int, Callable[[Desk, Task], Outcome]] = {
     custody_pb2.TASK_KIND_APPROVE: approve,
     custody_pb2.TASK_KIND_AGREE: agree,
     custody_pb2.TASK_KIND_CONTRIBUTE: contribute,
+    custody_pb2.TASK_KIND_HANDLES: give_handles,
     custody_pb2.TASK_KIND_FETCH: fetch,
 }
 """What each kind of task is done by."""

@@ -8,7 +8,8 @@ from common.cleaning import clean
 from common.custodian.desk import columns_of
 from common.encoding import to_bytes
 from common.encoding.categories import relabelling
-from common.encoding.encode import encode, file_order
+from common.encoding.encode import file_order
+from common.encoding.records import encode_records
 from common.keys import CANARY_RECORDS, Seed, canary_digest
 from common.parties import Side
 from common.specification import Specification
@@ -26,7 +27,9 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
     # What each makes of its own values differs on purpose, and is part of the encoding digest.
     fields = tuple(field.model_copy(update={"categorisation": ()}) for field in spec.fields)
-    signed = spec.model_copy(update={"mode": "open", "variables": (), "fields": fields})
-    encoded, _ = encode(clean(frame, signed, side).columns, signed, seed, epoch, shuffle=file_order, threads=1)
+    # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
+    mode = "block_keyed" if spec.mode == "block_keyed" else "open"
+    signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields})
+    encoded = encode_records(clean(frame, signed, side).columns, signed, seed, epoch, shuffle=file_order, threads=1)
     relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
-    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*to_bytes([encoded]), *relabelled]))
+    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*to_bytes(encoded.sets), *relabelled]))

@@ -23,8 +23,8 @@ from common.custodian.progress import Stopwatch
 from common.custodian.row_map import pack_map
 from common.custodian.schema import Upload
 from common.custodian.source import read_records
-from common.encoding import layout_of, to_bytes
-from common.encoding.encode import encode
+from common.encoding import to_bytes
+from common.encoding.records import encode_records
 from common.errors import ErrorCode, TrystError
 from common.keys import Seed, key_check_value
 from common.rpc.client import CHUNK_SECONDS, COMMIT_SECONDS, CONTROL_SECONDS
@@ -81,7 +81,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
             progress.update(task.project, doing, done)
 
         with watch.measure("encode"):
-            signed, order = encode(
+            encoded = encode_records(
                 cleaned.columns,
                 task.spec,
                 seed,
@@ -92,7 +92,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
             )
         del cleaned
         progress.update(task.project, "keeping the upload, encrypted", 1.0)
-        layout = layout_of([signed])
+        layout = encoded.layout
         manifest = Manifest(
             project=task.project,
             side=side,
@@ -108,11 +108,11 @@ def _prepare(desk: Desk, task: Task) -> Upload:
                     project=task.project,
                     epoch=task.epoch,
                     manifest=manifest_to_wire(manifest).SerializeToString(deterministic=True),
-                    rows=signed.n_rows,
+                    rows=len(encoded.order),
                     total_bytes=layout.total_bytes,
                 ),
-                to_bytes([signed]),
-                pack_map(identifiers, order),
+                to_bytes(encoded.sets),
+                pack_map(identifiers, encoded.order),
                 task.spec.retention.maps_days,
             )
     sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": _peak_memory()}

@@ -26,6 +26,8 @@ class Keyring:
     """The other custodian's identity, as its configuration and the membership list agree on it."""
     linker: PublicIdentity
     """Carole's identity, which signs her audit log."""
+    resolver: Member
+    """The coordinator, whose process says who is who in mode block_keyed."""
     identity: Identity = field(repr=False)
     sealing: SealingKey = field(repr=False)
     vault: Vault = field(repr=False)
@@ -61,7 +63,8 @@ class Keyring:
                 )
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
         linker = members.in_role(Role.LINKER).identity
-        return cls(member, peer, linker, identity, sealing, vault, tls)
+        resolver = members.in_role(Role.COORDINATOR)
+        return cls(member, peer, linker, resolver, identity, sealing, vault, tls)
 
 
 def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:

@@ -32,7 +32,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import blocking_keys
-from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet
+from common.encoding.contribution import MISSING, NO_KEY, SAMPLE_ROWS, FieldSignatures, Layout, SignatureSet, layout_of
 from common.encoding.distinct import distinct_values
 from common.encoding.encode import (
     Progress,
@@ -48,10 +48,6 @@ from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from common.minhash import block_signatures
 from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens
-
-SAMPLE_ROWS = 2_000
-"""Rows of the sample. Pairs of two samples tell an agreement of one in 100,000 to within a sixth of itself, where
-values are evenly spread; a file of fewer records is sampled whole."""
 
 SAMPLE = ""
 """Name of the sample among the sets, where others have their rule's."""
@@ -69,10 +65,23 @@ class Encoded:
         In block-keyed mode one set per rule, in the specification's order, then the sample; otherwise one set.
     orders
         By set, for each row (its pseudonym) the row of the file; the sample has none. It never leaves the custodian.
+    records
+        Records of the file in block-keyed mode, 0 otherwise: then the one set tells.
     """
 
     sets: tuple[SignatureSet, ...]
     orders: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
+    records: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        """Sizes of what is sent."""
+        return layout_of(self.sets, self.records)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The row of the file for each row of all sets but the sample, one set after the other."""
+        return np.concatenate([self.orders[part.rule] for part in self.sets if part.rule in self.orders])
 
 
 @dataclass(frozen=True)
@@ -178,7 +187,7 @@ def encode_blocks(
                 blocks[other.name] = tags(own, digests[other.name][orders[rule.name]], key)
         sets.append(whole(rule.name, len(own), blocks))
     sets.append(whole(SAMPLE, min(n_rows, SAMPLE_ROWS), {}))
-    return Encoded(tuple(sets), orders)
+    return Encoded(tuple(sets), orders, n_rows)
 
 
 def tags(block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:

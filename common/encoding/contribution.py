@@ -48,6 +48,10 @@ MAX_ROWS = 2**31 - 1
 MAX_SETS = 64
 MAX_FIELDS = 256
 MAX_RULES = 64
+
+SAMPLE_ROWS = 2_000
+"""Rows of a sample in mode block_keyed. Pairs of two samples tell an agreement of one in 100,000 to within a sixth of
+itself, where values are evenly spread; a file of fewer records is sampled whole."""
 MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000
 
@@ -106,6 +110,8 @@ class Layout:
     """
 
     sets: tuple[SetLayout, ...]
+    records: int = 0
+    """Records of the file in mode block_keyed, where no set has a row for each; otherwise 0."""
 
     @property
     def total_bytes(self) -> int:
@@ -115,6 +121,7 @@ class Layout:
     def validate(self) -> None:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
+        _limit(self.records, max(part.rows for part in self.sets) if self.records else 0, MAX_ROWS, "records", "layout")
         _distinct_names([part.rule for part in self.sets], "layout", "rule", allow_empty=True)
         for part in self.sets:
             where = _where(part.rule)
@@ -245,9 +252,9 @@ class SignatureSet:
             _check_range(variable.codes, variable.categories, f"{where}, variable {name}, codes")
 
 
-def layout_of(sets: Sequence[SignatureSet]) -> Layout:
-    """Sizes of the contribution made of `sets`."""
-    return Layout(tuple(part.layout for part in sets))
+def layout_of(sets: Sequence[SignatureSet], records: int = 0) -> Layout:
+    """Sizes of the contribution made of `sets`, in mode block_keyed of so many records."""
+    return Layout(tuple(part.layout for part in sets), records)
 
 
 def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,7 @@ def encode_records(
     seed: Seed,
     epoch: int,
     *,
+    variables: Mapping[str, pl.Series] = MappingProxyType({}),
     shuffle: Callable[[int], NDArray[np.int64]] = random_order,
     threads: int = 2,
     progress: Progress | None = None,
@@ -30,5 +32,14 @@ def encode_records(
     """
     if specification.mode == "block_keyed":
         return encode_blocks(columns, specification, seed, epoch, shuffle=shuffle, threads=threads, progress=progress)
-    part, order = encode(columns, specification, seed, epoch, shuffle=shuffle, threads=threads, progress=progress)
+    part, order = encode(
+        columns,
+        specification,
+        seed,
+        epoch,
+        variables=variables,
+        shuffle=shuffle,
+        threads=threads,
+        progress=progress,
+    )
     return Encoded((part,), {part.rule: order})

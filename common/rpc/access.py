@@ -22,6 +22,8 @@ _CUSTODY = (
     "BeginUpload",
     "PutChunk",
     "CommitUpload",
+    "FetchPaper",
+    "PutPaper",
     "FetchResult",
     "AcknowledgeResult",
 )
@@ -34,6 +36,8 @@ _COORDINATION = (
     "StartRun",
     "GetRun",
     "WatchRun",
+    "FetchPaper",
+    "PutPaper",
     "GetStatistics",
     "EraseProject",
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from common.errors import ErrorCode, TrystErrors
 from common.parties import Side
 from common.specification.assessment import assessment_mistakes
+from common.specification.block_keyed import block_keyed_mistakes
 from common.specification.categorisation import categorisation_mistakes
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
 from common.specification.latent import LatentSpec, latent_mistakes
@@ -93,6 +94,8 @@ def inconsistencies(
     identifiers: Mapping[Side, str] = MappingProxyType({}),
     latent: LatentSpec | None = None,
     unsure: bool = False,
+    *,
+    rules_elsewhere: bool = False,
 ) -> Iterator[Mistake]:
     """Every mistake that lies between values rather than in one of them.
 
@@ -114,6 +117,8 @@ def inconsistencies(
         The extended latent step, if there is one.
     unsure
         Whether there are variables besides, which have mistakes of their own.
+    rules_elsewhere
+        Whether the document has blocking rules that are not in `rules`, because they have mistakes of their own.
     """
     if not fields and not other_names:
         yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
@@ -122,19 +127,12 @@ def inconsistencies(
     for position, field in fields.items():
         for check in _FIELD_CHECKS:
             yield from check(field, ("fields", position))
-        if mode == "open" and field.comparator is not None:
+        if mode in ("open", "block_keyed") and field.comparator is not None:
             yield Mistake(
                 ("fields", position, "comparator"),
                 "values can be compared in mode trusted only",
                 field.comparator,
                 "drop it: signatures tell the Jaccard similarity of the tokens",
-            )
-        if field.value_frequencies and mode not in ("open", "trusted", None):
-            yield Mistake(
-                ("fields", position, "value_frequencies"),
-                "values can be counted across a file in modes open and trusted only",
-                str(mode),
-                "drop it",
             )
     yield from _shared_keys(fields)
     yield from _pattern_space(fields)
@@ -154,6 +152,8 @@ def inconsistencies(
     if latent is not None:
         yield from latent_mistakes(latent, variables.values(), by_name, unsure or bool(other_names), mode)
     yield from _repeated_rules(rules)
+    if mode == "block_keyed":
+        yield from block_keyed_mistakes(fields, rules, rules_elsewhere=rules_elsewhere)
 
 
 def _repeated(section: str, names: Mapping[int, str]) -> Iterator[Mistake]:

@@ -152,6 +152,7 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         _identifiers(data.get("custodians")),
         latent.get(0),
         _entries(data.get("variables")) > len(variables) or any("holder" in gone for gone in spoilt_variables.values()),
+        rules_elsewhere=bool(data.get("blocking")),
     )
     return [mistake for mistake in found if is_sure(mistake)]
 

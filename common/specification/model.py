@@ -292,7 +292,8 @@ class BlockingRule(Section):
     limit: int = Field(default=100_000_000, ge=1)
     """Most pairs of one block. A larger one is split or left to the other rules, and a warning tells its size."""
     split: Name | None = None
-    """Field by whose equality blocks above the limit are split, for rules with keys. Default: they are not."""
+    """Field by whose equality blocks above the limit are split, for rules with keys. Default: they are not. In mode
+    block_keyed it splits every block, so that nobody need be told which are large."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -414,7 +415,8 @@ class Specification(Section):
     """The project's name: public, and salt of its keys."""
     mode: Mode
     """open: one key per field, so that the linkage unit can compare any two values of a field by their signatures.
-    trusted: the cleaned values themselves are sent to the linkage unit, which compares them."""
+    trusted: the cleaned values themselves are sent to the linkage unit, which compares them. block_keyed: a key per
+    block of each blocking rule, so that it can compare two values inside a block only."""
     custodians: Custodians
     """The two files."""
     fields: tuple[FieldSpec, ...] = Field(strict=False, max_length=MAX_FIELDS)

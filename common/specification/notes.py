@@ -36,6 +36,9 @@ def _leakage(spec: Specification) -> Iterator[str]:
         if spec.blocking:
             yield f"Blocking ({_listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
         return
+    if spec.mode == "block_keyed":
+        yield from _block_leakage(spec)
+        return
     yield (
         "Mode open: equal values have equal signatures and similar values similar ones, so Carole can count how often"
         " each value of a field occurs and see which values resemble each other. With public counts of names she can"
@@ -63,6 +66,31 @@ def _released(spec: Specification) -> Iterator[str]:
     limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.limits.given.items())
     breach = "nothing is released" if spec.assessment.on_breach == "refuse" else "the result waits for a steward"
     yield f"The combined output is assessed before its release: {limits}. Above any of these {breach}."
+
+
+def _block_leakage(spec: Specification) -> Iterator[str]:
+    rules = _listed([rule.name for rule in spec.keyed_rules])
+    yield (
+        f"Mode block_keyed: each record is sent once per blocking rule ({rules}), under a pseudonym of that rule, and"
+        " signed for its block. Carole sees how many rows each block has, which of them are equal or similar in each"
+        " field, and which also agree under another rule; two blocks, and two rules, have nothing in common."
+        " A large block of a common key shows her that the key is common: `tryst alice leakage` measures it."
+    )
+    yield (
+        "Carole also holds, per field, up to 2,000 signatures of each file that belong to no row, and with them how"
+        " often the commonest values occur."
+    )
+    yield (
+        "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it sees"
+        " the comparison levels of candidate pairs, and no signature. Together with Carole it could undo what the mode"
+        " protects. Each custodian learns which of its records came near to a link."
+    )
+    split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
+    if split:
+        yield (
+            f"In mode block_keyed a rule's `split` is part of every key ({_listed(split)}), not of large blocks' only:"
+            " which blocks are large, neither custodian can know without telling."
+        )
 
 
 def _variables(spec: Specification) -> Iterator[str]:

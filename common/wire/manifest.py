@@ -13,6 +13,8 @@ from protos.linkage.v1 import contribution_pb2
 VERSION = 1
 VERSION_WITH_VARIABLES = 2
 """Of a contribution that carries variables, which a reader of version 1 would not look for."""
+VERSION_BLOCK_KEYED = 3
+"""Of a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records."""
 
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
@@ -73,10 +75,13 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
         epoch=manifest.epoch,
         sets=sets,
         key_check_value=manifest.key_check_value,
+        records=manifest.layout.records,
     )
 
 
 def _version(layout: Layout) -> int:
+    if layout.records:
+        return VERSION_BLOCK_KEYED
     return VERSION_WITH_VARIABLES if any(part.variables for part in layout.sets) else VERSION
 
 
@@ -102,10 +107,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         body would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if message.version not in (VERSION, VERSION_WITH_VARIABLES):
+    if message.version not in (VERSION, VERSION_WITH_VARIABLES, VERSION_BLOCK_KEYED):
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests of versions {VERSION} and {VERSION_WITH_VARIABLES} are understood",
+            f"manifests of versions {VERSION} to {VERSION_BLOCK_KEYED} are understood",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -127,18 +132,19 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
                 tuple(VariableLayout(variable.name, variable.categories) for variable in part.variables),
             )
             for part in message.sets
-        )
+        ),
+        message.records,
     )
     layout.validate()
     if message.version != _version(layout):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "a manifest is of version 2 where a set has variables, and only there",
+            "a manifest is of version 2 where a set has variables and 3 where it names records, and only there",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
         )
-    rows = max(part.rows for part in layout.sets)
+    rows = max(layout.records, *(part.rows for part in layout.sets))
     if rows > max_rows or layout.total_bytes > max_bytes:
         raise TrystError(
             ErrorCode.UPLOAD_LIMIT,

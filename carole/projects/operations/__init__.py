@@ -17,6 +17,7 @@ from carole.projects.operations.contribution import begin_upload, commit_upload,
 from carole.projects.operations.ending import acknowledge, erase, expire_result
 from carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
 from carole.projects.operations.outcome import Detail, Entry, Outcome
+from carole.projects.operations.resolving import ask_handles, give_handles, resolve_run
 from carole.projects.operations.stewardship import override, refuse
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "acknowledge",
     "amend",
     "approve",
+    "ask_handles",
     "begin_upload",
     "commit_upload",
     "erase",
@@ -34,11 +36,13 @@ __all__ = [
     "expire_upload",
     "fail_run",
     "finish_run",
+    "give_handles",
     "key_trouble",
     "override",
     "post_letter",
     "refuse",
     "report_keys",
+    "resolve_run",
     "start_run",
     "take_run",
 ]

@@ -44,10 +44,10 @@ def take_run(project: Project, name: str) -> Outcome:
     TrystError
         WRONG_STATE if the run is not active.
     """
-    run = _active(project, name)
+    run = active_run(project, name)
     row = permit(project, SYSTEM, Action.TAKE_RUN)
     taken = replace(run, state=RunState.RUNNING, attempt=run.attempt + 1, stage="", fraction=0.0)
-    return move(row, _with_run(project, taken), SYSTEM, {"run": name, "attempt": taken.attempt})
+    return move(row, with_run(project, taken), SYSTEM, {"run": name, "attempt": taken.attempt})
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:
@@ -58,10 +58,10 @@ def fail_run(project: Project, name: str, error: str) -> Outcome:
     TrystError
         WRONG_STATE if the run is not active.
     """
-    run = _active(project, name)
+    run = active_run(project, name)
     row = permit(project, SYSTEM, Action.FAIL_RUN)
     failed = replace(run, state=RunState.FAILED, error=error)
-    return move(row, _with_run(project, failed), SYSTEM, {"run": name, "attempt": run.attempt, "error": error})
+    return move(row, with_run(project, failed), SYSTEM, {"run": name, "attempt": run.attempt, "error": error})
 
 
 def finish_run(project: Project, name: str, links: int, judgement: Judgement | None = None) -> Outcome:
@@ -79,7 +79,7 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
     TrystError
         WRONG_STATE if the run is not running, or there is no judgement where one is asked for, or one where none is.
     """
-    run = _active(project, name)
+    run = active_run(project, name)
     if (judgement is None) != (project.policy is Policy.NONE):
         raise TrystError(
             ErrorCode.WRONG_STATE,
@@ -89,7 +89,7 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
         )
     row = permit(project, SYSTEM, Action.FINISH_RUN)
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
-    outcome = move(row, _with_run(project, done), SYSTEM, {"run": name, "links": links})
+    outcome = move(row, with_run(project, done), SYSTEM, {"run": name, "links": links})
     if judgement is None:
         return _followed(outcome, release(outcome.project, name, "none"))
     row = permit(outcome.project, SYSTEM, Action.ASSESS)
@@ -119,7 +119,7 @@ def release(project: Project, name: str, assessment: str) -> Outcome:
     assert run is not None  # noqa: S101 - it has just ended, or is held
     grants = {str(role): str(grant) for role, grant in sorted(project.grants.items())}
     # What was confirmed of an earlier release says nothing of this one.
-    after = replace(_with_run(project, replace(run, released=True)), acknowledged=frozenset())
+    after = replace(with_run(project, replace(run, released=True)), acknowledged=frozenset())
     return move(row, after, SYSTEM, {"run": name, "assessment": assessment, **grants})
 
 
@@ -127,11 +127,19 @@ def _followed(first: Outcome, second: Outcome) -> Outcome:
     return Outcome(second.project, first.entries + second.entries)
 
 
-def _with_run(project: Project, changed: Run) -> Project:
+def with_run(project: Project, changed: Run) -> Project:
+    """The project with one of its runs as given."""
     return replace(project, runs=tuple(changed if run.run == changed.run else run for run in project.runs))
 
 
-def _active(project: Project, name: str) -> Run:
+def active_run(project: Project, name: str) -> Run:
+    """The run of that name, which is under way.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE if it is not.
+    """
     run = project.run(name)
     if run is None or not run.state.active:
         raise TrystError(

@@ -50,7 +50,7 @@ class SetLayout(_message.Message):
     def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ..., variables: _Optional[_Iterable[_Union[VariableLayout, _Mapping]]] = ...) -> None: ...
 
 class Manifest(_message.Message):
-    __slots__ = ("version", "project", "side", "encoding_digest", "epoch", "sets", "key_check_value")
+    __slots__ = ("version", "project", "side", "encoding_digest", "epoch", "sets", "key_check_value", "records")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +58,7 @@ class Manifest(_message.Message):
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     SETS_FIELD_NUMBER: _ClassVar[int]
     KEY_CHECK_VALUE_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
     version: int
     project: str
     side: _project_pb2.Side
@@ -65,7 +66,8 @@ class Manifest(_message.Message):
     epoch: int
     sets: _containers.RepeatedCompositeFieldContainer[SetLayout]
     key_check_value: bytes
-    def __init__(self, version: _Optional[int] = ..., project: _Optional[str] = ..., side: _Optional[_Union[_project_pb2.Side, str]] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[SetLayout, _Mapping]]] = ..., key_check_value: _Optional[bytes] = ...) -> None: ...
+    records: int
+    def __init__(self, version: _Optional[int] = ..., project: _Optional[str] = ..., side: _Optional[_Union[_project_pb2.Side, str]] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[SetLayout, _Mapping]]] = ..., key_check_value: _Optional[bytes] = ..., records: _Optional[int] = ...) -> None: ...
 
 class BeginUploadRequest(_message.Message):
     __slots__ = ("manifest", "upload")

@@ -23,53 +23,54 @@ _sym_db = _symbol_database.Default()
 
 
 from protos.linkage.v1 import project_pb2 as protos_dot_linkage_dot_v1_dot_project__pb2
+from protos.linkage.v1 import resolution_pb2 as protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$protos/linkage/v1/coordination.proto\x12\nlinkage.v1\x1a\x1fprotos/linkage/v1/project.proto\"-\n\x14\x43reateProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"B\n\x15\x43reateProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\",\n\x13\x41mendProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"A\n\x14\x41mendProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"Y\n\x15\x41pproveProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"C\n\x16\x41pproveProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"$\n\x11GetProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"V\n\x12GetProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x02 \x01(\t\"\x15\n\x13ListProjectsRequest\"C\n\x14ListProjectsResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"3\n\x0fStartRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\t\"6\n\x10StartRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"-\n\rGetRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"4\n\x0eGetRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"/\n\x0fWatchRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"C\n\x14GetStatisticsRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"5\n\x15GetStatisticsResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06pieces\x18\x02 \x01(\r\"&\n\x13\x45raseProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"A\n\x14\x45raseProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus2\xa3\x06\n\x0c\x43oordination\x12T\n\rCreateProject\x12 .linkage.v1.CreateProjectRequest\x1a!.linkage.v1.CreateProjectResponse\x12W\n\x0e\x41pproveProject\x12!.linkage.v1.ApproveProjectRequest\x1a\".linkage.v1.ApproveProjectResponse\x12Q\n\x0c\x41mendProject\x12\x1f.linkage.v1.AmendProjectRequest\x1a .linkage.v1.AmendProjectResponse\x12K\n\nGetProject\x12\x1d.linkage.v1.GetProjectRequest\x1a\x1e.linkage.v1.GetProjectResponse\x12Q\n\x0cListProjects\x12\x1f.linkage.v1.ListProjectsRequest\x1a .linkage.v1.ListProjectsResponse\x12\x45\n\x08StartRun\x12\x1b.linkage.v1.StartRunRequest\x1a\x1c.linkage.v1.StartRunResponse\x12?\n\x06GetRun\x12\x19.linkage.v1.GetRunRequest\x1a\x1a.linkage.v1.GetRunResponse\x12@\n\x08WatchRun\x12\x1b.linkage.v1.WatchRunRequest\x1a\x15.linkage.v1.RunStatus0\x01\x12T\n\rGetStatistics\x12 .linkage.v1.GetStatisticsRequest\x1a!.linkage.v1.GetStatisticsResponse\x12Q\n\x0c\x45raseProject\x12\x1f.linkage.v1.EraseProjectRequest\x1a .linkage.v1.EraseProjectResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$protos/linkage/v1/coordination.proto\x12\nlinkage.v1\x1a\x1fprotos/linkage/v1/project.proto\x1a\"protos/linkage/v1/resolution.proto\"-\n\x14\x43reateProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"B\n\x15\x43reateProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\",\n\x13\x41mendProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"A\n\x14\x41mendProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"Y\n\x15\x41pproveProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"C\n\x16\x41pproveProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"$\n\x11GetProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"V\n\x12GetProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x02 \x01(\t\"\x15\n\x13ListProjectsRequest\"C\n\x14ListProjectsResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"3\n\x0fStartRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\t\"6\n\x10StartRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"-\n\rGetRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"4\n\x0eGetRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"/\n\x0fWatchRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"C\n\x14GetStatisticsRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"5\n\x15GetStatisticsResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06pieces\x18\x02 \x01(\r\"&\n\x13\x45raseProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"A\n\x14\x45raseProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus2\xb7\x07\n\x0c\x43oordination\x12T\n\rCreateProject\x12 .linkage.v1.CreateProjectRequest\x1a!.linkage.v1.CreateProjectResponse\x12W\n\x0e\x41pproveProject\x12!.linkage.v1.ApproveProjectRequest\x1a\".linkage.v1.ApproveProjectResponse\x12Q\n\x0c\x41mendProject\x12\x1f.linkage.v1.AmendProjectRequest\x1a .linkage.v1.AmendProjectResponse\x12K\n\nGetProject\x12\x1d.linkage.v1.GetProjectRequest\x1a\x1e.linkage.v1.GetProjectResponse\x12Q\n\x0cListProjects\x12\x1f.linkage.v1.ListProjectsRequest\x1a .linkage.v1.ListProjectsResponse\x12\x45\n\x08StartRun\x12\x1b.linkage.v1.StartRunRequest\x1a\x1c.linkage.v1.StartRunResponse\x12?\n\x06GetRun\x12\x19.linkage.v1.GetRunRequest\x1a\x1a.linkage.v1.GetRunResponse\x12@\n\x08WatchRun\x12\x1b.linkage.v1.WatchRunRequest\x1a\x15.linkage.v1.RunStatus0\x01\x12K\n\nFetchPaper\x12\x1d.linkage.v1.FetchPaperRequest\x1a\x1e.linkage.v1.FetchPaperResponse\x12\x45\n\x08PutPaper\x12\x1b.linkage.v1.PutPaperRequest\x1a\x1c.linkage.v1.PutPaperResponse\x12T\n\rGetStatistics\x12 .linkage.v1.GetStatisticsRequest\x1a!.linkage.v1.GetStatisticsResponse\x12Q\n\x0c\x45raseProject\x12\x1f.linkage.v1.EraseProjectRequest\x1a .linkage.v1.EraseProjectResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.linkage.v1.coordination_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CREATEPROJECTREQUEST']._serialized_start=85
-  _globals['_CREATEPROJECTREQUEST']._serialized_end=130
-  _globals['_CREATEPROJECTRESPONSE']._serialized_start=132
-  _globals['_CREATEPROJECTRESPONSE']._serialized_end=198
-  _globals['_AMENDPROJECTREQUEST']._serialized_start=200
-  _globals['_AMENDPROJECTREQUEST']._serialized_end=244
-  _globals['_AMENDPROJECTRESPONSE']._serialized_start=246
-  _globals['_AMENDPROJECTRESPONSE']._serialized_end=311
-  _globals['_APPROVEPROJECTREQUEST']._serialized_start=313
-  _globals['_APPROVEPROJECTREQUEST']._serialized_end=402
-  _globals['_APPROVEPROJECTRESPONSE']._serialized_start=404
-  _globals['_APPROVEPROJECTRESPONSE']._serialized_end=471
-  _globals['_GETPROJECTREQUEST']._serialized_start=473
-  _globals['_GETPROJECTREQUEST']._serialized_end=509
-  _globals['_GETPROJECTRESPONSE']._serialized_start=511
-  _globals['_GETPROJECTRESPONSE']._serialized_end=597
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=599
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=620
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=622
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=689
-  _globals['_STARTRUNREQUEST']._serialized_start=691
-  _globals['_STARTRUNREQUEST']._serialized_end=742
-  _globals['_STARTRUNRESPONSE']._serialized_start=744
-  _globals['_STARTRUNRESPONSE']._serialized_end=798
-  _globals['_GETRUNREQUEST']._serialized_start=800
-  _globals['_GETRUNREQUEST']._serialized_end=845
-  _globals['_GETRUNRESPONSE']._serialized_start=847
-  _globals['_GETRUNRESPONSE']._serialized_end=899
-  _globals['_WATCHRUNREQUEST']._serialized_start=901
-  _globals['_WATCHRUNREQUEST']._serialized_end=948
-  _globals['_GETSTATISTICSREQUEST']._serialized_start=950
-  _globals['_GETSTATISTICSREQUEST']._serialized_end=1017
-  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1019
-  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1072
-  _globals['_ERASEPROJECTREQUEST']._serialized_start=1074
-  _globals['_ERASEPROJECTREQUEST']._serialized_end=1112
-  _globals['_ERASEPROJECTRESPONSE']._serialized_start=1114
-  _globals['_ERASEPROJECTRESPONSE']._serialized_end=1179
-  _globals['_COORDINATION']._serialized_start=1182
-  _globals['_COORDINATION']._serialized_end=1985
+  _globals['_CREATEPROJECTREQUEST']._serialized_start=121
+  _globals['_CREATEPROJECTREQUEST']._serialized_end=166
+  _globals['_CREATEPROJECTRESPONSE']._serialized_start=168
+  _globals['_CREATEPROJECTRESPONSE']._serialized_end=234
+  _globals['_AMENDPROJECTREQUEST']._serialized_start=236
+  _globals['_AMENDPROJECTREQUEST']._serialized_end=280
+  _globals['_AMENDPROJECTRESPONSE']._serialized_start=282
+  _globals['_AMENDPROJECTRESPONSE']._serialized_end=347
+  _globals['_APPROVEPROJECTREQUEST']._serialized_start=349
+  _globals['_APPROVEPROJECTREQUEST']._serialized_end=438
+  _globals['_APPROVEPROJECTRESPONSE']._serialized_start=440
+  _globals['_APPROVEPROJECTRESPONSE']._serialized_end=507
+  _globals['_GETPROJECTREQUEST']._serialized_start=509
+  _globals['_GETPROJECTREQUEST']._serialized_end=545
+  _globals['_GETPROJECTRESPONSE']._serialized_start=547
+  _globals['_GETPROJECTRESPONSE']._serialized_end=633
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=635
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=656
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=658
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=725
+  _globals['_STARTRUNREQUEST']._serialized_start=727
+  _globals['_STARTRUNREQUEST']._serialized_end=778
+  _globals['_STARTRUNRESPONSE']._serialized_start=780
+  _globals['_STARTRUNRESPONSE']._serialized_end=834
+  _globals['_GETRUNREQUEST']._serialized_start=836
+  _globals['_GETRUNREQUEST']._serialized_end=881
+  _globals['_GETRUNRESPONSE']._serialized_start=883
+  _globals['_GETRUNRESPONSE']._serialized_end=935
+  _globals['_WATCHRUNREQUEST']._serialized_start=937
+  _globals['_WATCHRUNREQUEST']._serialized_end=984
+  _globals['_GETSTATISTICSREQUEST']._serialized_start=986
+  _globals['_GETSTATISTICSREQUEST']._serialized_end=1053
+  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1055
+  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1108
+  _globals['_ERASEPROJECTREQUEST']._serialized_start=1110
+  _globals['_ERASEPROJECTREQUEST']._serialized_end=1148
+  _globals['_ERASEPROJECTRESPONSE']._serialized_start=1150
+  _globals['_ERASEPROJECTRESPONSE']._serialized_end=1215
+  _globals['_COORDINATION']._serialized_start=1218
+  _globals['_COORDINATION']._serialized_end=2169
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ import warnings
 
 from protos.linkage.v1 import coordination_pb2 as protos_dot_linkage_dot_v1_dot_coordination__pb2
 from protos.linkage.v1 import project_pb2 as protos_dot_linkage_dot_v1_dot_project__pb2
+from protos.linkage.v1 import resolution_pb2 as protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -75,6 +76,16 @@ class CoordinationStub:
                 request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
                 response_deserializer=protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
                 _registered_method=True)
+        self.FetchPaper = channel.unary_unary(
+                '/linkage.v1.Coordination/FetchPaper',
+                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+                _registered_method=True)
+        self.PutPaper = channel.unary_unary(
+                '/linkage.v1.Coordination/PutPaper',
+                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+                _registered_method=True)
         self.GetStatistics = channel.unary_unary(
                 '/linkage.v1.Coordination/GetStatistics',
                 request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
@@ -141,6 +152,19 @@ class CoordinationServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FetchPaper(self, request, context):
+        """Mode block_keyed: what the resolver needs to decide who is who, and its answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutPaper(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatistics(self, request, context):
         """What the specification grants the coordinator: model parameters and aggregate statistics, as JSON.
         """
@@ -196,6 +220,16 @@ def add_CoordinationServicer_to_server(servicer, server):
                     servicer.WatchRun,
                     request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.FromString,
                     response_serializer=protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.SerializeToString,
+            ),
+            'FetchPaper': grpc.unary_unary_rpc_method_handler(
+                    servicer.FetchPaper,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
+            ),
+            'PutPaper': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutPaper,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
             ),
             'GetStatistics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatistics,
@@ -424,6 +458,60 @@ class Coordination:
             '/linkage.v1.Coordination/WatchRun',
             protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
             protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchPaper(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Coordination/FetchPaper',
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutPaper(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Coordination/PutPaper',
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
             options,
             channel_credentials,
             insecure,

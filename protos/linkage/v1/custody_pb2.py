@@ -24,45 +24,46 @@ _sym_db = _symbol_database.Default()
 
 from protos.linkage.v1 import contribution_pb2 as protos_dot_linkage_dot_v1_dot_contribution__pb2
 from protos.linkage.v1 import project_pb2 as protos_dot_linkage_dot_v1_dot_project__pb2
+from protos.linkage.v1 import resolution_pb2 as protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/linkage/v1/custody.proto\x12\nlinkage.v1\x1a$protos/linkage/v1/contribution.proto\x1a\x1fprotos/linkage/v1/project.proto\"^\n\x06Letter\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.linkage.v1.LetterKind\x12 \n\x06sender\x18\x02 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\"3\n\x0fNextTaskRequest\x12\x0f\n\x07wait_ms\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x03(\t\"\xd7\x01\n\x10NextTaskResponse\x12\"\n\x04kind\x18\x01 \x01(\x0e\x32\x14.linkage.v1.TaskKind\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x03 \x01(\t\x12#\n\x07letters\x18\x04 \x03(\x0b\x32\x12.linkage.v1.Letter\x12\x0b\n\x03run\x18\x05 \x01(\t\x12+\n\x08projects\x18\x06 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"R\n\x0e\x41pproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"<\n\x0f\x41pproveResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"W\n\x11PostLetterRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\"\n\x06letter\x18\x03 \x01(\x0b\x32\x12.linkage.v1.Letter\"\x14\n\x12PostLetterResponse\"c\n\x11ReportKeysRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x17\n\x0fkey_check_value\x18\x03 \x01(\x0c\x12\x15\n\rcanary_digest\x18\x04 \x01(\x0c\"?\n\x12ReportKeysResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"A\n\x12\x46\x65tchResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"C\n\x13\x46\x65tchResultResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06pieces\x18\x02 \x01(\r\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\"H\n\x18\x41\x63knowledgeResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\"\x1b\n\x19\x41\x63knowledgeResultResponse*\x94\x01\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTASK_KIND_IDLE\x10\x01\x12\x15\n\x11TASK_KIND_APPROVE\x10\x02\x12\x13\n\x0fTASK_KIND_AGREE\x10\x03\x12\x18\n\x14TASK_KIND_CONTRIBUTE\x10\x04\x12\x13\n\x0fTASK_KIND_FETCH\x10\x05*^\n\nLetterKind\x12\x1b\n\x17LETTER_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11LETTER_KIND_OFFER\x10\x01\x12\x1c\n\x18LETTER_KIND_CONFIRMATION\x10\x02\x32\xca\x05\n\x07\x43ustody\x12\x45\n\x08NextTask\x12\x1b.linkage.v1.NextTaskRequest\x1a\x1c.linkage.v1.NextTaskResponse\x12\x42\n\x07\x41pprove\x12\x1a.linkage.v1.ApproveRequest\x1a\x1b.linkage.v1.ApproveResponse\x12K\n\nPostLetter\x12\x1d.linkage.v1.PostLetterRequest\x1a\x1e.linkage.v1.PostLetterResponse\x12K\n\nReportKeys\x12\x1d.linkage.v1.ReportKeysRequest\x1a\x1e.linkage.v1.ReportKeysResponse\x12N\n\x0b\x42\x65ginUpload\x12\x1e.linkage.v1.BeginUploadRequest\x1a\x1f.linkage.v1.BeginUploadResponse\x12\x45\n\x08PutChunk\x12\x1b.linkage.v1.PutChunkRequest\x1a\x1c.linkage.v1.PutChunkResponse\x12Q\n\x0c\x43ommitUpload\x12\x1f.linkage.v1.CommitUploadRequest\x1a .linkage.v1.CommitUploadResponse\x12N\n\x0b\x46\x65tchResult\x12\x1e.linkage.v1.FetchResultRequest\x1a\x1f.linkage.v1.FetchResultResponse\x12`\n\x11\x41\x63knowledgeResult\x12$.linkage.v1.AcknowledgeResultRequest\x1a%.linkage.v1.AcknowledgeResultResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fprotos/linkage/v1/custody.proto\x12\nlinkage.v1\x1a$protos/linkage/v1/contribution.proto\x1a\x1fprotos/linkage/v1/project.proto\x1a\"protos/linkage/v1/resolution.proto\"^\n\x06Letter\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.linkage.v1.LetterKind\x12 \n\x06sender\x18\x02 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\"3\n\x0fNextTaskRequest\x12\x0f\n\x07wait_ms\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x03(\t\"\xd7\x01\n\x10NextTaskResponse\x12\"\n\x04kind\x18\x01 \x01(\x0e\x32\x14.linkage.v1.TaskKind\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x03 \x01(\t\x12#\n\x07letters\x18\x04 \x03(\x0b\x32\x12.linkage.v1.Letter\x12\x0b\n\x03run\x18\x05 \x01(\t\x12+\n\x08projects\x18\x06 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"R\n\x0e\x41pproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"<\n\x0f\x41pproveResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"W\n\x11PostLetterRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\"\n\x06letter\x18\x03 \x01(\x0b\x32\x12.linkage.v1.Letter\"\x14\n\x12PostLetterResponse\"c\n\x11ReportKeysRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x17\n\x0fkey_check_value\x18\x03 \x01(\x0c\x12\x15\n\rcanary_digest\x18\x04 \x01(\x0c\"?\n\x12ReportKeysResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"A\n\x12\x46\x65tchResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"C\n\x13\x46\x65tchResultResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06pieces\x18\x02 \x01(\r\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\"H\n\x18\x41\x63knowledgeResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\"\x1b\n\x19\x41\x63knowledgeResultResponse*\xab\x01\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTASK_KIND_IDLE\x10\x01\x12\x15\n\x11TASK_KIND_APPROVE\x10\x02\x12\x13\n\x0fTASK_KIND_AGREE\x10\x03\x12\x18\n\x14TASK_KIND_CONTRIBUTE\x10\x04\x12\x13\n\x0fTASK_KIND_FETCH\x10\x05\x12\x15\n\x11TASK_KIND_HANDLES\x10\x06*^\n\nLetterKind\x12\x1b\n\x17LETTER_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11LETTER_KIND_OFFER\x10\x01\x12\x1c\n\x18LETTER_KIND_CONFIRMATION\x10\x02\x32\xde\x06\n\x07\x43ustody\x12\x45\n\x08NextTask\x12\x1b.linkage.v1.NextTaskRequest\x1a\x1c.linkage.v1.NextTaskResponse\x12\x42\n\x07\x41pprove\x12\x1a.linkage.v1.ApproveRequest\x1a\x1b.linkage.v1.ApproveResponse\x12K\n\nPostLetter\x12\x1d.linkage.v1.PostLetterRequest\x1a\x1e.linkage.v1.PostLetterResponse\x12K\n\nReportKeys\x12\x1d.linkage.v1.ReportKeysRequest\x1a\x1e.linkage.v1.ReportKeysResponse\x12N\n\x0b\x42\x65ginUpload\x12\x1e.linkage.v1.BeginUploadRequest\x1a\x1f.linkage.v1.BeginUploadResponse\x12\x45\n\x08PutChunk\x12\x1b.linkage.v1.PutChunkRequest\x1a\x1c.linkage.v1.PutChunkResponse\x12Q\n\x0c\x43ommitUpload\x12\x1f.linkage.v1.CommitUploadRequest\x1a .linkage.v1.CommitUploadResponse\x12K\n\nFetchPaper\x12\x1d.linkage.v1.FetchPaperRequest\x1a\x1e.linkage.v1.FetchPaperResponse\x12\x45\n\x08PutPaper\x12\x1b.linkage.v1.PutPaperRequest\x1a\x1c.linkage.v1.PutPaperResponse\x12N\n\x0b\x46\x65tchResult\x12\x1e.linkage.v1.FetchResultRequest\x1a\x1f.linkage.v1.FetchResultResponse\x12`\n\x11\x41\x63knowledgeResult\x12$.linkage.v1.AcknowledgeResultRequest\x1a%.linkage.v1.AcknowledgeResultResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.linkage.v1.custody_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TASKKIND']._serialized_start=1148
-  _globals['_TASKKIND']._serialized_end=1296
-  _globals['_LETTERKIND']._serialized_start=1298
-  _globals['_LETTERKIND']._serialized_end=1392
-  _globals['_LETTER']._serialized_start=118
-  _globals['_LETTER']._serialized_end=212
-  _globals['_NEXTTASKREQUEST']._serialized_start=214
-  _globals['_NEXTTASKREQUEST']._serialized_end=265
-  _globals['_NEXTTASKRESPONSE']._serialized_start=268
-  _globals['_NEXTTASKRESPONSE']._serialized_end=483
-  _globals['_APPROVEREQUEST']._serialized_start=485
-  _globals['_APPROVEREQUEST']._serialized_end=567
-  _globals['_APPROVERESPONSE']._serialized_start=569
-  _globals['_APPROVERESPONSE']._serialized_end=629
-  _globals['_POSTLETTERREQUEST']._serialized_start=631
-  _globals['_POSTLETTERREQUEST']._serialized_end=718
-  _globals['_POSTLETTERRESPONSE']._serialized_start=720
-  _globals['_POSTLETTERRESPONSE']._serialized_end=740
-  _globals['_REPORTKEYSREQUEST']._serialized_start=742
-  _globals['_REPORTKEYSREQUEST']._serialized_end=841
-  _globals['_REPORTKEYSRESPONSE']._serialized_start=843
-  _globals['_REPORTKEYSRESPONSE']._serialized_end=906
-  _globals['_FETCHRESULTREQUEST']._serialized_start=908
-  _globals['_FETCHRESULTREQUEST']._serialized_end=973
-  _globals['_FETCHRESULTRESPONSE']._serialized_start=975
-  _globals['_FETCHRESULTRESPONSE']._serialized_end=1042
-  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_start=1044
-  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_end=1116
-  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_start=1118
-  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_end=1145
-  _globals['_CUSTODY']._serialized_start=1395
-  _globals['_CUSTODY']._serialized_end=2109
+  _globals['_TASKKIND']._serialized_start=1184
+  _globals['_TASKKIND']._serialized_end=1355
+  _globals['_LETTERKIND']._serialized_start=1357
+  _globals['_LETTERKIND']._serialized_end=1451
+  _globals['_LETTER']._serialized_start=154
+  _globals['_LETTER']._serialized_end=248
+  _globals['_NEXTTASKREQUEST']._serialized_start=250
+  _globals['_NEXTTASKREQUEST']._serialized_end=301
+  _globals['_NEXTTASKRESPONSE']._serialized_start=304
+  _globals['_NEXTTASKRESPONSE']._serialized_end=519
+  _globals['_APPROVEREQUEST']._serialized_start=521
+  _globals['_APPROVEREQUEST']._serialized_end=603
+  _globals['_APPROVERESPONSE']._serialized_start=605
+  _globals['_APPROVERESPONSE']._serialized_end=665
+  _globals['_POSTLETTERREQUEST']._serialized_start=667
+  _globals['_POSTLETTERREQUEST']._serialized_end=754
+  _globals['_POSTLETTERRESPONSE']._serialized_start=756
+  _globals['_POSTLETTERRESPONSE']._serialized_end=776
+  _globals['_REPORTKEYSREQUEST']._serialized_start=778
+  _globals['_REPORTKEYSREQUEST']._serialized_end=877
+  _globals['_REPORTKEYSRESPONSE']._serialized_start=879
+  _globals['_REPORTKEYSRESPONSE']._serialized_end=942
+  _globals['_FETCHRESULTREQUEST']._serialized_start=944
+  _globals['_FETCHRESULTREQUEST']._serialized_end=1009
+  _globals['_FETCHRESULTRESPONSE']._serialized_start=1011
+  _globals['_FETCHRESULTRESPONSE']._serialized_end=1078
+  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_start=1080
+  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_end=1152
+  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_start=1154
+  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_end=1181
+  _globals['_CUSTODY']._serialized_start=1454
+  _globals['_CUSTODY']._serialized_end=2316
 # @@protoc_insertion_point(module_scope)

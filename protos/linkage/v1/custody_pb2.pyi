@@ -1,5 +1,6 @@
 from protos.linkage.v1 import contribution_pb2 as _contribution_pb2
 from protos.linkage.v1 import project_pb2 as _project_pb2
+from protos.linkage.v1 import resolution_pb2 as _resolution_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -17,6 +18,7 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_AGREE: _ClassVar[TaskKind]
     TASK_KIND_CONTRIBUTE: _ClassVar[TaskKind]
     TASK_KIND_FETCH: _ClassVar[TaskKind]
+    TASK_KIND_HANDLES: _ClassVar[TaskKind]
 
 class LetterKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -29,6 +31,7 @@ TASK_KIND_APPROVE: TaskKind
 TASK_KIND_AGREE: TaskKind
 TASK_KIND_CONTRIBUTE: TaskKind
 TASK_KIND_FETCH: TaskKind
+TASK_KIND_HANDLES: TaskKind
 LETTER_KIND_UNSPECIFIED: LetterKind
 LETTER_KIND_OFFER: LetterKind
 LETTER_KIND_CONFIRMATION: LetterKind

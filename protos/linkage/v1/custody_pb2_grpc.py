@@ -5,6 +5,7 @@ import warnings
 
 from protos.linkage.v1 import contribution_pb2 as protos_dot_linkage_dot_v1_dot_contribution__pb2
 from protos.linkage.v1 import custody_pb2 as protos_dot_linkage_dot_v1_dot_custody__pb2
+from protos.linkage.v1 import resolution_pb2 as protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -70,6 +71,16 @@ class CustodyStub:
                 request_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
                 response_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
                 _registered_method=True)
+        self.FetchPaper = channel.unary_unary(
+                '/linkage.v1.Custody/FetchPaper',
+                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+                _registered_method=True)
+        self.PutPaper = channel.unary_unary(
+                '/linkage.v1.Custody/PutPaper',
+                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+                _registered_method=True)
         self.FetchResult = channel.unary_unary(
                 '/linkage.v1.Custody/FetchResult',
                 request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
@@ -133,6 +144,19 @@ class CustodyServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FetchPaper(self, request, context):
+        """Mode block_keyed: the custodian's own rows of a run's candidate pairs, and the handles it gives for them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutPaper(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def FetchResult(self, request, context):
         """A piece of this custodian's sealed share of the result.
         """
@@ -183,6 +207,16 @@ def add_CustodyServicer_to_server(servicer, server):
                     servicer.CommitUpload,
                     request_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.FromString,
                     response_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.SerializeToString,
+            ),
+            'FetchPaper': grpc.unary_unary_rpc_method_handler(
+                    servicer.FetchPaper,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
+            ),
+            'PutPaper': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutPaper,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
             ),
             'FetchResult': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchResult,
@@ -384,6 +418,60 @@ class Custody:
             '/linkage.v1.Custody/CommitUpload',
             protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
             protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchPaper(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Custody/FetchPaper',
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutPaper(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Custody/PutPaper',
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
             options,
             channel_credentials,
             insecure,

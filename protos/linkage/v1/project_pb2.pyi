@@ -33,6 +33,7 @@ class RunState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     RUN_STATE_RUNNING: _ClassVar[RunState]
     RUN_STATE_DONE: _ClassVar[RunState]
     RUN_STATE_FAILED: _ClassVar[RunState]
+    RUN_STATE_RESOLVING: _ClassVar[RunState]
 PROJECT_STATE_UNSPECIFIED: ProjectState
 PROJECT_STATE_DRAFT: ProjectState
 PROJECT_STATE_APPROVED: ProjectState
@@ -51,6 +52,7 @@ RUN_STATE_QUEUED: RunState
 RUN_STATE_RUNNING: RunState
 RUN_STATE_DONE: RunState
 RUN_STATE_FAILED: RunState
+RUN_STATE_RESOLVING: RunState
 
 class Approval(_message.Message):
     __slots__ = ("member", "specification_digest", "signature", "at_unix_ms")

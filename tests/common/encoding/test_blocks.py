@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from common.encoding import blocks as subject
-from common.encoding.blocks import SAMPLE_ROWS, Encoded, encode_blocks, tags
+from common.encoding.blocks import Encoded, encode_blocks, tags
+from common.encoding.contribution import SAMPLE_ROWS
 from common.encoding.encode import file_order
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive

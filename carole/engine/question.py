@@ -1,0 +1,256 @@
+"""The question to a resolver and its answer, as bytes: arrays by name, and a document.
+
+The question holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
+of the two files; no signature, no blocking key, no row. The answer holds the pairs' probabilities and which are links.
+Both are uncompressed zip archives of NumPy arrays, which hold numbers only; whoever reads one trusts nothing in it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.conclusion import Candidates
+from carole.engine.plan import LinkagePlan
+from carole.engine.result import Linkage, ScoredPairs
+from carole.engine.unlinkable import FieldsPresent
+from carole.fellegi_sunter import PatternCounts
+from carole.fellegi_sunter.dependence import Beyond
+from common.errors import ErrorCode, TrystError
+
+MAX_DOCUMENT_BYTES = 64 << 20
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a resolver has decided.
+
+    Attributes
+    ----------
+    pairs
+        The candidate pairs by their rows at Carole, in the order of the question. Their patterns are not told again.
+    links
+        int64, ascending: which of them are links.
+    document
+        The model and the aggregates, as `findings` makes them.
+    """
+
+    pairs: ScoredPairs = dataclass_field(repr=False)
+    links: NDArray[np.int64] = dataclass_field(repr=False)
+    document: dict[str, Any] = dataclass_field(repr=False)
+
+
+def pack_question(found: Candidates, order: NDArray[np.int64], threads: int) -> bytes:
+    """The question of a comparison, its pairs in another order than Carole found them in.
+
+    Parameters
+    ----------
+    found : Candidates
+    order : ndarray of int64, shape (n_kept,)
+        Which kept pair comes at each place.
+    threads : int
+        Threads that Carole used, for the document.
+    """
+    arrays: Arrays = {
+        "gamma": found.patterns.gamma,
+        "mask": found.patterns.mask,
+        "count": found.patterns.count,
+        "pattern": found.pattern[order],
+        "wanted": found.wanted,
+    }
+    if found.levels is not None:
+        arrays["levels"] = found.levels
+    if found.beyond is not None:
+        arrays["beyond_gamma"], arrays["beyond_count"] = found.beyond.gamma, found.beyond.count
+    for side, lacking in zip("ab", found.lacking, strict=True):
+        arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
+    document = {
+        "n_a": found.n_a,
+        "n_b": found.n_b,
+        "scale": None if found.beyond is None else found.beyond.scale,
+        "equal": list(found.equal),
+        "missing": {name: list(shares) for name, shares in found.missing.items()},
+        "warnings": list(found.warnings),
+        "seconds": found.seconds,
+        "peak_bytes": found.peak_bytes,
+        "threads": threads,
+    }
+    return _packed(arrays, document)
+
+
+def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> tuple[Candidates, int]:
+    """What `pack_question` was given, from another party; and the threads.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if it is no such question under this plan.
+    """
+    arrays, document = _unpacked(content)
+    try:
+        n_fields = len(plan.compared)
+        gamma = _array(arrays, "gamma", np.int8, (None, n_fields))
+        n_patterns = len(gamma)
+        patterns = PatternCounts(
+            gamma, _array(arrays, "mask", np.uint32, (n_patterns,)), _array(arrays, "count", np.int64, (n_patterns,))
+        )
+        widest = max(len(field.bounds) for field in plan.compared)
+        levels = _array(arrays, "levels", np.float64, (n_fields, widest)) if "levels" in arrays else None
+        beyond = None
+        if document["scale"] is not None:
+            beyond_gamma = _array(arrays, "beyond_gamma", np.int8, (None, n_fields))
+            counts = _array(arrays, "beyond_count", np.float64, (len(beyond_gamma),))
+            beyond = Beyond(beyond_gamma, counts, float(document["scale"]))
+        lacking = []
+        for side in "ab":
+            kinds = _array(arrays, f"lacking_{side}", np.bool_, (None, len(plan.fields)))
+            lacking.append(FieldsPresent(kinds, _array(arrays, f"lacking_{side}_records", np.int64, (len(kinds),))))
+        found = Candidates(
+            n_a=int(document["n_a"]),
+            n_b=int(document["n_b"]),
+            patterns=patterns,
+            levels=levels,
+            beyond=beyond,
+            pattern=_below(_array(arrays, "pattern", np.int32, (None,)), n_patterns),
+            wanted=_below(_array(arrays, "wanted", np.int64, (None,)), n_patterns),
+            lacking=(lacking[0], lacking[1]),
+            equal=(int(document["equal"][0]), int(document["equal"][1])),
+            missing={str(name): (float(a), float(b)) for name, (a, b) in document["missing"].items()},
+            warnings=tuple(str(text) for text in document["warnings"]),
+            seconds={str(name): float(value) for name, value in document["seconds"].items()},
+            peak_bytes=int(document["peak_bytes"]),
+        )
+        for q, field in enumerate(plan.compared):
+            if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
+                raise _malformed("a comparison level that the plan does not have")
+        return found, int(document["threads"])
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise _malformed("parts that are missing or of another kind") from None
+
+
+def pack_answer(linkage: Linkage, order: NDArray[np.int64], document: Mapping[str, Any]) -> bytes:
+    """The answer that a conclusion gives, its pairs in the order of the question.
+
+    Parameters
+    ----------
+    linkage : Linkage
+    order : ndarray of int64, shape (n_kept,)
+        Which pair of the question each of the linkage's pairs is, as `conclude` gives it.
+    document
+        The model and the aggregates.
+    """
+    pairs = linkage.pairs
+    linked = np.zeros(len(order), dtype=np.bool_)
+    linked[order[linkage.links]] = True
+    arrays: Arrays = {"linked": linked}
+    for name in ("weight", "match_probability", "link_probability"):
+        values = np.empty(len(order))
+        values[order] = getattr(pairs, name)
+        arrays[name] = values
+    return _packed(arrays, document)
+
+
+def unpack_answer(content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> Answer:
+    """A resolver's answer, for pairs of known rows.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if it is no answer to a question of so many pairs, or holds a number that cannot be.
+    """
+    n = len(row_a)
+    arrays, document = _unpacked(content)
+    weight, match, link = (
+        _array(arrays, name, np.float64, (n,)) for name in ("weight", "match_probability", "link_probability")
+    )
+    linked = _array(arrays, "linked", np.bool_, (n,))
+    if not all(np.isfinite(values).all() for values in (weight, match, link)):
+        raise _malformed("numbers that are not finite")
+    if n and (min(match.min(), link.min()) < 0 or max(match.max(), link.max()) > 1):
+        raise _malformed("probabilities beyond 0 and 1")
+    pairs = ScoredPairs(row_a, row_b, np.zeros(n, dtype=np.int32), weight, match, link)
+    return Answer(pairs, np.flatnonzero(linked).astype(np.int64), document)
+
+
+def checked_handles(content: bytes, n_pairs: int, n_records: int) -> NDArray[np.int32]:
+    """A custodian's handles: one for each candidate pair, in the question's order.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if they are not as many, or more different ones than the custodian has records.
+    """
+    if len(content) != 4 * n_pairs:
+        raise _malformed(f"{len(content)} bytes of handles for {n_pairs} pairs")
+    handles = np.frombuffer(content, dtype="<u4")
+    if n_pairs and int(handles.max()) >= n_records:
+        raise _malformed("a handle that is not below the number of records")
+    return handles.astype(np.int32)
+
+
+def _packed(arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            part = io.BytesIO()
+            np.lib.format.write_array(part, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(f"{name}.npy", part.getvalue())
+        archive.writestr("document.json", json.dumps(document, allow_nan=False))
+    return content.getvalue()
+
+
+def _unpacked(content: bytes | memoryview) -> tuple[Arrays, dict[str, Any]]:
+    arrays: Arrays = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            # Stored, not compressed: then nothing in it is longer than what came over the wire.
+            if any(entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(content) for entry in entries):
+                raise _malformed("a compressed part")
+            if archive.getinfo("document.json").file_size > MAX_DOCUMENT_BYTES:
+                raise _malformed(f"a document of more than {MAX_DOCUMENT_BYTES} bytes")
+            document = json.loads(archive.read("document.json"))
+            for entry in entries:
+                if entry.filename.endswith(".npy"):
+                    part = io.BytesIO(archive.read(entry))
+                    arrays[entry.filename.removesuffix(".npy")] = np.lib.format.read_array(part, allow_pickle=False)
+    except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
+        raise _malformed("a damaged archive") from None
+    if not isinstance(document, dict):
+        raise _malformed("a document that is no object")
+    return arrays, document
+
+
+def _array(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int | None, ...]) -> NDArray[Any]:
+    array = arrays.get(name)
+    if array is None or array.dtype != np.dtype(kind) or array.ndim != len(shape):
+        raise _malformed(f"no {name} of the right kind")
+    if any(wanted not in (None, there) for wanted, there in zip(shape, array.shape, strict=True)):
+        raise _malformed(f"{name} of another shape")
+    return array
+
+
+def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= bound):
+        raise _malformed("a pattern that is not there")
+    return array
+
+
+def _malformed(got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.UPLOAD_CORRUPT,
+        "what the parties of a resolution tell each other is not of the form they agreed on",
+        where="resolution",
+        got=got,
+        remedy="run the same version of Tryst everywhere; if you do, ask for another run",
+    )

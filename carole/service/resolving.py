@@ -1,0 +1,75 @@
+"""A run in mode block_keyed: compared here, resolved elsewhere, released here.
+
+The first half compares inside blocks and asks who is who: each custodian gets its own rows of the candidate pairs, and
+the resolver the pairs' comparison levels. The second half takes the resolver's answer and makes the shares. Pairs are
+in a random order on the way, so that their order says nothing of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine import SeparateRows, compare, separate_rows
+from carole.engine.plan import Resources
+from carole.engine.question import pack_question, unpack_answer
+from carole.engine.specified import plan_of
+from carole.service.shares import shares
+from carole.store import Store
+from carole.store.papers import ANSWER, QUESTION, rows_of
+from carole.store.runs import Lease
+from common.encoding.encode import random_order
+from common.parties import Side
+from common.pki.members import Members
+from common.specification import Specification
+
+Progress = Callable[[str, float], None]
+
+
+def ask_or_release(
+    store: Store, lease: Lease, spec: Specification, members: Members, resources: Resources, progress: Progress
+) -> int | None:
+    """The half of a run that is due: the number of links, or None where the run now waits for others.
+
+    Raises
+    ------
+    TrystError
+        As `carry_out`; UPLOAD_CORRUPT if the resolver's answer is none.
+    """
+    answer = store.papers.read(lease.run, ANSWER)
+    if answer is None:
+        _ask(store, lease, spec, resources, progress)
+        return None
+    progress("seal", 0.0)
+    row_a, row_b = (_rows(store, lease.run, side) for side in Side)
+    decided = unpack_answer(answer, row_a, row_b)
+    grants = store.projects.get(lease.project).grants
+    sealed = shares(lease.project, lease.run, decided, decided.document, grants, members)
+    store.runs.finish(lease, int(decided.links.size), sealed)
+    return int(decided.links.size)
+
+
+def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress) -> None:
+    parts: list[SeparateRows] = []
+    for side in Side:
+        progress("read", len(parts) / 2)
+        sets = store.uploads.read(lease.project, side)
+        parts.append(separate_rows(sets, store.uploads.records(lease.project, side)))
+        del sets
+    found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
+    progress("seal", 0.0)
+    order = random_order(len(kept.pattern))
+    contents = {
+        rows_of(Side.ALICE): [kept.row_a[order].astype("<u4").tobytes()],
+        rows_of(Side.BOB): [kept.row_b[order].astype("<u4").tobytes()],
+        QUESTION: [pack_question(found, order, resources.threads)],
+    }
+    store.runs.ask(lease, len(order), contents)
+
+
+def _rows(store: Store, run: str, side: Side) -> NDArray[np.int32]:
+    content = store.papers.read(run, rows_of(side))
+    assert content is not None  # noqa: S101 - written with the question whose answer is there
+    return np.frombuffer(content, dtype="<u4").astype(np.int32)

@@ -1,0 +1,128 @@
+"""Handles: who is who among a run's candidate pairs, for a resolver who knows nothing else of them.
+
+In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
+names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
+and sends the numbers sealed to the resolver, in the order of the pairs. Carole passes on what she cannot read; the
+resolver sees which pairs share a record, and neither rows nor identifiers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+import structlog
+from numpy.typing import NDArray
+
+from common.custodian.desk import Desk, Outcome, Task, require_approved
+from common.custodian.results import MAX_PIECES
+from common.custodian.row_map import unpack_map
+from common.custodian.schema import Upload
+from common.encoding.encode import random_order
+from common.errors import ErrorCode, TrystError
+from common.keys import SealContext
+from common.keys.sealing import seal
+from common.rpc.client import CHUNK_SECONDS
+from common.wire.chunks import CHUNK_BYTES
+from protos.linkage.v1 import resolution_pb2
+
+log = structlog.get_logger()
+
+
+def give_handles(desk: Desk, task: Task) -> Outcome:
+    """Fetch the rows that Carole asks about and send a handle for each, sealed to the resolver.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if she asks about rows that were never uploaded, or too many; NOT_FOUND if the map of the upload
+        is no longer there; what she refuses with.
+    """
+    require_approved(desk, task)
+    with desk.progress.stage(task.project, "saying which rows are one record"):
+        upload = desk.state.newest_upload(task.project)
+        if upload is None:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "handles are asked for of an upload that is not in this custodian's state",
+                where=f"project {task.project}, run {task.run}",
+                remedy="restore the state folder from its backup",
+            )
+        rows = _fetch_rows(desk, task, upload)
+        handles = handles_of(unpack_map(desk.state.row_map(upload)), rows)
+        resolver = desk.keyring.resolver
+        context = SealContext(task.project, task.run, resolver.name)
+        sealed = b"".join(seal(resolver.sealing, context, [handles.astype("<u4").tobytes()]))
+        _put(desk, task, sealed)
+    log.info("handles", project=task.project, run=task.run, pairs=len(rows))
+    return Outcome.DONE
+
+
+def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own identifier of each uploaded row.
+    rows
+        Rows of the upload.
+    """
+    asked = identifiers.gather(pl.Series(rows))
+    # In the order of first appearance, which the order of the pairs would tell.
+    place = asked.rank("dense").to_numpy().astype(np.int64) - 1
+    names = random_order(int(place.max()) + 1) if len(place) else place
+    handles: NDArray[np.uint32] = names[place].astype(np.uint32)
+    return handles
+
+
+def _fetch_rows(desk: Desk, task: Task, upload: Upload) -> NDArray[np.uint32]:
+    """The rows asked about: Carole's word, checked."""
+    content = bytearray()
+    whole, index, count = b"", 0, 1
+    while index < count:
+        desk.check_stop()
+        request = resolution_pb2.FetchPaperRequest(
+            project=task.project, run=task.run, paper=resolution_pb2.PAPER_ROWS, index=index
+        )
+        piece = desk.connection.call(desk.carole.FetchPaper, request, deadline=CHUNK_SECONDS, attempts=3)
+        if index == 0:
+            whole, count = piece.sha256, piece.pieces
+        if (piece.sha256, piece.pieces) != (whole, count) or not 1 <= count <= MAX_PIECES:
+            raise _wrong(task, "pieces of different papers")
+        content += piece.data
+        index += 1
+    if hashlib.sha256(content).digest() != whole or len(content) % 4:
+        raise _wrong(task, "bytes of another digest than she names")
+    rows = np.frombuffer(bytes(content), dtype="<u4").astype(np.uint32)
+    if len(rows) and int(rows.max()) >= upload.rows:
+        raise _wrong(task, f"a row that is not among the {upload.rows} uploaded")
+    return rows
+
+
+def _put(desk: Desk, task: Task, sealed: bytes) -> None:
+    digest = hashlib.sha256(sealed).digest()
+    pieces = [sealed[start : start + CHUNK_BYTES] for start in range(0, len(sealed), CHUNK_BYTES)]
+    for index, piece in enumerate(pieces):
+        desk.check_stop()
+        request = resolution_pb2.PutPaperRequest(
+            project=task.project,
+            run=task.run,
+            paper=resolution_pb2.PAPER_HANDLES,
+            index=index,
+            pieces=len(pieces),
+            sha256=digest,
+            data=piece,
+        )
+        desk.connection.call(desk.carole.PutPaper, request, deadline=CHUNK_SECONDS, attempts=3)
+
+
+def _wrong(task: Task, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.UPLOAD_CORRUPT,
+        "Carole must name rows of this custodian's own upload",
+        where=f"project {task.project}, run {task.run}",
+        got=got,
+        remedy="run the same version of Tryst on both sides; if you do, tell her operator",
+    )

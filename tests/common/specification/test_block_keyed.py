@@ -1,0 +1,95 @@
+"""Mode block_keyed in a specification: what it refuses and why, another encoding, what its notes tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.errors import TrystErrors
+from common.specification import dump_specification, encoding_digest, load_specification, notes
+
+TEXT = """
+version: 1
+project: keyed
+mode: block_keyed
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name}
+  - {name: born, kind: date, date: {order: ymd}}
+  - {name: sex, kind: category}
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: name, keys: [{field: surname, prefix: 3}], split: sex}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+
+
+def test_it_is_another_encoding_and_reads_back():
+    spec = load_specification(TEXT)
+    assert load_specification(dump_specification(spec)) == spec
+    assert encoding_digest(spec) != encoding_digest(load_specification(TEXT.replace("block_keyed", "open")))
+    assert spec.comparator_of(spec.field("surname")) == "jaccard"
+
+
+def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_encoding():
+    spec = load_specification(TEXT)
+    rules = TEXT.splitlines()[10:12]
+    turned = TEXT.replace("\n".join(rules), "\n".join(reversed(rules)))
+    unsplit = TEXT.replace(", split: sex", "")
+    assert len({encoding_digest(load_specification(text)) for text in (TEXT, turned, unsplit)}) == 3
+    assert encoding_digest(load_specification(TEXT.replace("split: sex", "split: sex, limit: 5"))) == encoding_digest(
+        spec
+    )
+    in_open = [text.replace("block_keyed", "open") for text in (TEXT, unsplit)]
+    assert len({encoding_digest(load_specification(text)) for text in in_open}) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("keys: [{field: surname, prefix: 3}], split: sex", "lsh: {field: surname}", r"blocking\[1\]\.lsh.*whole file"),
+        (
+            "keys: [{field: surname, prefix: 3}], split: sex",
+            "canopies: {field: surname}",
+            r"blocking\[1\]\.canopies.*whole file",
+        ),
+        (
+            "keys: [{field: surname, prefix: 3}], split: sex",
+            "similar: {field: surname}",
+            r"blocking\[1\]\.similar.*whole file",
+        ),
+        ("kind: name}", "kind: name, value_frequencies: true}", r"value_frequencies.*how often a value occurs"),
+        ("kind: name}", "kind: name, comparator: jaro}", r"comparator.*mode trusted only"),
+        (
+            "retention:",
+            "variables: [{name: region, holder: alice, categories: [n, s], role: key}]\nretention:",
+            r"variables.*their codes join",
+        ),
+    ],
+)
+def test_what_needs_values_across_the_file_is_refused_with_its_reason(old: str, new: str, reason: str):
+    with pytest.raises(TrystErrors, match=reason):
+        load_specification(TEXT.replace(old, new))
+    if "comparator" not in new:
+        load_specification(TEXT.replace("block_keyed", "open").replace(old, new))
+
+
+def test_without_blocking_it_is_refused():
+    text = TEXT[: TEXT.index("blocking:")] + TEXT[TEXT.index("retention:") :]
+    with pytest.raises(TrystErrors, match="blocking: mode block_keyed needs a blocking rule"):
+        load_specification(text)
+
+
+def test_a_rule_with_a_mistake_of_its_own_is_a_rule_all_the_same():
+    text = (
+        TEXT[: TEXT.index("  - {name: born, keys")] + "  - {name: born, keyz: 1}\n" + TEXT[TEXT.index("retention:") :]
+    )
+    with pytest.raises(TrystErrors) as caught:
+        load_specification(text)
+    assert "needs a blocking rule" not in str(caught.value)
+
+
+def test_a_rule_on_a_category_and_a_split_are_possible_and_told():
+    told = notes(load_specification(TEXT.replace("[{field: born}]", "[{field: sex}]")))
+    assert "block_keyed: each record is sent once per blocking rule (born and name)" in told[0]
+    assert any("coordinator" in note for note in told)
+    assert any("name by sex" in note for note in told)
