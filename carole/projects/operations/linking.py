@@ -45,6 +45,14 @@ def take_run(project: Project, name: str) -> Outcome:
         WRONG_STATE if the run is not active.
     """
     run = active_run(project, name)
+    if run.state is RunState.RESOLVING:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "the run waits for others",
+            where=f"{project.name}, run {name}",
+            got=run.stage,
+            remedy="the custodians give handles and the resolver answers; then it is queued again",
+        )
     row = permit(project, SYSTEM, Action.TAKE_RUN)
     taken = replace(run, state=RunState.RUNNING, attempt=run.attempt + 1, stage="", fraction=0.0)
     return move(row, with_run(project, taken), SYSTEM, {"run": name, "attempt": taken.attempt})

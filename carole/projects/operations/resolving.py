@@ -22,9 +22,13 @@ def ask_handles(project: Project, name: str, pairs: int) -> Outcome:
     Raises
     ------
     TrystError
-        WRONG_STATE if the run is not active.
+        WRONG_STATE if nobody works on the run.
     """
     run = active_run(project, name)
+    if run.state is not RunState.RUNNING:
+        raise TrystError(
+            ErrorCode.WRONG_STATE, "nobody works on the run", where=f"{project.name}, run {name}", got=run.state.name
+        )
     row = permit(project, SYSTEM, Action.ASK_HANDLES)
     waiting = replace(run, state=RunState.RESOLVING, stage=WAITS_FOR_HANDLES, fraction=0.0, handed=frozenset())
     return move(row, with_run(project, waiting), SYSTEM, {"run": name, "pairs": pairs})

@@ -129,6 +129,18 @@ class AnyOrder(RuleBasedStateMachine):
     def fail(self, name: str) -> None:
         self.attempt(operations.fail_run, f"run-{name}", "because")
 
+    @rule(name=names)
+    def ask(self, name: str) -> None:
+        self.attempt(operations.ask_handles, f"run-{name}", 3)
+
+    @rule(name=names, side=sides)
+    def hand(self, name: str, side: Side) -> None:
+        self.attempt(operations.give_handles, side, str(side), f"run-{name}")
+
+    @rule(name=names)
+    def resolve(self, name: str) -> None:
+        self.attempt(operations.resolve_run, "coordinator", f"run-{name}")
+
     @rule(name=names, judgement=st.sampled_from([None, GOOD, BAD, BAD]))
     def finish(self, name: str, judgement: Judgement | None) -> None:
         self.attempt(operations.finish_run, f"run-{name}", 3, judgement)
@@ -197,8 +209,13 @@ class AnyOrder(RuleBasedStateMachine):
                     TaskKind.AGREE: State.APPROVED,
                     TaskKind.CONTRIBUTE: State.KEYED,
                     TaskKind.FETCH: State.RELEASED,
+                    TaskKind.HANDLES: State.CONTRIBUTED,
                 }[task.kind]
                 assert self.project.state is expected
+        active = self.project.active_run
+        waits = active is not None and active.state is RunState.RESOLVING and active.stage == "handles"
+        if self.project.state is State.CONTRIBUTED:
+            assert any(next_task(self.project, side) for side in Side) is waits
         # While the project waits for custodians only, at least one of them has something to do.
         if self.project.state is State.APPROVED or self.project.state is State.KEYED:
             assert any(next_task(self.project, side) for side in Side)
@@ -266,6 +283,27 @@ def test_the_plain_way() -> None:
     project = operations.acknowledge(outcome.project, Side.ALICE, "alice", "run").project
     assert next_task(project, Side.ALICE) is None
     assert next_task(project, Side.BOB) is not None
+
+
+def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    project = operations.take_run(project, "run").project
+    project = operations.ask_handles(project, "run", 9).project
+    with pytest.raises(TrystError, match="waits for others"):
+        operations.take_run(project, "run")
+    with pytest.raises(TrystError, match="both custodians must give their handles"):
+        operations.resolve_run(project, "coordinator", "run")
+    for side in Side:
+        assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
+        project = operations.give_handles(project, side, str(side), "run").project
+        assert next_task(project, side) is None
+    assert project.active_run is not None
+    assert project.active_run.stage == "resolve"
+    project = operations.resolve_run(project, "coordinator", "run").project
+    assert project.active_run is not None
+    assert (project.active_run.state, project.active_run.attempt) == (RunState.QUEUED, 0)
+    project = operations.take_run(project, "run").project
+    assert operations.finish_run(project, "run", 2).project.state is State.RELEASED
 
 
 def test_the_seed_agreement_offers_each_step_to_who_can_take_it() -> None:
