@@ -83,7 +83,8 @@ def page(F: NDArray[np.int64], found: list[dict[int, Attack]], seed: int) -> str
 
 The thesis takes 10,000 anonymised census records as a population, crosses age, sex, dependent child, ethnic group and
 occupation (564,000 combinations, 3,036 population uniques), and draws {SAMPLES} samples of 3 %. The people here are
-made with the same number of combinations, and {unique:,} of {int(F.sum()):,} are unique in {len(F):,} occupied combinations.
+made with the same number of combinations, and {unique:,} of {int(F.sum()):,} are unique in {len(F):,} occupied
+combinations.
 
 | | strategy | Pr(correct match), 95 % interval | people looked at, nobody twice | with replacement | in the thesis |
 |---|---|---|---|---|---|

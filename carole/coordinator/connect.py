@@ -33,6 +33,6 @@ def connect(config: Path) -> Iterator[Coordinator]:
         yield Coordinator(connection, Identity.load(folder.identity), Resolver.load(folder))
 
 
-def connection_of(address: str, keys: Path) -> Connection:
-    """A connection to the Carole at `address` with the coordinator's certificate from the folder `keys`."""
-    return Connection(address, server_name(Role.LINKER), channel_credentials(keys, Role.COORDINATOR))
+def connection_of(address: str, keys: Path, role: Role = Role.COORDINATOR) -> Connection:
+    """A connection to the Carole at `address`, with the certificate in the folder `keys`."""
+    return Connection(address, server_name(Role.LINKER), channel_credentials(keys, role))

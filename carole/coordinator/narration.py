@@ -48,6 +48,12 @@ STEPS = {
         "Carole compares signatures (the share of equal bits estimates the Jaccard similarity of the bigrams), counts "
         "the patterns of agreement, and fits a multinomial Fellegi-Sunter model by EM. She never learns a name.",
     ),
+    "assess": Step(
+        "Assess",
+        "Before anything is released, Carole asks what somebody could learn from the combined output: who could be "
+        "found in it, and what could be learnt of them. The policy in linkage.yaml judges the answers; what it holds, "
+        "only a steward releases, with a reason and a signature.",
+    ),
     "release": Step(
         "Release",
         "Each custodian fetches its own share, sealed to its key, and puts its own identifiers back. The coordinator "

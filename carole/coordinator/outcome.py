@@ -83,8 +83,7 @@ def rehearse_into(
         _require_file(path, f"--{side}")
     persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
-    shown = spec.model_copy(update={"release": ReleaseSpec(alice="pairs", bob="pairs", coordinator="statistics")})
-
+    shown = _shown(spec)
     others: list[dict[str, Any]] = []
 
     def collect(rehearsed: Rehearsed) -> None:
@@ -96,6 +95,8 @@ def rehearse_into(
             _write_json(folder / "model.json", statistics["model"])
             _write_json(folder / "linkage.json", statistics["linkage"])
             _write_json(folder / "profiles.json", rehearsed.profiles)
+            if rehearsed.assessment is not None:
+                _write_json(folder / "assessment.json", rehearsed.assessment)
             evaluation = None
             if persons is not None:
                 narrator.step("evaluate")
@@ -280,6 +281,16 @@ def _joined(shares: dict[Side, Path], name: str, key: str) -> pl.DataFrame:
     return own.select("alice", "bob", *[column for column in (*numbers, "linked") if column in own.columns]).sort(
         ["match_weight", "alice", "bob"], descending=[True, False, False]
     )
+
+
+def _shown(spec: Specification) -> Specification:
+    """The specification as it is rehearsed: its player sees all pairs, and decides as steward on what is held."""
+    update: dict[str, Any] = {
+        "release": ReleaseSpec(assessment=spec.release.assessment, alice="pairs", bob="pairs", coordinator="statistics")
+    }
+    if spec.assessment is not None:
+        update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold"})
+    return spec.model_copy(update=update)
 
 
 def _timings(rehearsed: Rehearsed, narrator: Narrator) -> dict[str, Any]:

@@ -24,9 +24,11 @@ from carole.coordinator.narration import Narrator
 from carole.coordinator.processes import ServiceProcess, Services
 from carole.coordinator.progress import bars, follow_run, pairs_compared
 from carole.coordinator.resolution import Resolver
+from carole.coordinator.steward import Steward
+from carole.coordinator.verdict import verdict_lines
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
-from common.parties import Side
+from common.parties import Role, Side
 from common.pki.certificates import Validity, server_name
 from common.pki.provision import Provisioned, provision
 from common.rpc.client import Connection
@@ -37,6 +39,9 @@ from protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 POLL_SECONDS = 0.1
 STEP_SECONDS = 3600.0
 """Longest time one step may take before the rehearsal gives up."""
+
+REHEARSED = "a rehearsal: nobody receives anything, and all of it is deleted at the end"
+"""Why the rehearsal's steward releases what the policy holds."""
 
 STATE = project_pb2.ProjectState
 
@@ -62,6 +67,8 @@ class Rehearsed:
         What each custodian's service read: counts by field and cleaning step.
     statistics
         What the coordinator received.
+    assessment
+        The report on the combined output's disclosure risk; None if the specification asks for none.
     peak_memory
         By service, in bytes, as far as the operating system tells.
     """
@@ -70,6 +77,7 @@ class Rehearsed:
     profiles: dict[Side, dict[str, Any]]
     timings: dict[Side, dict[str, float]]
     statistics: dict[str, Any]
+    assessment: dict[str, Any] | None
     peak_memory: dict[str, int]
 
 
@@ -125,6 +133,7 @@ class _Rehearsal:
         self._folder = folder
         self._services = services
         self._operators: dict[Side, Connection] = {}
+        self._carole = ""
 
     def run(self, collect: Callable[[Rehearsed], None]) -> None:
         narrator = self._narrator
@@ -133,12 +142,12 @@ class _Rehearsal:
             self._folder / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=12))
         )
         narrator.step("start")
-        address = self._start_all(made)
+        address = self._carole = self._start_all(made)
         coordinator_folder = made.parties["coordinator"]
         with connection_of(address, coordinator_folder.path) as connection:
             identity = Identity.load(coordinator_folder.identity)
             coordinator = Coordinator(connection, identity, Resolver.load(coordinator_folder))
-            rehearsed = self._drive(coordinator)
+            rehearsed = self._drive(coordinator, made)
         # What is left to do needs the folders and no service: these end meanwhile.
         self._services.dismiss()
         collect(rehearsed)
@@ -170,7 +179,7 @@ class _Rehearsal:
         )
         return address
 
-    def _drive(self, coordinator: Coordinator) -> Rehearsed:
+    def _drive(self, coordinator: Coordinator, made: Provisioned) -> Rehearsed:
         project = self._spec.project
         self._narrator.step("specify")
         coordinator.create(self._text)
@@ -189,6 +198,7 @@ class _Rehearsal:
             )
         self._narrator.step("link")
         run = follow_run(coordinator, project, coordinator.start(project).run)
+        assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
         self._narrator.say(pairs_compared(statistics["linkage"]))
         self._narrator.step("release")
@@ -201,8 +211,26 @@ class _Rehearsal:
             profiles={side: self._profile(side) for side in Side},
             timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
             statistics=statistics,
+            assessment=assessment,
             peak_memory=self._peak_memory(),
         )
+
+    def _judged(self, coordinator: Coordinator, made: Provisioned, run: str) -> dict[str, Any]:
+        """The report on the risk; what the policy holds is released by the steward, whom this person plays too."""
+        project = self._spec.project
+        self._narrator.step("assess")
+        folder = made.parties["steward"]
+        linker = made.members.in_role(Role.LINKER).identity
+        with connection_of(self._carole, folder.path, Role.STEWARD) as connection:
+            steward = Steward(connection, Identity.load(folder.identity), linker)
+            report = steward.report(project, run)
+            document: dict[str, Any] = json.loads(report.text)
+            for line in verdict_lines(document):
+                self._narrator.say(line)
+            if coordinator.get(project)[0].state == STATE.PROJECT_STATE_HELD:
+                steward.decide(project, run, report.sha256, release=True, reason=REHEARSED)
+                self._narrator.say("The steward, whom you play here too, releases it, so that the links can be judged.")
+        return document
 
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
         """Wait until the project has arrived at `state`; any trouble of any party ends the rehearsal."""

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carole.coordinator.configuration import CoordinatorConfiguration
+from carole.coordinator.connect import connection_of
 from common.audit import AuditEntry, Checkpoint, verify_inclusion
 from common.audit.decision import sign_decision
 from common.configuration import load_configuration
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity, PublicIdentity
 from common.parties import Role
-from common.pki.certificates import server_name
 from common.pki.folders import PartyFolder
 from common.pki.members import Members
 from common.rpc.client import Connection
-from common.rpc.tls import channel_credentials
 from common.wire.checkpoints import checkpoint_from_wire
 from protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
@@ -140,6 +139,5 @@ def connect_steward(config: Path, role: Role = Role.STEWARD) -> Iterator[Steward
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)
     linker = Members.load(folder.members).in_role(Role.LINKER).identity
-    credentials = channel_credentials(settings.keys, role)
-    with Connection(settings.carole.address, server_name(Role.LINKER), credentials) as connection:
+    with connection_of(settings.carole.address, settings.keys, role) as connection:
         yield Steward(connection, Identity.load(folder.identity), linker)

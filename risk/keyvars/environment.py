@@ -233,7 +233,7 @@ class Environment:
         return [form for form in self.forms.values() if form.variables.get(variable) in wanted]
 
     def add_group(self, name: str, forms: Iterable[str]) -> None:
-        """Name a set of forms."""
+        """Name a set of forms that are analysed together."""
         _new(self.groups, name, "group")
         self.groups[name] = tuple(dict.fromkeys(self.form(form).name for form in forms))
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from carole.coordinator.steward import Steward
 
 app = typer.Typer(
     help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
@@ -44,6 +47,26 @@ def list_assessed(config: Config = DEFAULT_CONFIG) -> None:
 
 
 @app.command()
+def report(
+    project: Project,
+    out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
+    from carole.coordinator.screen import console
+    from carole.coordinator.steward import connect_steward
+    from carole.coordinator.verdict import verdict_lines
+
+    with connect_steward(config) as connected:
+        fetched = connected.report(project, _judged(connected, project))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "assessment.json").write_bytes(fetched.text)
+    for line in verdict_lines(json.loads(fetched.text)):
+        console.print(line, highlight=False)
+    console.print(f"Wrote {out / 'assessment.json'}, with the SHA-256 {fetched.sha256.hex()}", highlight=False)
+
+
+@app.command()
 def release(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
     """Release a held result against the policy. Your reason and signature go into the audit log, for ever."""
     _decide(project, reason, config, yes, release=True)
@@ -73,6 +96,7 @@ def log(
 def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool) -> None:
     from carole.coordinator.screen import console, show_projects
     from carole.coordinator.steward import connect_steward
+    from carole.coordinator.verdict import verdict_lines
     from common.errors import ErrorCode, TrystError
 
     with connect_steward(config) as connected:
@@ -87,12 +111,24 @@ def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool
         run = waiting[0].run.run
         report = connected.report(project, run)
         document = json.loads(report.text)
-        for breach in document.get("breaches", ()):
-            console.print(
-                f"[red]Above its limit:[/red] {breach['measure']} {breach['value']:.4g}, at most {breach['limit']:g}",
-                highlight=False,
-            )
+        for line in verdict_lines(document):
+            console.print(line, highlight=False)
         word = "Release against the policy" if release else "Refuse"
         if not yes:
             typer.confirm(f"{word}: {project}, run {run}?", abort=True)
         show_projects([connected.decide(project, run, report.sha256, release=release, reason=reason)])
+
+
+def _judged(connected: Steward, project: str) -> str:
+    """The run of a project that was judged last."""
+    from common.errors import ErrorCode, TrystError
+
+    for status in connected.assessed():
+        if status.project == project:
+            return status.run.run
+    raise TrystError(
+        ErrorCode.NOT_FOUND,
+        "no result of this project has been judged",
+        where=project,
+        remedy="see `tryst steward list`",
+    )

@@ -92,7 +92,7 @@ def group(
     where: Annotated[list[str] | None, where_option()] = None,
     environment: Folder = Path("environment"),
 ) -> None:
-    """Name a set of forms."""
+    """Name a set of forms that are analysed together."""
     from risk.keyvars.folder import changed
 
     with changed(environment) as env:

@@ -1,0 +1,27 @@
+"""The verdict of an assessment in a few lines for the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """The judged measures, the worst first, and what they came to; `document` is the report that Carole made."""
+    measures = document["measures"]
+    limited = {name: found for name, found in measures.items() if found.get("limit") is not None}
+    for name, found in sorted(limited.items(), key=lambda item: (not item[1]["breached"], item[0])):
+        interval = ""
+        if found.get("lower") is not None and found.get("upper") is not None:
+            interval = f" ({found['lower']:.3g} to {found['upper']:.3g})"
+        judged = "ABOVE" if found["breached"] else "within"
+        yield f"{name} {_number(found['value'])}{interval}: {judged} its limit of {found['limit']:g}"
+    if document["verdict"] == "within":
+        yield "Verdict: every limit of the policy holds."
+    else:
+        names = ", ".join(breach["measure"] for breach in document["breaches"])
+        yield f"Verdict: the policy is breached ({names})."
+
+
+def _number(value: float | None) -> str:
+    return "could not be told" if value is None else f"{value:.3g}"
