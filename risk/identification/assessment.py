@@ -21,6 +21,7 @@ from risk.identification.file_measures import FileMeasures, file_measures
 from risk.identification.key_file import KeyFile
 from risk.identification.loglinear import LogLinearRisk, log_linear_risk
 from risk.identification.misclassification import misclassification_risk
+from risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from risk.identification.model_choice import choose_model
 from risk.identification.perturbation import swapping_matrix
 from risk.identification.recoding_search import least_recoding
@@ -228,9 +229,38 @@ def _modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -
         "estimate": fitted.estimate,
         "cautions": fitted.cautions(),
         **asdict(measures),
+        "attacks": _model_attacks(matching),
     }
     found["measures"] += [_entry(wording.BAYESIAN, measures.cm), _entry(wording.GREATEST, measures.greatest)]
     return matching
+
+
+def _model_attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
+    """What the modelling intruder does with his ranking: claimed, and true where the population is known."""
+    own = matching.file.counts == 1
+    tried: list[tuple[str, str, ModelAttack]] = [
+        ("the ten likeliest combinations, a record of them looked for", "from_sample", best_cells(matching))
+    ]
+    if own.any():
+        sizes = matching.file.population_sizes
+        people = float(sizes[own].sum() if sizes is not None else matching.expected_count[own].sum())
+        every = attack_on(matching, np.flatnonzero(own))
+        smallest = cost_matched(matching, people, by_true_counts=sizes is not None)
+        tried += [
+            ("people until one matches any sample unique", "from_population", every),
+            ("the same search for the combinations that models expect to be smallest", "from_population", smallest),
+        ]
+    return [
+        {
+            "name": name,
+            "combinations": len(found.cells),
+            "claimed": getattr(found.claimed, chance),
+            "claimed_cost": _plain(getattr(found.claimed, f"cost_{chance}")),
+            "true": None if found.true is None else getattr(found.true, chance),
+            "cost": None if found.true is None else _plain(getattr(found.true, f"cost_{chance}")),
+        }
+        for name, chance, found in tried
+    ]
 
 
 def _lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | None) -> None:

@@ -55,6 +55,11 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
     assert {m["name"] for m in found["measures"]} >= {"DIS", "Pr(CM | UM)", "tau1", "tau2", "Pr(CM), modelled"}
     assert all(m["meaning"] and m["intruder"] and m["lower"] for m in found["measures"])
     assert found["left_out"] == []
+    ten, every, smallest = found["modelled"]["attacks"]
+    assert ten["combinations"] == 10
+    assert 0 < ten["true"] <= 1
+    assert every["true"] == pytest.approx(next(m["value"] for m in found["measures"] if m["name"] == "Pr(CM | UM)"))
+    assert smallest["cost"] == pytest.approx(every["cost"], rel=0.2)
     assert len(found["strategies"]) == 7
     assert found["file"]["fraction"] == pytest.approx(0.1)
     for own in found["histogram"]["series"].values():
