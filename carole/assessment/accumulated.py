@@ -1,0 +1,65 @@
+"""Accumulated risk: a release is judged together with all earlier releases of its project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.specification.assessment import MEASURES, PublishedTable
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """What the earlier releases add.
+
+    Attributes
+    ----------
+    releases
+        How many there were with an assessment.
+    largest
+        By measure, the largest that was judged.
+    tables
+        Published before, over variables that there still are.
+    cautions
+        What of it could not be taken into account.
+    """
+
+    releases: int
+    largest: Mapping[str, float]
+    tables: tuple[PublishedTable, ...]
+    cautions: tuple[str, ...]
+
+
+def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
+    """Gather what earlier reports say.
+
+    Parameters
+    ----------
+    reports
+        Documents of the releases so far, oldest first.
+    variables
+        Names of the variables of the combined output now.
+    """
+    largest: dict[str, float] = {}
+    tables: list[PublishedTable] = []
+    gone: set[str] = set()
+    for report in reports:
+        for name, entry in report["measures"].items():
+            if name in MEASURES:
+                largest[name] = max(largest.get(name, 0.0), float(entry["judged"]))
+        for table in report["tables"]:
+            names = tuple(table["variables"])
+            if lost := set(names) - set(variables):
+                gone |= lost
+                continue
+            made = PublishedTable(variables=names, protection=table["protection"], base=table["base"])
+            if made not in tables:
+                tables.append(made)
+    cautions: tuple[str, ...] = ()
+    if gone:
+        cautions = (
+            f"Tables over {', '.join(sorted(gone))} were released before, and are no longer variables: what they add"
+            " could not be taken into account.",
+        )
+    return Accumulated(len(reports), largest, tuple(tables), cautions)

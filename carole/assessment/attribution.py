@@ -1,0 +1,214 @@
+"""Attribution: what somebody who knows a person's key values learns of a sensitive value, found or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.assessment.combined import Combined
+from carole.assessment.measures import Measure
+from common.parties import Side
+from common.specification.assessment import AssessmentSpec
+from risk.attribution.microdata import attributions, classes, l_diversity
+from risk.models.counts import distinct_rows
+
+MEASURED = ("certain_attribution", "probable_attribution", "attribution_gain", "few_values")
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What is known of the attribution risk: the worst of the sensitive variables by each measure, and each of them."""
+
+    measures: Mapping[str, Measure]
+    document: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Records by key group, as decided and as expected.
+
+    Attributes
+    ----------
+    of_record : ndarray of int64, shape (n_records,)
+        The group of each linked record.
+    of_pair : ndarray of int64, shape (n_pairs,)
+        The group of each pair that may be a link.
+    """
+
+    of_record: NDArray[np.int64] = field(repr=False)
+    of_pair: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def of(cls, records: NDArray[np.int32], pairs: NDArray[np.int32]) -> Groups:
+        """Groups of rows that agree in all columns; without columns one group. A missing value is one of its own."""
+        if not records.shape[1]:
+            return cls(np.zeros(len(records), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64))
+        both = np.concatenate([records, pairs]) + 1
+        _, which = distinct_rows(both, (both.max(axis=0, initial=0) + 1).tolist())
+        return cls(which[: len(records)], which[len(records) :])
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What key groups tell of one sensitive variable.
+
+    Attributes
+    ----------
+    certain, probable, few
+        Shares of the linked records.
+    gain
+        Greatest rise of a value's probability.
+    excluded
+        Share of the linked records of which the keys rule some value out.
+    diversity
+        Least number of different values in a group; 0 where no record has a value.
+    """
+
+    certain: float
+    probable: float
+    few: float
+    gain: float
+    excluded: float
+    diversity: int
+
+    def measure(self, name: str) -> float:
+        """One of `MEASURED`."""
+        values = (self.certain, self.probable, self.gain, self.few)
+        return values[MEASURED.index(name)]
+
+
+def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
+    """The measures of all sensitive variables; none where there is no such variable."""
+    names = combined.with_role("sensitive")
+    if not names:
+        return Attribution({}, [])
+    found = by_variable(combined, combined.with_role("key"), spec)
+    document = []
+    for name in names:
+        learnt = found[name]
+        holder = next(v.holder for v in combined.variables if v.name == name)
+        document.append(
+            {
+                "variable": name,
+                "holder": holder,
+                "certain_attribution": learnt.certain,
+                "probable_attribution": learnt.probable,
+                "attribution_gain": learnt.gain,
+                "few_values": learnt.few,
+                "negative_attribution": learnt.excluded,
+                "l_diversity": learnt.diversity,
+                "own_file": {
+                    str(side): _alone(combined, name, side, spec) for side in Side if holder in ("both", str(side))
+                },
+            }
+        )
+    measures = {}
+    for measure in MEASURED:
+        worst = max(names, key=lambda name: found[name].measure(measure))
+        measures[measure] = Measure(found[worst].measure(measure), _method(measure, worst, spec))
+    return Attribution(measures, document)
+
+
+def by_variable(
+    combined: Combined, keys: list[str], spec: AssessmentSpec, groups: Groups | None = None
+) -> dict[str, Learnt]:
+    """What the key groups tell of every sensitive variable.
+
+    Parameters
+    ----------
+    groups
+        By default those of `keys`; others where keys are recoded.
+    """
+    pairs = combined.side_by_side(combined.pair_a, combined.pair_b)
+    columns = combined.columns(keys)
+    made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
+    found = {}
+    for name in combined.with_role("sensitive"):
+        (column,) = combined.columns([name])
+        levels = len(combined.variables[column].categories)
+        found[name] = learnt(made, combined.codes[:, column], pairs[:, column], combined.pair_probability, levels, spec)
+    return found
+
+
+def learnt(
+    groups: Groups,
+    values: NDArray[np.int32],
+    pair_values: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    levels: int,
+    spec: AssessmentSpec,
+) -> Learnt:
+    """What key groups tell of one sensitive variable.
+
+    Parameters
+    ----------
+    values, pair_values
+        Codes of the linked records and of the pairs; -1 where missing: these say nothing, and have nothing to learn.
+    weight
+        Link probability of each pair.
+
+    Notes
+    -----
+    Certainty, exclusion and diversity go by the links as decided; the posterior by expected counts, so that a doubtful
+    link tells less. The prior is the expected distribution over all groups. O(n log n).
+    """
+    there = values >= 0
+    n = len(values)
+    if not there.any():
+        return Learnt(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+    # Groups numbered anew, with no more classes than records have.
+    _, which = np.unique(groups.of_record[there], return_inverse=True)
+    own = classes(which.reshape(-1, 1).astype(np.int64), values[there].astype(np.int64), levels)
+    told = attributions(own, 1.0 - spec.doubt)
+    different = (own.sensitive > 0).sum(axis=1)
+    spoken = pair_values >= 0
+    table = _expected(groups.of_pair[spoken], pair_values[spoken], weight[spoken], levels)
+    prior = table.sum(axis=0) / table.sum()
+    rows = table.sum(axis=1, keepdims=True)
+    posterior = np.divide(table, rows, out=np.tile(prior, (len(table), 1)), where=rows > 0)
+    records = groups.of_record[there]
+    known = posterior[records, values[there]] >= 1.0 - spec.doubt
+    occurring = np.unique(records)
+    return Learnt(
+        certain=told.records(told.positive) / n,
+        probable=float(known.sum()) / n,
+        few=float(own.sizes[different < spec.least_values].sum()) / n,
+        gain=max(0.0, float((posterior[occurring] - prior).max())),
+        excluded=told.records(told.negative) / n,
+        diversity=int(l_diversity(own)),
+    )
+
+
+def _expected(
+    group: NDArray[np.int64], value: NDArray[np.int32], weight: NDArray[np.float64], levels: int
+) -> NDArray[np.float64]:
+    number = int(group.max(initial=0)) + 1
+    found = np.bincount(group * levels + value, weight, number * levels).astype(np.float64)
+    return found.reshape(number, levels)
+
+
+def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:
+    """The same in the file of a custodian that has the variable, for somebody who knows the keys in that file."""
+    codes = combined.alice if side is Side.ALICE else combined.bob
+    keys = codes[:, combined.columns(combined.with_role("key", side))]
+    (column,) = combined.columns([name])
+    levels = len(combined.variables[column].categories)
+    values = codes[:, column]
+    found = learnt(Groups.of(keys, keys), values, values, np.ones(len(codes)), levels, spec)
+    return {measure: found.measure(measure) for measure in MEASURED}
+
+
+def _method(measure: str, worst: str, spec: AssessmentSpec) -> str:
+    how = {
+        "certain_attribution": "counted by key group among the links as decided",
+        "probable_attribution": (
+            f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group"
+        ),
+        "attribution_gain": "posterior less prior, from expected counts by key group",
+        "few_values": f"key groups of fewer than {spec.least_values} different values, links as decided",
+    }
+    return f"{how[measure]}; worst for {worst}"

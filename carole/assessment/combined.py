@@ -1,0 +1,153 @@
+"""The combined output: linked records with both custodians' codes side by side, and how sure each link is.
+
+A record of it is a link. Beside the links stand the pairs that came near to one, each with its link probability, so
+that a count can be taken as decided (each link one person) or as expected (each pair as much of a person as it is
+likely to be one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.result import Linkage
+from common.encoding.contribution import MISSING, SignatureSet
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.specification import Specification, VariableSpec
+
+LEAST_PROBABILITY = 1e-3
+"""Pairs less likely than this are left out of expected counts."""
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Combined:
+    """The combined output, and the two files it was made of.
+
+    Parameters
+    ----------
+    variables
+        As the specification lists them.
+    alice, bob : ndarray of int32, shape (n_rows, n_variables)
+        Codes of every row of the two files; -1 where missing, and throughout what the other file holds.
+    row_a, row_b : ndarray of int64, shape (n_links,)
+        The links.
+    probability : ndarray of float64, shape (n_links,)
+        Link probability of each.
+    pair_a, pair_b : ndarray of int64, shape (n_pairs,)
+        Pairs that may be links, the links among them.
+    pair_probability : ndarray of float64, shape (n_pairs,)
+
+    Raises
+    ------
+    TrystError
+        Rows that no file has, probabilities that are none, arrays of different lengths.
+    """
+
+    variables: tuple[VariableSpec, ...]
+    alice: Codes = field(repr=False)
+    bob: Codes = field(repr=False)
+    row_a: NDArray[np.int64] = field(repr=False)
+    row_b: NDArray[np.int64] = field(repr=False)
+    probability: NDArray[np.float64] = field(repr=False)
+    pair_a: NDArray[np.int64] = field(repr=False)
+    pair_b: NDArray[np.int64] = field(repr=False)
+    pair_probability: NDArray[np.float64] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for where, rows_a, rows_b, chance in (
+            ("links", self.row_a, self.row_b, self.probability),
+            ("pairs", self.pair_a, self.pair_b, self.pair_probability),
+        ):
+            if not len(rows_a) == len(rows_b) == len(chance):
+                raise _wrong("expected two rows and a probability for each", where, f"{len(rows_a)} and {len(chance)}")
+            for rows, n in ((rows_a, len(self.alice)), (rows_b, len(self.bob))):
+                if len(rows) and (rows.min() < 0 or rows.max() >= n):
+                    raise _wrong("a row is outside of its file", where, f"{n} rows")
+            if len(chance) and not (np.isfinite(chance).all() and chance.min() >= 0 and chance.max() <= 1):
+                raise _wrong("expected probabilities", where, "others")
+
+    @property
+    def n_records(self) -> int:
+        """Linked records."""
+        return len(self.row_a)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """One value for each linked record and variable, shape (n_links, n_variables); -1 where nobody has it.
+
+        Of a variable that both hold: Alice's value, or where she has none, Bob's.
+        """
+        return self.side_by_side(self.row_a, self.row_b)
+
+    def side_by_side(self, rows_a: NDArray[np.int64], rows_b: NDArray[np.int64]) -> Codes:
+        """The same for any pairs of rows."""
+        a, b = self.alice[rows_a], self.bob[rows_b]
+        return np.where(a >= 0, a, b)
+
+    @cached_property
+    def disagreements(self) -> dict[str, int]:
+        """Linked records whose two values differ, for each variable that both hold."""
+        a, b = self.alice[self.row_a], self.bob[self.row_b]
+        differ = ((a >= 0) & (b >= 0) & (a != b)).sum(axis=0)
+        return {v.name: int(n) for v, n in zip(self.variables, differ, strict=True) if v.holder == "both"}
+
+    def columns(self, names: Sequence[str]) -> list[int]:
+        """Positions of variables."""
+        places = {variable.name: q for q, variable in enumerate(self.variables)}
+        return [places[name] for name in names]
+
+    def with_role(self, role: str, side: Side | None = None) -> list[str]:
+        """Names of the variables of a role, that a custodian holds if one is given."""
+        return [v.name for v in self.variables if v.role == role and (side is None or v.held_by(side))]
+
+
+def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
+    """The combined output of a run.
+
+    Parameters
+    ----------
+    linkage
+        What the run found.
+    alice, bob
+        The two contributions, with their variables' codes.
+    spec
+        Names and holders of the variables.
+
+    Notes
+    -----
+    O(rows * variables + pairs).
+    """
+    pairs = linkage.pairs
+    chance = np.clip(pairs.link_probability, 0.0, 1.0)
+    near = chance >= LEAST_PROBABILITY
+    near[linkage.links] = True
+    return Combined(
+        tuple(spec.variables),
+        _codes(alice, spec.variables, Side.ALICE),
+        _codes(bob, spec.variables, Side.BOB),
+        pairs.row_a[linkage.links].astype(np.int64),
+        pairs.row_b[linkage.links].astype(np.int64),
+        chance[linkage.links].astype(np.float64),
+        pairs.row_a[near].astype(np.int64),
+        pairs.row_b[near].astype(np.int64),
+        chance[near].astype(np.float64),
+    )
+
+
+def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) -> Codes:
+    found = np.full((part.n_rows, len(variables)), MISSING, dtype=np.int32)
+    for q, variable in enumerate(variables):
+        if variable.held_by(side):
+            found[:, q] = part.variables[variable.name].codes
+    return found
+
+
+def _wrong(what: str, where: str, got: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, what, where=f"combined output, {where}", got=got)

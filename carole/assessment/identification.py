@@ -1,0 +1,191 @@
+"""Identification: how likely somebody who knows the key variables finds the right person behind a linked record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.assessment.cell_risk import CellRisk, Cells, cell_risk
+from carole.assessment.combined import Combined
+from carole.assessment.keys import key_file
+from carole.assessment.measures import CONFIDENCE, Measure
+from common.parties import Side
+from common.specification.assessment import Fractions
+from risk.identification.file_measures import Dis, dis
+from risk.identification.suda_scores import suda_scores
+
+_ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
+_MOST_SIZE = 4
+_BINS = 20
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What is known of the identification risk.
+
+    Attributes
+    ----------
+    measures
+        By name.
+    document
+        The rest, ready for JSON.
+    model
+        Of the combined output; None where there is no record or no key.
+    trust
+        float64, shape (n_records,): link probability of each linked record.
+    cautions
+        What to know before relying on it.
+    """
+
+    measures: Mapping[str, Measure]
+    document: dict[str, Any]
+    model: CellRisk | None
+    trust: NDArray[np.float64]
+    cautions: tuple[str, ...]
+
+
+def identification(combined: Combined, fractions: Fractions) -> Identification:
+    """Measures of the combined output, and of the same people in each file alone.
+
+    Notes
+    -----
+    A false link is two people: whoever matches it has found nobody. Chances of correct matches are therefore
+    multiplied by the record's link probability.
+    """
+    names = combined.with_role("key")
+    file = key_file(combined.codes[:, combined.columns(names)], names, fractions.combined)
+    trust = combined.probability
+    if file is None:
+        nothing = Measure(0.0, "there is no linked record")
+        kinds = ("sample_uniques", "correct_unique_matches", "population_uniques", "correct_matches")
+        measures = dict.fromkeys((*kinds, "largest_record_risk", "gain_over_own_file"), nothing)
+        return Identification(measures, {"keys": names, "method": None}, None, trust, ())
+    model = cell_risk(file)
+    cells = model.now
+    own, unique_trust = cell_measures(cells, trust, fractions.combined)
+    how = f"{model.method}; sampling fraction {fractions.combined:g}; times the link probability of each record"
+    found = {
+        "sample_uniques": Measure(own["sample_uniques"], "counted among the linked records"),
+        "correct_unique_matches": _unique_matches(cells, fractions.combined, unique_trust),
+        "population_uniques": Measure(own["population_uniques"], how),
+        "correct_matches": Measure(own["correct_matches"], how),
+        "largest_record_risk": Measure(own["largest_record_risk"], how),
+    }
+    alone: dict[str, float] = {}
+    methods: dict[str, str] = {}
+    for side in Side:
+        alone[str(side)], methods[str(side)] = own_file_matches(combined, side, fractions)
+    least = min(alone.values())
+    found["gain_over_own_file"] = Measure(
+        max(0.0, own["correct_matches"] - least),
+        "correct_matches less that of the same people in the file where it is smaller; "
+        + "; ".join(f"{side}: {alone[side]:.3g} by {methods[side]}" for side in alone),
+    )
+    chance = cells.correct[cells.of_record] * trust
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    numbers, _ = np.histogram(np.clip(chance, 0.0, 1.0), edges)
+    document = {
+        "keys": names,
+        "method": model.method,
+        "combinations": len(cells.counts),
+        "uniques": int(cells.unique.sum()),
+        "histogram": {"edges": np.round(edges, 6).tolist(), "records": numbers.tolist()},
+        "group_sizes": _group_sizes(cells),
+        "own_file": {
+            side: {
+                "correct_matches": alone[side],
+                "gain": own["correct_matches"] - alone[side],
+                "method": methods[side],
+                "keys": combined.with_role("key", Side(side)),
+            }
+            for side in alone
+        },
+        **_special(model),
+    }
+    return Identification(found, document, model, trust, model.cautions)
+
+
+def cell_measures(cells: Cells, trust: NDArray[np.float64], fraction: float) -> tuple[dict[str, float], float]:
+    """The measures that a recoding changes, and the mean link probability of the unique records."""
+    unique = cells.unique
+    mean = float(trust[unique].mean()) if unique.any() else 1.0
+    chance = cells.correct[cells.of_record] * trust
+    found = {
+        "sample_uniques": float(unique.mean()),
+        "correct_unique_matches": _dis(cells, fraction).high * mean,
+        "population_uniques": float((cells.alone[cells.of_record] * trust).mean()),
+        "correct_matches": float(chance.mean()),
+        "largest_record_risk": float(chance.max()),
+    }
+    return found, mean
+
+
+def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tuple[float, str]:
+    """Expected correct matches of the linked people in one custodian's file alone, as a share, and the method."""
+    names = combined.with_role("key", side)
+    codes, rows = (combined.alice, combined.row_a) if side is Side.ALICE else (combined.bob, combined.row_b)
+    fraction = fractions.alice if side is Side.ALICE else fractions.bob
+    file = key_file(codes[:, combined.columns(names)], names, fraction)
+    if file is None:
+        return fraction / len(codes), "no key variable in it: anybody could be anybody"
+    model = cell_risk(file)
+    cells = model.now
+    return float(cells.correct[cells.of_record][rows].mean()), model.method
+
+
+def _dis(cells: Cells, fraction: float) -> Dis:
+    n1, n2, n3 = (float((cells.counts == r).sum()) for r in (1, 2, 3))
+    return dis(n1, n2, n3, fraction, CONFIDENCE)
+
+
+def _unique_matches(cells: Cells, fraction: float, trust: float) -> Measure:
+    found = _dis(cells, fraction)
+    how = (
+        f"DIS from {found.uniques} uniques and {int(found.pairs)} pairs, sampling fraction {fraction:g}, times the mean"
+        f" link probability {trust:.4g} of the uniques; the upper end is judged"
+    )
+    return Measure(found.value * trust, how, found.low * trust, found.high * trust)
+
+
+def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:
+    """How many linked records share their keys with how many."""
+    bounds: list[tuple[int, int | None]] = [(1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 99), (100, None)]
+    found = []
+    for low, high in bounds:
+        within = (cells.counts >= low) & (cells.counts <= (high if high is not None else cells.counts.max()))
+        found.append({"from": low, "to": high, "records": int(cells.counts[within].sum())})
+    return found
+
+
+def _special(model: CellRisk) -> dict[str, Any]:
+    """Which sets of key variables single records out, and how much each variable adds to that."""
+    file = model.file
+    most = file.n_keys if file.n_keys <= _ALL_SIZES else _MOST_SIZE
+    scores = suda_scores(file, max_size=most)
+    own = scores.minimal_uniques
+    sets, number = np.unique(own.subsets, return_counts=True)
+    order = np.lexsort((sets, -number, np.bitwise_count(sets)))
+    riskiest = [
+        {
+            "variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1],
+            "records": int(number[i]),
+        }
+        for i in order[:_SHOWN]
+    ]
+    return {
+        "riskiest": riskiest,
+        "suda": {
+            "max_size": own.max_size,
+            "complete": own.complete,
+            "by_size": own.by_size.tolist(),
+            "by_variable": [
+                {"variable": name, "share": float(share)}
+                for name, share in zip(file.names, scores.by_variable, strict=True)
+            ],
+        },
+    }

@@ -1,0 +1,65 @@
+"""Membership: what each custodian learns of the other's file, by the links and by its own variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from carole.assessment.combined import Combined
+from carole.assessment.measures import Measure
+from common.parties import Side
+from common.specification.model import ReleaseSpec
+from risk.models.counts import distinct_rows
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Shares of the members learnt, the larger of the two, and what lies behind them."""
+
+    measure: Measure
+    document: dict[str, Any]
+
+
+def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Membership:
+    """What either custodian learns of which of its people the other has.
+
+    Parameters
+    ----------
+    release
+        Who receives what: without links nothing is learnt.
+    doubt
+        Probability of a mistake below which a membership counts as learnt.
+    """
+    found = {str(side): _of(combined, side, str(getattr(release, str(side))), doubt) for side in Side}
+    worst = max(found, key=lambda side: found[side]["learnt"])
+    how = f"link probability at least {1 - doubt:g}, as released; the larger share is {worst.capitalize()}'s"
+    return Membership(Measure(found[worst]["learnt"], how), found)
+
+
+def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, Any]:
+    alice = side is Side.ALICE
+    rows, codes = (combined.row_a, combined.alice) if alice else (combined.row_b, combined.bob)
+    pair_rows = combined.pair_a if alice else combined.pair_b
+    n = len(codes)
+    likely = np.zeros(n)
+    if grant == "pairs":
+        likely += np.bincount(pair_rows, combined.pair_probability, n)
+    elif grant == "links":
+        np.maximum.at(likely, rows, combined.probability)
+    likely = np.minimum(likely, 1.0)
+    own = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]
+    alone = 0
+    if own and n:
+        mine = codes[:, own] + 1
+        _, which = distinct_rows(mine, (mine.max(axis=0) + 1).tolist())
+        alone = int((np.bincount(which)[which[rows]] == 1).sum())
+    return {
+        "receives": grant,
+        "records": n,
+        "linked": len(np.unique(rows)),
+        "expected_members": float(np.minimum(np.bincount(pair_rows, combined.pair_probability, n), 1.0).sum()),
+        "learnt": float((likely >= 1.0 - doubt).sum()) / n if n else 0.0,
+        "found_by_own_variables": alone / len(rows) if len(rows) else 0.0,
+    }

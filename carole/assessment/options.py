@@ -1,0 +1,210 @@
+"""What would lower the risk: each way of releasing less, with what the measures would then be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.assessment.attribution import MEASURED, Groups, Learnt, by_variable
+from carole.assessment.cell_risk import CellRisk
+from carole.assessment.combined import Combined
+from carole.assessment.identification import cell_measures
+from carole.assessment.publication import recovery
+from common.specification.assessment import AssessmentSpec, PublishedTable
+from risk.identification.recoding import Recoding
+
+_FEW = 0.05
+"""Share of the records under which a category is rare."""
+
+_BASE = 3
+
+
+def options(
+    combined: Combined,
+    model: CellRisk | None,
+    trust: NDArray[np.float64],
+    spec: AssessmentSpec,
+    measures: Mapping[str, float],
+    learnt: Mapping[str, Learnt],
+    earlier: Sequence[PublishedTable],
+) -> list[dict[str, Any]]:
+    """Ways of releasing less, each with the measures that it changes.
+
+    Leaving out a key variable; joining its rare categories; leaving out the records that are unique; all of them, one
+    after the other, until the limits on identification hold; leaving out a sensitive variable; rounding the tables.
+
+    Parameters
+    ----------
+    model
+        Of the key variables; None: nothing to recode.
+    measures
+        What is judged now.
+    learnt
+        Of each sensitive variable.
+    """
+    found: list[dict[str, Any]] = []
+    if model is not None:
+        ways = dict(_recodings(model))
+        effects = {words: _effect(combined, model, recoding, trust, spec) for words, recoding in ways.items()}
+        found += [_option(words, effect) for words, effect in effects.items()]
+        found += _without_uniques(model, trust)
+        found += _until_within(combined, model, trust, spec, measures)
+    found += _without_sensitive(learnt)
+    found += _rounded(combined, spec, earlier)
+    return found
+
+
+def _option(action: str, effect: Mapping[str, float]) -> dict[str, Any]:
+    return {"action": action, "effect": dict(effect)}
+
+
+def _recodings(model: CellRisk) -> Iterator[tuple[str, Recoding]]:
+    file = model.file
+    none = Recoding.none(file)
+    for q in file.varying:
+        name = file.names[q]
+        yield f"leave out {name}", none.without(q)
+        joined = _rare_joined(model, q)
+        if joined is not None:
+            number, recoding = joined
+            yield f"join the {number} rarest categories of {name}", recoding
+
+
+def _rare_joined(model: CellRisk, variable: int) -> tuple[int, Recoding] | None:
+    """The categories that few records have as one; None where fewer than two are, or nothing else would be left.
+
+    Codes have no order here, so that neighbours cannot be joined: only the custodians know which are alike.
+    """
+    file = model.file
+    numbers = np.bincount(file.codes[:, variable], minlength=file.levels[variable])
+    order = np.argsort(numbers, kind="stable")
+    rare = [int(k) for k in order if numbers[k] < _FEW * file.n_records]
+    if len(rare) < 2:
+        rare = [int(k) for k in order[:2]]
+    if len(rare) >= file.levels[variable]:
+        return None
+    groups = [rare[0] if k in rare else k for k in range(file.levels[variable])]
+    order_of = list(dict.fromkeys(groups))
+    own = tuple(order_of.index(g) for g in groups)
+    others = Recoding.none(file).groups
+    return len(rare), Recoding((*others[:variable], own, *others[variable + 1 :]))
+
+
+def _effect(
+    combined: Combined, model: CellRisk, recoding: Recoding, trust: NDArray[np.float64], spec: AssessmentSpec
+) -> dict[str, float]:
+    found, _ = cell_measures(model.after(recoding), trust, spec.fractions.combined)
+    if combined.with_role("sensitive"):
+        groups = _groups(combined, model, recoding)
+        learnt = by_variable(combined, [], spec, groups)
+        found |= {measure: max(one.measure(measure) for one in learnt.values()) for measure in MEASURED}
+    return found
+
+
+def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
+    """Key groups after a recoding, of the records and of the pairs; a pair's value that no record has is its own."""
+    file = model.file
+    columns = combined.columns(list(file.names))
+    records = recoding.applied(file.codes)
+    pairs = combined.side_by_side(combined.pair_a, combined.pair_b)[:, columns]
+    recoded = np.empty_like(pairs)
+    for q, column in enumerate(columns):
+        own = combined.codes[:, column]
+        levels = len(combined.variables[column].categories)
+        group = np.full(levels + 1, -1, dtype=np.int32)  # the last entry is that of a missing value, -1
+        group[own] = records[:, q]
+        strange = np.flatnonzero(group < 0)
+        group[strange] = recoding.sizes[q] + np.arange(len(strange)) if recoding.sizes[q] > 1 else 0
+        recoded[:, q] = group[pairs[:, q]]
+    return Groups.of(records, recoded)
+
+
+def _without_uniques(model: CellRisk, trust: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Leave out the unique records: what is said of the others does not change."""
+    cells = model.now
+    kept = ~cells.unique
+    dropped = int((~kept).sum())
+    if not dropped:
+        return []
+    effect = dict.fromkeys(("sample_uniques", "correct_unique_matches", "population_uniques"), 0.0)
+    chance = (cells.correct[cells.of_record] * trust)[kept]
+    effect["correct_matches"] = float(chance.mean()) if len(chance) else 0.0
+    effect["largest_record_risk"] = float(chance.max(initial=0.0))
+    return [_option(f"leave out the {dropped} records that are unique", effect)]
+
+
+def _until_within(
+    combined: Combined,
+    model: CellRisk,
+    trust: NDArray[np.float64],
+    spec: AssessmentSpec,
+    measures: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    """Leave out key variables, always the one that helps most for its loss, until the limits hold or none is left."""
+    limits = {m: limit for m, limit in spec.limits.given.items() if m in _RECODED and m in measures}
+    over = _excess(measures, limits)
+    if not limits or over <= 0:
+        return []
+    recoding = Recoding.none(model.file)
+    left = list(model.file.varying)
+    dropped: list[str] = []
+    effect: dict[str, float] = {}
+    while over > 0 and left:
+        tried = {q: _effect(combined, model, recoding.without(q), trust, spec) for q in left}
+        best = min(left, key=lambda q: (_excess(tried[q], limits), -model.file.levels[q], q))
+        recoding, effect = recoding.without(best), tried[best]
+        over = _excess(effect, limits)
+        dropped.append(model.file.names[best])
+        left.remove(best)
+    if len(dropped) < 2:
+        return []
+    end = "the limits of this report hold" if over <= 0 else "no key variable is left, and a limit is still breached"
+    return [_option(f"leave out {', '.join(dropped)}: then {end}", effect)]
+
+
+_RECODED = (
+    "sample_uniques",
+    "correct_unique_matches",
+    "population_uniques",
+    "correct_matches",
+    "largest_record_risk",
+    *MEASURED,
+)
+"""The measures that a recoding of the keys changes, and that are known after it without a new fit."""
+
+
+def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:
+    """By how much limits are exceeded, in all."""
+    return sum(max(0.0, measures[m] - limit) for m, limit in limits.items() if m in measures)
+
+
+def _without_sensitive(learnt: Mapping[str, Learnt]) -> list[dict[str, Any]]:
+    found = []
+    for name in learnt:
+        others = [one for other, one in learnt.items() if other != name]
+        effect = {measure: max((one.measure(measure) for one in others), default=0.0) for measure in MEASURED}
+        found.append(_option(f"leave out {name}", effect))
+    return found
+
+
+def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> list[dict[str, Any]]:
+    """Round what is not rounded, coarser step by step, until it helps."""
+    tables = [*spec.tables, *(table for table in earlier if table not in spec.tables)]
+    if not spec.tables or not combined.n_records:
+        return []
+    found = []
+    for base in (_BASE, 5):
+        changed = [
+            PublishedTable(variables=t.variables, protection="conventional", base=base)
+            if t in spec.tables and (t.base or 0) < base
+            else t
+            for t in tables
+        ]
+        if changed == tables:
+            continue
+        after = recovery(combined, changed, spec.known_people)
+        found.append(_option(f"round the tables to multiples of {base}", {"subtraction": after.probability}))
+    return found
