@@ -153,7 +153,7 @@ class Policy(Configuration):
 
     approve: tuple[Annotated[str, _hex_of(64)], ...] = ()
     """Digests of specifications, as `tryst spec check` prints them."""
-    modes: tuple[Mode, ...] = ("open",)
+    modes: tuple[Mode, ...] = ("open", "block_keyed")
     """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
     wait for the operator whatever `approve` says."""
 

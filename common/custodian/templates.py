@@ -33,7 +33,7 @@ operator:
 # Specifications that need no operator's approval, by their digest (`tryst spec check` prints it).
 policy:
   approve: {approve}
-  # modes: [open, trusted]   # without it, mode trusted, which sends the values themselves, always waits for you
+  # modes: [open, block_keyed, trusted]   # without it, mode trusted, which sends values themselves, waits for you
 
 # A seed exchanged by hand, in place of the agreement through Carole (`tryst {name} seed new` makes one):
 # seed_file: {name}.seed

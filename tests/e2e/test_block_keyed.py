@@ -1,0 +1,185 @@
+"""Mode block_keyed through real services: right links, and what went over the wire looked at byte by byte.
+
+Carole and her worker are processes; both custodians are services in this process, so that every message they send can
+be kept as it leaves them; the coordinator resolves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from carole.coordinator.people import IDENTIFIER, TRUTH
+from carole.coordinator.progress import follow_run
+from common.cleaning import clean
+from common.encoding import Layout, SignatureSet, from_bytes
+from common.encoding.blocking_keys import key_text
+from common.parties import Side
+from common.rpc.client import Connection
+from common.specification import load_specification
+from common.wire import manifest_from_wire
+from protos.linkage.v1 import contribution_pb2, resolution_pb2
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+
+N, COMMON = 400, 200
+BLOCKING = """\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+  - {name: place, keys: [{field: postcode}, {field: sex}]}
+release: {alice: pairs, bob: links, coordinator: statistics}
+"""
+TEXT = specification("keyed-blocks", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+SPEC = load_specification(TEXT)
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A finished linkage and everything the custodians sent for it."""
+
+    made: Deployment
+    files: dict[Side, pl.DataFrame]
+    sent: list[tuple[str, Any]]
+    links: dict[Side, pl.DataFrame]
+    statistics: dict[str, Any]
+    contributions: dict[Side, tuple[SignatureSet, ...]]
+    layouts: dict[Side, Layout]
+
+    @property
+    def bytes_sent(self) -> bytes:
+        return b"\0".join(message.SerializeToString() for _, message in self.sent)
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
+    files = people(N, COMMON, seed=3)
+    made = Deployment(tmp_path_factory.mktemp("keyed"), [TEXT], files)
+    sent: list[tuple[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        call = Connection.call
+
+        def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
+            answer = call(self, method, request, **given)
+            sent.append((type(request).__name__, request))
+            return answer
+
+        patch.setattr(Connection, "call", kept)
+        try:
+            made.processes("carole")
+            for side in Side:
+                made.start(side)
+            project = made.create(TEXT)
+            made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+            status = follow_run(made.coordinator, project, made.coordinator.start(project).run)
+            made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+            statistics = made.coordinator.statistics(project, status.run)
+            links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
+            contributions, layouts = {}, {}
+            for side in Side:
+                layouts[side], contributions[side] = contribution(sent, side)
+            yield Linked(made, files, sent, links, statistics, contributions, layouts)
+        finally:
+            made.close()
+
+
+def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple[SignatureSet, ...]]:
+    """What a custodian's messages carried."""
+    begun = [
+        message
+        for _, message in sent
+        if isinstance(message, contribution_pb2.BeginUploadRequest)
+        and manifest_from_wire(message.manifest, 1 << 40, 1 << 30).side is side
+    ]
+    layout = manifest_from_wire(begun[0].manifest, 1 << 40, 1 << 30).layout
+    chunks = {
+        message.index: message.data
+        for _, message in sent
+        if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == begun[0].upload
+    }
+    return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
+
+
+def test_the_links_are_right_and_both_custodians_have_them(linked: Linked) -> None:
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    persons = {
+        side: linked.links[side].join(
+            linked.files[side].select(pl.col(named[side]).alias("identifier"), TRUTH), on="identifier", validate="1:1"
+        )
+        for side in Side
+    }
+    joined = persons[Side.ALICE].join(persons[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
+    assert joined.height == linked.links[Side.ALICE].height == linked.links[Side.BOB].height
+    right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+    assert 2 * right / (joined.height + COMMON) >= 0.97
+    assert linked.statistics["linkage"]["links"] == joined.height
+    assert linked.statistics["linkage"]["pairs"] == N * N
+
+
+def test_no_two_blocks_rules_or_samples_share_a_signature(linked: Linked) -> None:
+    """Each signature is of one block of one rule; the other custodian has it in that block or nowhere."""
+    of_block: dict[bytes, tuple[str, int]] = {}
+    shared = 0
+    for side in Side:
+        *rules, sample = linked.contributions[side]
+        assert [part.rule for part in rules] == [rule.name for rule in SPEC.blocking]
+        assert linked.layouts[side].records == N
+        for part in rules:
+            own = part.blocks[part.rule]
+            assert (own != 0).all()
+            for field in part.fields.values():
+                for row, code in enumerate(field.codes.tolist()):
+                    if code >= 0:
+                        signature = field.signatures[code].tobytes()
+                        place = part.rule, int(own[row])
+                        known = of_block.setdefault(signature, place)
+                        assert known == place
+                        shared += known is not place
+        for field in sample.fields.values():
+            assert not {row.tobytes() for row in field.signatures} & of_block.keys()
+    assert shared > 100
+
+
+def test_blocking_keys_are_keyed_digests_and_differ_between_rules(linked: Linked) -> None:
+    wire = linked.bytes_sent
+    digests = [
+        {int(key) for part in linked.contributions[side][:-1] for key in part.blocks[rule.name]} - {0}
+        for side in Side
+        for rule in SPEC.blocking
+    ]
+    # A rule's digests, and its tags in the sets of the others, occur under that rule alone.
+    for first in range(3):
+        for second in range(first):
+            assert not digests[first] & digests[second]
+    for side in Side:
+        columns = clean(linked.files[side].drop(TRUTH), SPEC, side).columns
+        for rule in SPEC.blocking:
+            texts = key_text(columns, SPEC, rule, split=True).drop_nulls().unique().to_list()
+            assert len(texts) > 20
+            for text in texts[:50]:
+                assert text.encode() not in wire
+                assert hashlib.blake2b(text.encode(), digest_size=8).digest() not in wire
+
+
+def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
+    wire = linked.bytes_sent
+    for side in Side:
+        frame = linked.files[side]
+        for column in frame.columns:
+            for value in frame[column].drop_nulls().unique().to_list():
+                if len(value) >= 8:
+                    assert value.encode() not in wire
+                    assert value.lower().encode() not in wire
+
+
+def test_handles_go_sealed_and_the_audit_log_tells_who_resolved(linked: Linked) -> None:
+    papers = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutPaperRequest)]
+    handles = [paper for paper in papers if paper.paper == resolution_pb2.PAPER_HANDLES]
+    assert len(handles) == 2
+    assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles)
+    assert any(paper.paper == resolution_pb2.PAPER_ANSWER for paper in papers)
