@@ -4,6 +4,7 @@ import sys
 
 from alice import PARTY
 from common.custodian.program import main
+from risk.leakage.assessment import assess
 
 if __name__ == "__main__":
-    sys.exit(main(PARTY))
+    sys.exit(main(PARTY, gate=assess))

@@ -45,6 +45,7 @@ class ErrorCode(IntEnum):
     EXISTS = 31
     DATABASE = 32
     AUDIT = 33
+    LEAKAGE = 34
 
 
 class TrystError(Exception):

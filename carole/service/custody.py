@@ -130,7 +130,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         _, spec = self._office.specification(name)
         check_manifest(manifest, project, spec)
         upload = new_id(request.upload, "upload")
-        progress = self._office.store.uploads.begin(name, side, member.name, upload, manifest.layout)
+        progress = self._office.store.uploads.begin(
+            name, side, member.name, upload, manifest.layout, leakage_statement(request)
+        )
         return contribution_pb2.BeginUploadResponse(
             total_bytes=progress.total_bytes,
             chunk_bytes=CHUNK_BYTES,

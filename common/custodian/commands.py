@@ -15,7 +15,7 @@ import typer
 from common.parties import Party
 
 if TYPE_CHECKING:
-    pass
+    from common.leakage import Gate
 
 Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
 Config = Annotated[
@@ -27,8 +27,8 @@ OptionalProject = Annotated[
 ]
 
 
-def build(party: Party) -> typer.Typer:
-    """The commands of one custodian's operator."""
+def build(party: Party, gate: Gate | None = None) -> typer.Typer:
+    """The commands of one custodian's operator; with a gate, what Carole could learn can be measured."""
     name, title, other = party.name, party.title, party.side.other.title()
     default = Path(os.environ.get(f"TRYST_{name.upper()}", f"{name}.yaml"))
     app = typer.Typer(
@@ -52,7 +52,7 @@ def build(party: Party) -> typer.Typer:
         """
         from common.custodian.service import serve as run
 
-        run(party, config, ready_file)
+        run(party, config, ready_file, gate)
 
     @app.command()
     def status(
@@ -191,6 +191,32 @@ def build(party: Party) -> typer.Typer:
             state.close()
 
     @app.command()
+    def override(
+        project: Project,
+        reason: Annotated[
+            str, typer.Option(help="Why the records may leave all the same; logged here and in Carole's audit log.")
+        ] = "",
+        config: Config = default,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    ) -> None:
+        """Contribute although Carole could learn more than the specification's limit admits.
+
+        The service has measured that and waits; `status` shows by how much, `leakage` where it lies. A reason is
+        required: it is kept, and the coordinator and the steward can read it in Carole's audit log.
+        """
+        from common.custodian.control import Control
+        from common.custodian.screen import console
+
+        with Control.open(config, party) as control:
+            if reason.strip() and not yes:
+                typer.confirm(f"Contribute {title}'s records to {project} above the limit?", abort=True)
+            control.override(project, reason)
+        console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
+
+    if gate is not None:
+        _measuring(app, party, gate)
+
+    @app.command()
     def stop(config: Config = default) -> None:
         """Stop the service. What is half done is taken up again when it is started."""
         from common.custodian.control import Control
@@ -202,6 +228,35 @@ def build(party: Party) -> typer.Typer:
 
     app.add_typer(_seed(party), name="seed")
     return app
+
+
+def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
+    @app.command()
+    def leakage(
+        specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+        records: Annotated[Path, typer.Option(help="Your file, CSV or Parquet.")],
+        details: Annotated[bool, typer.Option("--details", help="Show every attack, not the worst of a field.")] = False,
+        json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    ) -> None:
+        """Attack your own signatures, on this machine, to see what Carole could learn from them.
+
+        The file is signed under a throw-away key as the specification says, then attacked without the key, by counts,
+        by similarities and block by block, with public lists as good as they can be. Nothing is sent. It ends with
+        status 1 when your service would refuse to contribute.
+        """
+        from common.cleaning import clean
+        from common.custodian.screen import show_leakage
+        from common.custodian.source import read_compared
+        from common.specification import read_specification
+
+        spec = read_specification(specification)
+        table = read_compared(records, spec, party.side)
+        report = gate(clean(table.frame, spec, party.side, table.places).columns, spec)
+        if json_file is not None:
+            json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
+        show_leakage(report, details)
+        if report.exceeds and report.refuses:
+            raise typer.Exit(1)
 
 
 def _seed(party: Party) -> typer.Typer:

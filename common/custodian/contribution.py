@@ -19,6 +19,7 @@ from common.cleaning import clean
 from common.custodian.agreement import kept_seed
 from common.custodian.approval import keep_profile
 from common.custodian.desk import Desk, Outcome, Task, require_approved
+from common.custodian.leakage_gate import pass_gate, statement
 from common.custodian.progress import Stopwatch
 from common.custodian.row_map import pack_map
 from common.custodian.schema import Upload
@@ -76,6 +77,9 @@ def _prepare(desk: Desk, task: Task) -> Upload:
         del table
         desk.check_stop()
 
+        pass_gate(desk, task, cleaned.columns)
+        desk.check_stop()
+
         def tell(doing: str, done: float) -> None:
             desk.check_stop()
             progress.update(task.project, doing, done)
@@ -131,7 +135,7 @@ def _send(desk: Desk, task: Task, upload: Upload) -> None:
     count = chunk_count(upload.total_bytes)
     with desk.progress.stage(task.project, "uploading"), watch.measure("upload"):
         for _ in range(_ROUNDS):
-            begun = _begin(desk, upload)
+            begun = _begin(desk, task, upload)
             if not begun.committed:
                 missing = [index for gap in begun.missing for index in range(gap.first, min(gap.last, count - 1) + 1)]
                 _put_all(desk, task, upload, missing, count)
@@ -158,9 +162,11 @@ def _send(desk: Desk, task: Task, upload: Upload) -> None:
     )
 
 
-def _begin(desk: Desk, upload: Upload) -> contribution_pb2.BeginUploadResponse:
+def _begin(desk: Desk, task: Task, upload: Upload) -> contribution_pb2.BeginUploadResponse:
     request = contribution_pb2.BeginUploadRequest(
-        manifest=contribution_pb2.Manifest.FromString(upload.manifest), upload=upload.id
+        manifest=contribution_pb2.Manifest.FromString(upload.manifest),
+        upload=upload.id,
+        leakage=statement(desk, task.project, task.specification_digest),
     )
     begun: contribution_pb2.BeginUploadResponse = desk.connection.call(
         desk.carole.BeginUpload, request, deadline=CONTROL_SECONDS, attempts=3

@@ -120,6 +120,10 @@ class Control:
         """Refuse this custodian's consent."""
         self._call(self._stub.Decline, operator_pb2.DeclineRequest(project=project, reason=reason))
 
+    def override(self, project: str, reason: str) -> None:
+        """Contribute above the limit, with a reason."""
+        self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
+
     def settled(self, project: str) -> str:
         """What became of an approval within a few seconds, in words."""
         deadline = time.monotonic() + SETTLE_SECONDS

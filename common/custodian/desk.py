@@ -13,6 +13,7 @@ from common.custodian.keyring import Keyring
 from common.custodian.progress import Progress
 from common.custodian.state import State
 from common.errors import ErrorCode, TrystError
+from common.leakage import Gate
 from common.parties import Party, Side
 from common.rpc.client import Connection
 from common.specification import Specification, encoding_digest, load_specification, specification_digest
@@ -46,6 +47,8 @@ class Desk:
     auditor: audit_pb2_grpc.AuditStub
     """Where she shows her audit log."""
     stopping: threading.Event
+    gate: Gate | None = None
+    """Measures what Carole could learn; a program that has none contributes unmeasured."""
 
     def check_stop(self) -> None:
         """Leave a long step when the service is to stop."""

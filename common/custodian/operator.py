@@ -13,6 +13,7 @@ import structlog
 from common.custodian.address import announce
 from common.custodian.approval import decide
 from common.custodian.desk import Desk
+from common.custodian.leakage_gate import override
 from common.custodian.schema import Project
 from common.errors import ErrorCode, TrystError
 from common.rpc.server import RunningServer, ServerSettings, start_server
@@ -109,6 +110,16 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
         return operator_pb2.DeclineResponse()
+
+    def Override(  # noqa: N802
+        self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.OverrideResponse:
+        """Contribute although Carole could learn more than the limit admits."""
+        project = self._known(request.project)
+        override(self._desk, project.name, request.reason)
+        self._desk.state.update(project.name, trouble="")
+        self._decided(project.name)
+        return operator_pb2.OverrideResponse()
 
     def Stop(  # noqa: N802
         self, request: operator_pb2.StopRequest, context: grpc.ServicerContext

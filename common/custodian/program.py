@@ -8,10 +8,11 @@ from pathlib import Path
 
 from common.custodian.service import serve
 from common.errors import TrystError
+from common.leakage import Gate
 from common.parties import Party
 
 
-def main(party: Party, arguments: list[str] | None = None) -> int:
+def main(party: Party, arguments: list[str] | None = None, gate: Gate | None = None) -> int:
     """Read the command line and serve; the exit status.
 
     Parameters
@@ -20,6 +21,8 @@ def main(party: Party, arguments: list[str] | None = None) -> int:
         Who this custodian is.
     arguments
         The command line without the program's name; `sys.argv` by default.
+    gate
+        Measures what Carole could learn, before anything is contributed.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m {party.name}",
@@ -32,7 +35,7 @@ def main(party: Party, arguments: list[str] | None = None) -> int:
     parser.add_argument("--ready-file", type=Path, help="write this file, JSON, once the service is ready")
     given = parser.parse_args(arguments)
     try:
-        serve(party, given.config, given.ready_file)
+        serve(party, given.config, given.ready_file, gate)
     except TrystError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return 1

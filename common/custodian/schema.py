@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Kept in the database as SQLite's ``user_version``."""
 
 
@@ -44,6 +44,26 @@ class Project(Base):
     """Counts only, JSON."""
     timings: Mapped[str] = mapped_column(default="{}")
     """Seconds and sizes per stage, JSON."""
+
+
+class Leakage(Base):
+    """What Carole could learn of this custodian's records, as it was measured before they were to leave."""
+
+    __tablename__ = "leakage"
+
+    project: Mapped[str] = mapped_column(ForeignKey("project.name"), primary_key=True)
+    specification_digest: Mapped[bytes]
+    """What was measured under: another specification is measured again."""
+    worst: Mapped[float]
+    field: Mapped[str]
+    """The worst one."""
+    limit: Mapped[float]
+    exceeds: Mapped[bool]
+    report: Mapped[str]
+    """Shares only, JSON."""
+    reason: Mapped[str] = mapped_column(default="")
+    """Why the operator contributes above the limit; empty unless overridden."""
+    overridden_at: Mapped[float | None] = mapped_column(default=None)
 
 
 class Secret(Base):

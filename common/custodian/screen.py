@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
+from common.leakage import LeakageReport
 from common.parties import Party
 from protos.linkage.v1 import operator_pb2, project_pb2
 
@@ -100,6 +101,36 @@ def show_profile(text: str, title: str) -> None:
         console.print(f"[yellow]![/yellow] {warning}", highlight=False)
     if not warnings:
         console.print("Nothing in these counts looks like a mistake.")
+
+
+def show_leakage(report: LeakageReport, details: bool) -> None:
+    """What Carole could learn, field by field, and whether that is more than the limit admits."""
+    table = Table("field", "attack", "recovered", "by guessing", "beyond it", "", header_style="bold")
+    worst_first = sorted(report.findings if details else report.by_field().values(), key=lambda f: -f.above_chance)
+    for found in worst_first:
+        attack = f"{found.attack}, rule {found.rule}" if found.rule else found.attack
+        verdict = "[red]above the limit[/red]" if found.above_chance > report.limit else "[green]within[/green]"
+        shares = (found.recovered, found.chance, found.above_chance)
+        table.add_row(found.field, attack, *(f"{share:.1%}" for share in shares), verdict)
+    console.print(
+        f"[bold]What Carole could learn[/bold] of {report.records:,} records in mode {report.mode}: the share of the"
+        " records whose value in a field known attacks recover from the signatures."
+    )
+    console.print(table)
+    for remark in report.remarks:
+        console.print(f"• {remark}", highlight=False)
+    if not report.exceeds:
+        console.print(f"[green]Within the limit[/green] of {report.limit:.1%} beyond guessing, in every field.")
+    elif report.refuses:
+        console.print(
+            f"[red]Above the limit[/red] of {report.limit:.1%}: your service will not contribute unless you override it"
+            " with a reason. Ask the coordinator for another specification first."
+        )
+    else:
+        console.print(
+            f"[yellow]Above the limit[/yellow] of {report.limit:.1%}. This specification only warns of it"
+            " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to try."
+        )
 
 
 def show_specification(found: operator_pb2.SpecificationResponse) -> None:

@@ -20,6 +20,7 @@ from common.custodian.operator import OperatorService, start_operator
 from common.custodian.progress import Progress
 from common.custodian.state import State
 from common.journal import begin_log
+from common.leakage import Gate
 from common.parties import Party, Role
 from common.pki import server_name
 from common.rpc.client import Connection
@@ -40,6 +41,8 @@ class CustodianService:
         Who this custodian is.
     configuration
         Where its keys, its source and Carole are.
+    gate
+        Measures what Carole could learn, before anything is contributed.
 
     Raises
     ------
@@ -47,7 +50,7 @@ class CustodianService:
         CONFIGURATION, CERTIFICATE, BUSY or DATABASE, before anything is sent.
     """
 
-    def __init__(self, party: Party, configuration: CustodianConfiguration) -> None:
+    def __init__(self, party: Party, configuration: CustodianConfiguration, gate: Gate | None = None) -> None:
         self._stopping = threading.Event()
         with ExitStack() as opened:
             keyring = Keyring.load(configuration, party)
@@ -58,7 +61,9 @@ class CustodianService:
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             auditor = connection.stub(audit_pb2_grpc.AuditStub)
-            desk = Desk(party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping)
+            desk = Desk(
+                party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping, gate
+            )
             agent = Agent(desk)
             operator, self.address = start_operator(desk, OperatorService(desk, agent.decided, self.stop))
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
@@ -92,11 +97,13 @@ class CustodianService:
         self._opened.close()
 
 
-def serve(party: Party, configuration_file: Path, ready_file: Path | None = None) -> None:
+def serve(party: Party, configuration_file: Path, ready_file: Path | None = None, gate: Gate | None = None) -> None:
     """Run a custodian's service until SIGTERM, SIGINT or its operator ends it.
 
     Parameters
     ----------
+    gate
+        As `CustodianService` takes it.
     ready_file
         Written once the service answers its operator: a JSON object with `party`, `address` and `pid`.
 
@@ -107,7 +114,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     """
     os.umask(0o077)  # nothing that is written from here on is anybody else's
     begin_log(party.name)
-    service = CustodianService(party, load_custodian(configuration_file))
+    service = CustodianService(party, load_custodian(configuration_file), gate)
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: service.stop())

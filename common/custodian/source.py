@@ -75,6 +75,20 @@ def read_table(path: Path) -> pl.DataFrame:
     return table.frame
 
 
+def read_compared(path: Path, spec: Specification, side: Side) -> SourceTable:
+    """The columns that a specification asks for, of a CSV file or, by its suffix, of a Parquet file.
+
+    Raises
+    ------
+    TrystError
+        As `read_source`.
+    """
+    columns = [name for field in spec.fields for name in field.columns_of(side)]
+    columns += [variable.column_of(side) for variable in spec.variables_of(side)]
+    kind = "parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "csv"
+    return read_source(Source.model_validate({kind: {"path": path}}), columns)
+
+
 def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> SourceTable:
     """Read the wanted columns of a Parquet file, or all, as text.
 

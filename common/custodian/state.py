@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from common.audit import Checkpoint
 from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, write_encrypted
-from common.custodian.schema import SCHEMA_VERSION, Base, Project, Result, Secret, Seen, Upload
+from common.custodian.schema import SCHEMA_VERSION, Base, Leakage, Project, Result, Secret, Seen, Upload
 from common.errors import ErrorCode, TrystError
 from common.keys.vault import Vault
 
@@ -123,6 +123,18 @@ class State:
         with self._session() as session:
             row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
         return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
+
+    # Leakage
+
+    def leakage(self, project: str) -> Leakage | None:
+        """What was measured last."""
+        with self._session() as session:
+            return session.get(Leakage, project)
+
+    def keep_leakage(self, leakage: Leakage) -> None:
+        """Keep a measurement, or an override, in the place of the project's former one."""
+        with self._session() as session:
+            session.merge(leakage)
 
     # Secrets
 

@@ -10,6 +10,7 @@ from common.specification.defaults import KINDS, LEVELS, STEPS
 from common.specification.digest import canonical_json, encoding_digest, specification_digest
 from common.specification.dump import dump_specification
 from common.specification.latent import LatentSpec
+from common.specification.leakage import LeakageSpec
 from common.specification.load import load_specification, read_specification
 from common.specification.model import (
     BlockingKey,
@@ -42,6 +43,7 @@ __all__ = [
     "DateFormat",
     "FieldSpec",
     "LatentSpec",
+    "LeakageSpec",
     "LinkSpec",
     "ModelSpec",
     "ReleaseSpec",

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from common.specification.assessment import AssessmentSpec
+from common.specification.leakage import LeakageSpec
 from common.specification.mistakes import written
 from common.specification.model import BlockingRule, FieldSpec, Specification
 from common.specification.section import Section
@@ -78,6 +79,9 @@ class _Writer:
         if spec.latent is not None:
             yield from self.comment("latent", 0)
             yield f"latent: {_flow(spec.latent)}"
+        if spec.leakage != LeakageSpec() or "leakage" in self.comments:
+            yield from self.comment("leakage", 0)
+            yield f"leakage: {_flow(spec.leakage)}"
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"

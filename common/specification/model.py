@@ -43,6 +43,7 @@ from common.specification.defaults import (
     Tokenisation,
 )
 from common.specification.latent import LatentSpec
+from common.specification.leakage import LeakageSpec
 from common.specification.section import ColumnName, Name, Section, Word
 from common.specification.variables import VariableSpec
 
@@ -437,6 +438,8 @@ class Specification(Section):
     """The decision."""
     assessment: AssessmentSpec | None = None
     """The assessment of the combined output before its release, and the limits it is judged by."""
+    leakage: LeakageSpec = LeakageSpec()
+    """How much the linkage unit may be able to learn from what it is sent."""
     release: ReleaseSpec = ReleaseSpec()
     """The recipients."""
     retention: Retention

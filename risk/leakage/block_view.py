@@ -6,7 +6,7 @@ blocks, and in each block a small table of counts and a small graph of similarit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +76,7 @@ def attack_by_size(
     truth: NDArray[np.int64],
     rng: np.random.Generator,
     per_class: int = 300,
+    weights: Mapping[int, float] | None = None,
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
 
@@ -91,6 +92,8 @@ def attack_by_size(
         Draws the sample.
     per_class
         Records drawn of each size class (blocks of 1, 2 to 3, 4 to 7, ... rows), in whole blocks.
+    weights
+        Rows of the file in each size class, by the logarithm of the size; default: those of `blocks`.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def attack_by_size(
     values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))
     records_in = np.bincount(blocks.block, weights=counts, minlength=len(blocks.sizes))
     classes = []
-    exponent = np.log2(np.maximum(blocks.sizes, 1)).astype(np.int64)
+    exponent = size_class_of(blocks.sizes)
     for size_class in np.unique(exponent):
         inside = np.flatnonzero((exponent == size_class) & (values_in > 0))
         if not len(inside):
@@ -112,10 +115,20 @@ def attack_by_size(
         guesses = attack(blocks, public, chosen)
         attacked = np.isin(blocks.block, chosen)
         found = score(name, field, guesses[attacked], truth[attacked], counts[attacked], 0)
-        whole = replace(found, n_values=int(values_in[inside].sum()), n_records=int(records_in[inside].sum()))
+        factor = 1.0 if weights is None else weights[int(size_class)] / max(1.0, float(blocks.sizes[inside].sum()))
+        whole = replace(
+            found,
+            n_values=round(factor * float(values_in[inside].sum())),
+            n_records=round(factor * float(records_in[inside].sum())),
+        )
         least, most = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
         classes.append(SizeClass(least, most, whole.n_records, whole))
     return _weighted(name, field, [part.recovery for part in classes]), classes
+
+
+def size_class_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Logarithm of each size to the base 2, rounded down: 0 for 1 row, 1 for 2 or 3, 2 for 4 to 7."""
+    return np.log2(np.maximum(sizes, 1)).astype(np.int64)
 
 
 def _weighted(name: str, field: str, parts: list[Recovery]) -> Recovery:

@@ -69,13 +69,27 @@ class Manifest(_message.Message):
     records: int
     def __init__(self, version: _Optional[int] = ..., project: _Optional[str] = ..., side: _Optional[_Union[_project_pb2.Side, str]] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[SetLayout, _Mapping]]] = ..., key_check_value: _Optional[bytes] = ..., records: _Optional[int] = ...) -> None: ...
 
+class LeakageStatement(_message.Message):
+    __slots__ = ("worst", "limit", "overridden", "reason")
+    WORST_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDDEN_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    worst: float
+    limit: float
+    overridden: bool
+    reason: str
+    def __init__(self, worst: _Optional[float] = ..., limit: _Optional[float] = ..., overridden: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class BeginUploadRequest(_message.Message):
-    __slots__ = ("manifest", "upload")
+    __slots__ = ("manifest", "upload", "leakage")
     MANIFEST_FIELD_NUMBER: _ClassVar[int]
     UPLOAD_FIELD_NUMBER: _ClassVar[int]
+    LEAKAGE_FIELD_NUMBER: _ClassVar[int]
     manifest: Manifest
     upload: str
-    def __init__(self, manifest: _Optional[_Union[Manifest, _Mapping]] = ..., upload: _Optional[str] = ...) -> None: ...
+    leakage: LeakageStatement
+    def __init__(self, manifest: _Optional[_Union[Manifest, _Mapping]] = ..., upload: _Optional[str] = ..., leakage: _Optional[_Union[LeakageStatement, _Mapping]] = ...) -> None: ...
 
 class BeginUploadResponse(_message.Message):
     __slots__ = ("total_bytes", "chunk_bytes", "chunks", "missing", "committed")

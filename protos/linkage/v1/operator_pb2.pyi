@@ -103,6 +103,18 @@ class DeclineResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class OverrideRequest(_message.Message):
+    __slots__ = ("project", "reason")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    reason: str
+    def __init__(self, project: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class OverrideResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class StopRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -59,6 +59,11 @@ class OperatorStub:
                 request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
                 response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
                 _registered_method=True)
+        self.Override = channel.unary_unary(
+                '/linkage.v1.Operator/Override',
+                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
+                _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/linkage.v1.Operator/Stop',
                 request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
@@ -101,6 +106,13 @@ class OperatorServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Override(self, request, context):
+        """Contribute although Carole could learn more than the specification's limit admits.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Stop(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -134,6 +146,11 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.Decline,
                     request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.FromString,
                     response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.SerializeToString,
+            ),
+            'Override': grpc.unary_unary_rpc_method_handler(
+                    servicer.Override,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.SerializeToString,
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
@@ -276,6 +293,33 @@ class Operator:
             '/linkage.v1.Operator/Decline',
             protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
             protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Override(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Operator/Override',
+            protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,233 @@
+"""A custodian's own file attacked before it leaves: what could Carole learn under this specification?
+
+The records are encoded under a throw-away seed exactly as they would be sent, and attacked with public values as good
+as an attacker's could be: every value of the file is in her dictionary, with a count drawn anew about the file's own,
+as another sample of the same people would have it. A real attacker knows less.
+
+Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
+as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
+the rows that such blocks hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.encoding import SignatureSet
+from common.encoding.blocking_keys import key_text
+from common.encoding.encode import file_order
+from common.encoding.records import encode_records
+from common.errors import TrystError
+from common.keys.derivation import Seed
+from common.leakage import Finding, LeakageReport
+from common.specification import BlockingRule, FieldSpec, Specification
+from common.tokens import tokenise
+from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood
+from risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
+from risk.leakage.frequency import frequency_alignment
+from risk.leakage.public import PublicValues
+from risk.leakage.recovery import UNKNOWN, Recovery, score
+from risk.leakage.similarity_graph import similarity_graph_alignment
+from risk.leakage.view import FieldView
+
+MOST_VALUES = 1500
+"""Values of a field attacked in open mode."""
+
+DICTIONARY = 6000
+"""Public values of a field, the commonest ones."""
+
+PER_CLASS = 200
+"""Rows drawn of every size of block and rule."""
+
+_OTHERS = 200
+_PUBLIC_KEY = bytes(32)
+
+
+def assess(columns: Mapping[str, pl.Series], spec: Specification, seed: int = 1) -> LeakageReport:
+    """Measure what the signatures of a file give away.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values per field, null where missing.
+    spec
+        The specification, with its limit.
+    seed
+        Of the public counts and of the blocks drawn; the same file and seed give the same report, but for what the
+        throw-away keys decide.
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    TrystError
+        As `encode_records`.
+
+    Notes
+    -----
+    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size.
+    """
+    rng = np.random.default_rng(seed)
+    n = max((len(column) for column in columns.values()), default=0)
+    limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
+    if spec.mode == "trusted":
+        everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
+        return LeakageReport(spec.mode, n, limit, refuses, everything, ("Mode trusted sends the values themselves.",))
+    found = list(_blocks(columns, spec, rng) if spec.mode == "block_keyed" else _whole(columns, spec, rng))
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), _remarks(spec))
+
+
+def _remarks(spec: Specification) -> tuple[str, ...]:
+    remarks = [
+        "Measured with attacks that are known, and public values as good as they can be; other attacks may do better.",
+        "Carole together with a custodian, or a leaked seed, reads everything: no encoding prevents that.",
+    ]
+    if spec.mode == "open":
+        remarks.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
+    return tuple(remarks)
+
+
+def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+    """The dictionary of a field: the file's own values, with counts drawn anew; None if no row has a value."""
+    counted = column.drop_nulls().value_counts()
+    values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
+    anew = rng.poisson(counts) + 0.5
+    kept = np.argsort(-anew, kind="stable")[:DICTIONARY]
+    values = [values[place] for place in kept]
+    some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
+    if not some.any():
+        return None
+    return PublicValues([v for v, has in zip(values, some, strict=True) if has], anew[kept][some], field.tokens)
+
+
+def truth_of(
+    part: SignatureSet, field: str, column: pl.Series, rows: NDArray[np.int64], public: PublicValues
+) -> NDArray[np.int64]:
+    """Public value that each signature of a set truly is, for the custodian who knows its rows.
+
+    Parameters
+    ----------
+    column
+        The field's values in the file.
+    rows
+        Row of the file of each row of the set.
+    """
+    codes = part.fields[field].codes
+    place = dict(zip(public.values, range(len(public)), strict=True))
+    held = np.array([UNKNOWN if v is None else place.get(v, UNKNOWN) for v in column.to_list()], dtype=np.int64)
+    truth = np.full(part.fields[field].n_distinct, UNKNOWN, dtype=np.int64)
+    here = codes >= 0
+    truth[codes[here]] = held[rows[here]]
+    return truth
+
+
+def _whole(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
+    """Findings where one key serves the whole file."""
+    sent = encode_records(columns, spec, Seed.generate(), 1, shuffle=file_order)
+    part = sent.sets[0]
+    for field in spec.fields:
+        public = public_values(columns[field.name], field, rng)
+        if public is None:
+            continue
+        view = FieldView.of(part.fields[field.name])
+        truth = truth_of(part, field.name, columns[field.name], sent.orders[part.rule], public)
+        ranks = frequency_alignment(view, public)
+        graph = similarity_graph_alignment(view, public, most=MOST_VALUES).guesses
+        for attack, guesses in (("counts alone", ranks), ("counts and similarities", graph)):
+            yield _finding(score(attack, field.name, guesses, truth, view.counts, 0), "")
+
+
+def _finding(found: Recovery, rule: str) -> Finding:
+    return Finding(found.field, rule, found.attack, found.records, found.chance)
+
+
+def _blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
+    """Findings under block keys, rule by rule."""
+    public = {field.name: public_values(columns[field.name], field, rng) for field in spec.fields}
+    drawn: dict[str, NDArray[np.int64]] = {}
+    weights: dict[str, dict[int, float]] = {}
+    for rule in spec.keyed_rules:
+        drawn[rule.name], weights[rule.name] = _draw(key_text(columns, spec, rule, split=True), rng)
+    rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *drawn.values()]))
+    if not len(rows):
+        return
+    some = {name: column[rows] for name, column in columns.items()}
+    sent = encode_records(some, spec, Seed.generate(), 1, shuffle=file_order)
+    for part in sent.sets:
+        if part.rule not in sent.orders:
+            continue  # the sample of u: its signatures belong to no row
+        rule = next(each for each in spec.keyed_rules if each.name == part.rule)
+        order = sent.orders[part.rule]
+        whole = np.flatnonzero(np.isin(rows[order], drawn[part.rule]))
+        if not len(whole):
+            continue
+        chosen = _restricted(part, whole)
+        for field in spec.fields:
+            names = public[field.name]
+            if names is None:
+                continue
+            blocks = BlockView.of(chosen.fields[field.name], chosen.blocks[rule.name])
+            truth = truth_of(chosen, field.name, some[field.name], order[whole], names)
+            for attack, how in _attacks(columns, spec, rule, field, names):
+                found, _ = attack_by_size(
+                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights[rule.name]
+                )
+                yield _finding(found, rule.name)
+
+
+def _draw(text: pl.Series, rng: np.random.Generator) -> tuple[NDArray[np.int64], dict[int, float]]:
+    """Rows of some whole blocks of every size, and the rows that the file has in blocks of each."""
+    rows = np.flatnonzero(text.is_not_null().to_numpy())
+    if not len(rows):
+        return rows, {}
+    _, block = np.unique(text.drop_nulls().to_numpy().astype(str), return_inverse=True)
+    sizes = np.bincount(block)
+    classes = size_class_of(sizes)
+    chosen: list[NDArray[np.int64]] = []
+    weights: dict[int, float] = {}
+    for size_class in np.unique(classes):
+        inside = rng.permutation(np.flatnonzero(classes == size_class))
+        weights[int(size_class)] = float(sizes[inside].sum())
+        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(sizes[inside]), PER_CLASS))])
+    return rows[np.isin(block, np.concatenate(chosen))], weights
+
+
+def _restricted(part: SignatureSet, rows: NDArray[np.int64]) -> SignatureSet:
+    """Some rows of a set, and the signatures that they have."""
+    fields = {}
+    for name, field in part.fields.items():
+        codes = field.codes[rows]
+        held = np.unique(codes[codes >= 0])
+        new = np.full(field.n_distinct + 1, -1, dtype=np.int32)
+        new[held] = np.arange(len(held), dtype=np.int32)
+        fields[name] = type(field)(field.bits, field.signatures[held], new[codes], field.content)
+    return SignatureSet(part.rule, len(rows), fields, {name: keys[rows] for name, keys in part.blocks.items()})
+
+
+def _attacks(
+    columns: Mapping[str, pl.Series], spec: Specification, rule: BlockingRule, field: FieldSpec, public: PublicValues
+) -> Iterator[tuple[str, BlockAttack]]:
+    """What a field under a rule is attacked with."""
+    yield "each block by itself", block_likelihood
+    own = tuple(key for key in rule.keys if key.field == field.name)
+    if not own:
+        return
+    try:
+        alone = BlockingRule(name=rule.name, keys=own)
+        taken = key_text({field.name: pl.Series(public.values, dtype=pl.String)}, spec, alone)
+        rest = tuple(key for key in rule.keys if key.field != field.name)
+        others = np.ones(1)
+        if rest:
+            counted = key_text(columns, spec, BlockingRule(name=rule.name, keys=rest)).drop_nulls().value_counts()
+            counts = np.sort(counted.get_column("count").to_numpy().astype(np.float64))[::-1]
+            others = counts[:_OTHERS] / counts.sum()
+    except TrystError:
+        return
+    _, key_of = np.unique(taken.fill_null("").to_numpy().astype(str), return_inverse=True)
+    yield "blocks of the field's own keys", KeyLikelihood(public, key_of, others)
