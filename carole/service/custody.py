@@ -10,7 +10,7 @@ from carole.projects.tasks import Task, TaskKind, choose
 from carole.service.manifest import check_manifest
 from carole.service.office import Office, approve, known_id, new_id, project_name
 from carole.service.papers import fetch_paper, put_paper
-from carole.service.wire import letters_to_wire, status_to_wire
+from carole.service.wire import leakage_details, letters_to_wire, status_to_wire
 from common.errors import ErrorCode, TrystError
 from common.keys.check import CANARY_BYTES, CHECK_BYTES
 from common.parties import SIDE_OF_ROLE, Side
@@ -131,7 +131,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         check_manifest(manifest, project, spec)
         upload = new_id(request.upload, "upload")
         progress = self._office.store.uploads.begin(
-            name, side, member.name, upload, manifest.layout, leakage_statement(request)
+            name, side, member.name, upload, manifest.layout, leakage_details(request)
         )
         return contribution_pb2.BeginUploadResponse(
             total_bytes=progress.total_bytes,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from carole.projects import Project, Run
+from carole.projects.operations.outcome import Detail
 from carole.projects.tasks import trouble
+from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.sides import side_to_wire
-from protos.linkage.v1 import custody_pb2, project_pb2
+from protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 
 _LONGEST_ERROR = 2000
+MAX_REASON = 1000
 
 
 def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
@@ -44,6 +47,32 @@ def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
         run=None if run is None else run_to_wire(run),
         sides=[_side_to_wire(project, side) for side in Side],
     )
+
+
+def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, Detail]:
+    """What a custodian measured before it contributed, for the audit log; empty where it measured nothing.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for shares that are none, or for an override without a reason or with one that is too long.
+    """
+    if not request.HasField("leakage"):
+        return {}
+    stated = request.leakage
+    if not (0.0 <= stated.worst <= 1.0 and 0.0 <= stated.limit <= 1.0):
+        raise TrystError(ErrorCode.PARAMETER, "shares are from 0 to 1", where="leakage", got="others")
+    if stated.overridden and not 0 < len(stated.reason.strip()) <= MAX_REASON:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"an override has a reason of up to {MAX_REASON} characters",
+            where="leakage",
+            got=f"{len(stated.reason)} characters",
+        )
+    details: dict[str, Detail] = {"leakage": round(stated.worst, 4), "leakage_limit": round(stated.limit, 4)}
+    if stated.overridden:
+        details |= {"leakage_override": stated.reason.strip()}
+    return details
 
 
 def run_to_wire(run: Run) -> project_pb2.RunStatus:

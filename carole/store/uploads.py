@@ -7,12 +7,15 @@ dropped upload's name stays known, so that a late repetition of its first call d
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from carole.projects import Upload, operations
+from carole.projects.operations.outcome import Detail
 from carole.store.bodies import Bodies, BodyReader, Clock, erased
 from carole.store.database import Database
 from carole.store.integrity import (
@@ -52,8 +55,16 @@ class Uploads:
         # Validation holds one field of an upload in memory; one at a time keeps that bounded.
         self._validating = threading.Lock()
 
-    def begin(self, name: str, side: Side, member: str, upload: str, layout: Layout) -> Progress:
-        """Begin an upload, or learn how far it is.
+    def begin(
+        self,
+        name: str,
+        side: Side,
+        member: str,
+        upload: str,
+        layout: Layout,
+        measured: Mapping[str, Detail] = MappingProxyType({}),
+    ) -> Progress:
+        """Begin an upload, or learn how far it is; the audit log is told what the custodian measured before.
 
         Raises
         ------
@@ -70,7 +81,7 @@ class Uploads:
                 row = None
             if row is None:
                 asked = Upload(upload, False, max(part.rows for part in layout.sets), layout.total_bytes)
-                outcome = operations.begin_upload(held.project, side, member, asked)
+                outcome = operations.begin_upload(held.project, side, member, asked, measured)
                 dropped = self._drop(connection, held, side, committed=False)
                 body = self._insert(connection, held, side, asked, layout)
                 settle(connection, held, outcome, self._clock())

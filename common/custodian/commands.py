@@ -235,7 +235,9 @@ def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
     def leakage(
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
         records: Annotated[Path, typer.Option(help="Your file, CSV or Parquet.")],
-        details: Annotated[bool, typer.Option("--details", help="Show every attack, not the worst of a field.")] = False,
+        details: Annotated[
+            bool, typer.Option("--details", help="Show every attack, not the worst of a field.")
+        ] = False,
         json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
     ) -> None:
         """Attack your own signatures, on this machine, to see what Carole could learn from them.

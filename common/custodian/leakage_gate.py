@@ -59,8 +59,9 @@ def pass_gate(desk: Desk, task: Task, columns: Mapping[str, pl.Series]) -> None:
             f"Carole could learn more of these records than the limit of {known.limit:.1%} admits",
             where=f"project {task.project}, field {known.field}",
             got=f"{known.worst:.1%} of their values beyond guessing",
-            remedy=f"see where with `tryst {desk.party.name} leakage`, and ask the coordinator for another specification;"
-            f" or contribute all the same with `tryst {desk.party.name} override {task.project} --reason ...`",
+            remedy=f"see where with `tryst {desk.party.name} leakage`, and ask the coordinator for another"
+            f" specification; or contribute all the same:"
+            f" `tryst {desk.party.name} override {task.project} --reason ...`",
         )
 
 

@@ -43,7 +43,7 @@ _COORDINATION = (
 )
 _AUDIT = ("Witness",)
 _STEWARDSHIP = ("ListAssessed", "GetReport", "ListEntries")
-_OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Stop")
+_OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Override", "Stop")
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     {

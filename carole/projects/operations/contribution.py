@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from carole.projects.operations.outcome import Detail, Outcome, move
 from carole.projects.project import Project, Upload
@@ -11,8 +13,12 @@ from common.errors import ErrorCode, TrystError
 from common.parties import Side
 
 
-def begin_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:
+def begin_upload(
+    project: Project, side: Side, member: str, upload: Upload, measured: Mapping[str, Detail] = MappingProxyType({})
+) -> Outcome:
     """Begin a contribution, or begin it anew under another name; an uncommitted one is dropped then.
+
+    What the custodian `measured` before it, of what the linkage unit could learn, goes to the audit log.
 
     Raises
     ------
@@ -26,7 +32,7 @@ def begin_upload(project: Project, side: Side, member: str, upload: Upload) -> O
     # A committed upload stays the side's contribution until the new one is committed too.
     keep = there is not None and there.committed and not there.expired
     after = project if keep else replace(project, uploads={**project.uploads, side: upload})
-    return move(row, after, member, _described(upload))
+    return move(row, after, member, {**_described(upload), **measured})
 
 
 def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> Outcome:

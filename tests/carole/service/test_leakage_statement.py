@@ -1,0 +1,37 @@
+"""What a custodian measured before it contributed reaches the audit log; what is no measurement does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from carole.service.wire import leakage_details
+from common.errors import TrystError
+from protos.linkage.v1 import contribution_pb2
+
+Statement = contribution_pb2.LeakageStatement
+
+
+def begin(statement: Statement | None) -> contribution_pb2.BeginUploadRequest:
+    return contribution_pb2.BeginUploadRequest(upload="0" * 32, leakage=statement)
+
+
+def test_an_override_is_told_with_its_reason() -> None:
+    assert leakage_details(begin(None)) == {}
+    assert leakage_details(begin(Statement(worst=0.01, limit=0.05))) == {"leakage": 0.01, "leakage_limit": 0.05}
+    stated = Statement(worst=0.6, limit=0.05, overridden=True, reason=" public register ")
+    assert leakage_details(begin(stated))["leakage_override"] == "public register"
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        Statement(worst=1.5, limit=0.05),
+        Statement(worst=float("nan"), limit=0.05),
+        Statement(worst=0.5, limit=-1),
+        Statement(worst=0.5, limit=0.05, overridden=True, reason="  "),
+        Statement(worst=0.5, limit=0.05, overridden=True, reason="x" * 1001),
+    ],
+)
+def test_what_is_no_statement(stated: Statement) -> None:
+    with pytest.raises(TrystError):
+        leakage_details(begin(stated))

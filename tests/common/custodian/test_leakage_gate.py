@@ -1,0 +1,145 @@
+"""The leakage gate: measured before anything leaves, held back above the limit, overridden with a reason only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from common.custodian.commands import build
+from common.custodian.desk import Desk, Task
+from common.custodian.leakage_gate import MAX_REASON, override, pass_gate, statement
+from common.custodian.schema import Leakage
+from common.errors import ErrorCode, TrystError
+from common.leakage import Finding, LeakageReport
+from common.parties import Party, Side
+from common.specification import Specification, load_specification
+
+TEXT = """
+version: 1
+project: people
+mode: open
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields: [{name: surname, kind: name}]
+leakage: {limit: 0.1, above: refuse}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+
+
+class Memory:
+    """What of the state the gate uses."""
+
+    def __init__(self) -> None:
+        self.kept: Leakage | None = None
+
+    def leakage(self, project: str) -> Leakage | None:
+        return self.kept
+
+    def keep_leakage(self, leakage: Leakage) -> None:
+        self.kept = leakage
+
+
+class Measured:
+    """A gate that finds what it is told to, and counts how often it was asked."""
+
+    def __init__(self, recovered: float) -> None:
+        self.recovered = recovered
+        self.times = 0
+
+    def __call__(self, columns: Mapping[str, pl.Series], spec: Specification) -> LeakageReport:
+        self.times += 1
+        limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
+        found = (Finding("surname", "", "counts", self.recovered, 0.01), Finding("surname", "", "ranks", 0.02, 0.01))
+        return LeakageReport(spec.mode, 5, limit, refuses, found)
+
+
+def case(recovered: float, text: str = TEXT) -> tuple[Desk, Task, Measured]:
+    gate = Measured(recovered)
+    progress = SimpleNamespace(update=lambda *_: None)
+    desk = SimpleNamespace(gate=gate, state=Memory(), progress=progress, party=Party(Side.ALICE, "Alice"))
+    task = SimpleNamespace(project="people", spec=load_specification(text, "test"), specification_digest=b"1" * 32)
+    return cast(Desk, desk), cast(Task, task), gate
+
+
+COLUMNS: dict[str, pl.Series] = {}
+
+
+def test_within_the_limit_nothing_is_held_back_and_carole_is_told() -> None:
+    desk, task, _ = case(0.1)
+    pass_gate(desk, task, COLUMNS)
+    told = statement(desk, "people", task.specification_digest)
+    assert told is not None
+    assert (round(told.worst, 6), told.limit, told.overridden) == (0.09, 0.1, False)
+    assert statement(desk, "people", b"2" * 32) is None
+
+
+def test_above_the_limit_it_waits_for_a_reason() -> None:
+    desk, task, gate = case(0.6)
+    for _ in range(2):
+        with pytest.raises(TrystError, match=r"field surname: .*59.0%.*override people --reason") as raised:
+            pass_gate(desk, task, COLUMNS)
+        assert raised.value.code is ErrorCode.LEAKAGE
+    assert gate.times == 2, "measured anew, since the source may have been mended"
+    override(desk, "people", " the register is public anyway ")
+    pass_gate(desk, task, COLUMNS)
+    assert gate.times == 2
+    told = statement(desk, "people", task.specification_digest)
+    assert told is not None
+    assert (told.overridden, told.reason) == (True, "the register is public anyway")
+
+
+def test_an_override_counts_for_one_specification() -> None:
+    desk, task, _ = case(0.6)
+    with pytest.raises(TrystError):
+        pass_gate(desk, task, COLUMNS)
+    override(desk, "people", "agreed")
+    other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
+    with pytest.raises(TrystError, match="than the limit"):
+        pass_gate(desk, other, COLUMNS)
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "x" * (MAX_REASON + 1)])
+def test_an_override_without_a_reason_or_with_too_long_a_one(reason: str) -> None:
+    desk, task, _ = case(0.6)
+    with pytest.raises(TrystError):
+        pass_gate(desk, task, COLUMNS)
+    with pytest.raises(TrystError, match="reason"):
+        override(desk, "people", reason)
+    assert statement(desk, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
+
+
+def test_nothing_to_override() -> None:
+    desk, task, _ = case(0.05)
+    with pytest.raises(TrystError, match="held back"):
+        override(desk, "people", "why not")
+    pass_gate(desk, task, COLUMNS)
+    with pytest.raises(TrystError, match="held back"):
+        override(desk, "people", "why not")
+
+
+@pytest.mark.parametrize("section", ["", "leakage: {above: warn}\n", "leakage: {limit: 0}\n"])
+def test_open_mode_is_not_held_back_unless_the_specification_says_so(section: str) -> None:
+    desk, task, gate = case(0.9, TEXT.replace("leakage: {limit: 0.1, above: refuse}\n", section))
+    pass_gate(desk, task, COLUMNS)
+    assert gate.times == 0
+
+
+@pytest.mark.parametrize(("recovered", "above", "status"), [(0.6, "refuse", 1), (0.6, "warn", 0), (0.1, "refuse", 0)])
+def test_the_command_shows_the_worst_attack_and_its_verdict(
+    tmp_path: Any, recovered: float, above: str, status: int
+) -> None:
+    (tmp_path / "linkage.yaml").write_text(TEXT.replace("refuse", above))
+    (tmp_path / "a.csv").write_text("id,surname\n1,smith\n2,jones\n")
+    arguments = ["leakage", str(tmp_path / "linkage.yaml"), "--records", str(tmp_path / "a.csv")]
+    arguments += ["--json", str(tmp_path / "out.json")]
+    ran = CliRunner().invoke(build(Party(Side.ALICE, "Alice"), Measured(recovered)), arguments)
+    assert ran.exit_code == status
+    assert f"{recovered:.1%}" in ran.output
+    assert "2.0%" not in ran.output, "only the worst of a field"
+    assert ("Above the limit" in ran.output) == (recovered > 0.5)
+    assert '"exceeds"' in (tmp_path / "out.json").read_text()
+    assert "smith" not in ran.output + (tmp_path / "out.json").read_text()

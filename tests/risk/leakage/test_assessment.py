@@ -1,0 +1,93 @@
+"""A custodian's own file, attacked under its specification."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from common.specification import Specification, load_specification
+from risk.leakage.assessment import assess, public_values
+from tests.risk.leakage.names import public_surnames
+
+HEAD = """
+version: 1
+project: people
+mode: MODE
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, bits: 256}
+  - {name: sex, kind: category}
+  - {name: born, kind: date, date: {order: ymd}, bits: 64}
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: year, keys: [{field: surname, prefix: 1}, {field: born, part: year}]}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+
+
+def specification(mode: str) -> Specification:
+    return load_specification(HEAD.replace("MODE", mode), "test")
+
+
+def people(n: int, seed: int) -> dict[str, pl.Series]:
+    rng = np.random.default_rng(seed)
+    public = public_surnames(3000)
+    drawn = rng.choice(len(public), size=n, p=public.shares)
+    days = rng.integers(0, 8000, n)
+    born = (np.datetime64("1980-01-01") + days).astype(str)
+    return {
+        "surname": pl.Series([public.values[name] for name in drawn]),
+        "sex": pl.Series(np.where(rng.random(n) < 0.5, "f", "m").tolist()),
+        "born": pl.Series([day.replace("-", "") for day in born.tolist()]),
+    }
+
+
+def test_open_mode_leaks_and_says_so() -> None:
+    report = assess(people(6000, 1), specification("open"))
+    found = report.by_field()
+    assert found["surname"].above_chance > 0.3
+    assert found["sex"].above_chance > 0.4
+    assert report.exceeds
+    assert not report.refuses, "open mode warns unless the specification says otherwise"
+
+
+def test_blocks_of_birthdays_do_not_leak_surnames() -> None:
+    report = assess(people(6000, 2), specification("block_keyed"))
+    assert report.refuses
+    surname = [f for f in report.findings if f.field == "surname" and f.rule == "born"]
+    assert surname
+    assert max(f.above_chance for f in surname) < 0.04  # some hundred records are drawn
+    assert {f.rule for f in report.findings} == {"born", "year"}
+    assert {f.attack for f in report.findings if f.field == "surname" and f.rule == "year"} == {
+        "each block by itself",
+        "blocks of the field's own keys",
+    }
+
+
+def test_trusted_mode_hides_nothing() -> None:
+    report = assess(people(10, 3), specification("trusted"))
+    assert all(found.above_chance == 1 for found in report.findings)
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_empty_fields_one_value_and_a_missing_blocking_field(mode: str) -> None:
+    columns = {
+        "surname": pl.Series([None, None, None], dtype=pl.String),
+        "sex": pl.Series(["f", "f", "f"]),
+        "born": pl.Series(["19800101", None, None], dtype=pl.String),
+    }
+    report = assess(columns, specification(mode))
+    assert "surname" not in report.by_field()
+    assert report.by_field().get("sex") is None or report.by_field()["sex"].above_chance == 0
+    assert not report.exceeds
+
+
+def test_the_dictionary_is_the_files_own_values_with_other_counts() -> None:
+    field = specification("open").field("surname")
+    column = pl.Series(["smith"] * 50 + ["jones"] * 20 + [None, "lee"])
+    public = public_values(column, field, np.random.default_rng(1))
+    assert public is not None
+    assert set(public.values) == {"smith", "jones", "lee"}
+    assert public.values[0] == "smith"
+    assert public_values(pl.Series([None], dtype=pl.String), field, np.random.default_rng(1)) is None
