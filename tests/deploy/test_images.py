@@ -230,8 +230,8 @@ OTHERS = (
 @pytest.mark.parametrize(
     ("party", "packages", "commands"),
     [
-        ("alice", ["alice"], ["alice", "party"]),
-        ("bob", ["bob"], ["bob", "party"]),
+        ("alice", ["alice", "scipy"], ["alice", "party"]),
+        ("bob", ["bob", "scipy"], ["bob", "party"]),
         ("carole", ["carole", "scipy"], ["carole", "party"]),
     ],
 )
