@@ -20,6 +20,7 @@ from risk.identification.bayesian_matching import BayesianMatching, Method, baye
 from risk.identification.file_measures import FileMeasures, file_measures
 from risk.identification.key_file import KeyFile
 from risk.identification.loglinear import LogLinearRisk, log_linear_risk
+from risk.identification.merges import ordered_variables
 from risk.identification.misclassification import misclassification_risk
 from risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from risk.identification.model_choice import choose_model
@@ -35,7 +36,7 @@ Progress = Callable[[str], None]
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _CELLS = 2**21  # of a log-linear model
 _MODELS = 8  # log-linear models on the path
-_MERGED = 40  # levels of a key that are merged two by two
+_MERGED = 40  # levels without an order that are merged two by two
 
 
 def assess(
@@ -269,7 +270,9 @@ def _lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float |
     if not matching.measures.uniques:
         return
     by_variable = variable_risks(matching)
-    narrow = [q for q, n in enumerate(file.levels) if 1 < n <= _MERGED]
+    # Levels with an order are merged with their neighbours only, however many there are.
+    ordered = ordered_variables(file.labels)
+    narrow = [q for q, n in enumerate(file.levels) if 1 < n <= _MERGED or ordered[q]]
     by_category = [c for c in category_risks(matching, variables=narrow) if c.suppressed is not None]
     found["lowering"] = {
         "by_variable": [
@@ -286,7 +289,7 @@ def _lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float |
             for c in sorted(by_category, key=lambda c: -(c.suppressed.avoided if c.suppressed else 0.0))[:15]
         ],
     }
-    wide = [n for n, k in zip(file.names, file.levels, strict=True) if k > _MERGED]
+    wide = [name for q, name in enumerate(file.names) if file.levels[q] > 1 and q not in narrow]
     if wide:
         raise TrystError(
             ErrorCode.PARAMETER,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from risk.identification.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
-from risk.identification.recoding import Recoded, Recoding, probabilities
+from risk.identification.recoding import KnownProbabilities, Recoded, Recoding
 from risk.models.counts import distinct_rows
 
 
@@ -37,7 +37,11 @@ def candidate_pairs(sizes: Sequence[int], ordered: Sequence[bool], variable: int
 
 
 def merges(
-    matching: BayesianMatching, now: Recoded, ordered: Sequence[bool], variables: Sequence[int] | None = None
+    matching: BayesianMatching,
+    now: Recoded,
+    ordered: Sequence[bool],
+    variables: Sequence[int] | None = None,
+    known: KnownProbabilities | None = None,
 ) -> Iterator[Merge]:
     """All candidate merges of a recoded file, with the file measures after each.
 
@@ -51,23 +55,26 @@ def merges(
         For each variable whether only neighbouring groups may be merged.
     variables
         Which variables; by default all.
+    known
+        Keeps probabilities from one call to the next.
 
     Notes
     -----
     For a variable with G groups, G - 1 probabilities of each combination where any two may be merged, two where
     neighbours only.
     """
+    known = known or KnownProbabilities(matching)
     sizes = now.recoding.sizes
     for q in range(len(sizes)) if variables is None else variables:
         pairs = candidate_pairs(sizes, ordered, q)
         if pairs:
-            partner = _partners(matching, now, q, pairs)
+            partner = _partners(known, now, q, pairs)
             for first, second in pairs:
                 yield Merge(q, first, second, _merged(matching, now, q, first, second, partner))
 
 
 def _partners(
-    matching: BayesianMatching, now: Recoded, q: int, pairs: Sequence[tuple[int, int]]
+    known: KnownProbabilities, now: Recoded, q: int, pairs: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], NDArray[np.float64]]:
     """For each ordered pair (g, h): the probabilities of g's combinations with h in g's place."""
     asked, spans, start = [], [], 0
@@ -77,7 +84,7 @@ def _partners(
         asked.append(rows)
         spans.append((g, h, start, start + len(rows)))
         start += len(rows)
-    found = probabilities(matching, now.recoding, np.concatenate(asked))
+    found = known.of(now.recoding, np.concatenate(asked))
     return {(g, h): found[:, a:b] for g, h, a, b in spans}
 
 

@@ -127,8 +127,50 @@ class Recoded:
         return measures_of(self.counts, self.correct_match, self.population_unique, self.outside)
 
 
-def recoded(matching: BayesianMatching, recoding: Recoding) -> Recoded:
+class KnownProbabilities:
+    """Probabilities of combinations of groups, each looked up once: a search asks for most of them again at every step.
+
+    Parameters
+    ----------
+    matching
+        The models.
+    """
+
+    def __init__(self, matching: BayesianMatching) -> None:
+        self._matching = matching
+        self._numbers: list[dict[tuple[int, ...], int]] = [{} for _ in matching.file.names]
+        self._place: dict[bytes, int] = {}
+        self._known = np.zeros((len(matching.models.average.models), 1024))
+
+    def of(self, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+        """As `probabilities`."""
+        width = 4 * cells.shape[1]
+        columns = [self._identities(q, own)[cells[:, q]] for q, own in enumerate(recoding.groups)]
+        text = np.stack(columns, axis=1).astype(np.int32).tobytes()
+        keys = [text[i : i + width] for i in range(0, len(text), width)]
+        new = {key: i for i, key in enumerate(keys) if key not in self._place}
+        if new:
+            found = probabilities(self._matching, recoding, cells[list(new.values())])
+            start = len(self._place)
+            while self._known.shape[1] < start + len(new):
+                self._known = np.concatenate([self._known, np.zeros_like(self._known)], axis=1)
+            self._known[:, start : start + len(new)] = found
+            self._place.update(zip(new, range(start, start + len(new)), strict=True))
+        return self._known[:, [self._place[key] for key in keys]]
+
+    def _identities(self, q: int, own: tuple[int, ...]) -> NDArray[np.int32]:
+        """A number for each group of a variable: the same for the same levels, whatever the recoding."""
+        members: list[list[int]] = [[] for _ in range(max(own) + 1)]
+        for level, group in enumerate(own):
+            members[group].append(level)
+        numbers = self._numbers[q]
+        return np.array([numbers.setdefault(tuple(m), len(numbers)) for m in members], dtype=np.int32)
+
+
+def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabilities | None = None) -> Recoded:
     """Pr(cm) and expected counts after a recoding, from the models fitted before it.
+
+    `known` keeps probabilities from one call to the next.
 
     Notes
     -----
@@ -141,7 +183,7 @@ def recoded(matching: BayesianMatching, recoding: Recoding) -> Recoded:
         )
     labels = [range(n) for n in recoding.sizes]
     cells, counts, of_cell = tally(recoding.applied(file.cells), [[""] * len(x) for x in labels], file.counts)
-    found = probabilities(matching, recoding, cells)
+    found = (known or KnownProbabilities(matching)).of(recoding, cells)
     weights = matching.models.average.weights
     law = averaged(counts, list(found), weights, file.n_records, file.fraction)
     return Recoded(recoding, cells, counts, of_cell, found, *law)

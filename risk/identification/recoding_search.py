@@ -22,7 +22,7 @@ from common.errors import ErrorCode, TrystError
 from risk.identification.bayesian_matching import BayesianMatching, ModelMeasures
 from risk.identification.key_file import KeyFile
 from risk.identification.merges import apply, candidate_pairs, merges, ordered_variables
-from risk.identification.recoding import Recoded, Recoding, recoded
+from risk.identification.recoding import KnownProbabilities, Recoded, Recoding, recoded
 
 Measure = Literal["matches", "cm", "greatest", "cm_given_um", "cm_given_su"]
 
@@ -83,7 +83,7 @@ def least_recoding(
     ordered: Sequence[bool] | None = None,
     worth: Mapping[str, float] | None = None,
     exact_to: int = 2_000,
-    models: int = 5,
+    models: int = 3,
 ) -> RecodingFound:
     """Search for the recoding of least loss whose risk is at most `wanted`.
 
@@ -176,6 +176,7 @@ class _Problem:
         self.matching, self.wanted, self.measure = matching, wanted, measure
         self.ordered, self.worth = ordered, worth
         self.file = matching.file
+        self.known = KnownProbabilities(matching)
         self.free = [q for q, n in enumerate(self.file.levels) if n > 1 and math.isfinite(float(worth[q]))]
 
     @property
@@ -207,7 +208,7 @@ class _Problem:
         last = None
         while queue:
             _, _, recoding = heapq.heappop(queue)
-            last = self.step(recoding, recoded(self.matching, recoding))
+            last = self.step(recoding, recoded(self.matching, recoding, self.known))
             if self.enough(last.risk):
                 break
             for after in self._neighbours(recoding):
@@ -225,13 +226,13 @@ class _Problem:
     def greedily(self, *, leaving_out: bool) -> list[Step]:
         """The best merge for its loss, again and again, then what was not needed given back."""
         recoding = Recoding.none(self.file)
-        now = recoded(self.matching, recoding)
+        now = recoded(self.matching, recoding, self.known)
         steps = [self.step(recoding, now)]
         while not self.enough(steps[-1].risk):
             best = self._best(now, steps[-1], leaving_out)
             if best is None:
                 break
-            now = recoded(self.matching, best)
+            now = recoded(self.matching, best, self.known)
             steps.append(self.step(best, now))
         return [*steps, *self._given_back(steps[-1])]
 
@@ -249,12 +250,12 @@ class _Problem:
         return best
 
     def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
-        for merge in merges(self.matching, now, self.ordered, self.free):
+        for merge in merges(self.matching, now, self.ordered, self.free, self.known):
             yield apply(now.recoding, merge), merge.measures
         for q in self.free if leaving_out else ():
             if now.recoding.sizes[q] > 2:
                 dropped = now.recoding.without(q)
-                yield dropped, recoded(self.matching, dropped).measures
+                yield dropped, recoded(self.matching, dropped, self.known).measures
 
     def _given_back(self, last: Step) -> list[Step]:
         """Undo a variable's recoding, the costliest first, wherever the risk stays reached without it."""
@@ -267,7 +268,7 @@ class _Problem:
             groups = list(last.recoding.groups)
             groups[q] = none.groups[q]
             fewer = Recoding(tuple(groups))
-            step = self.step(fewer, recoded(self.matching, fewer))
+            step = self.step(fewer, recoded(self.matching, fewer, self.known))
             if self.enough(step.risk):
                 last = step
                 steps.append(step)
