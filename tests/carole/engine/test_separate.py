@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.modes import judged, link_in, people
+from benchmarks.modes import febrl, judged, link_in, people
 from carole.engine import LinkagePlan, Resources, SeparateRows, compare, separate_rows
 from carole.engine.plan import FieldPlan, RulePlan
 from carole.engine.separate import separate_source
@@ -116,6 +118,16 @@ def test_the_same_links_as_in_mode_open() -> None:
     # Some three of 750 links: the full comparison is `python -m benchmarks modes`.
     assert f1["open"] > 0.97
     assert abs(f1["open"] - f1["block_keyed"]) < 0.004
+
+
+def test_the_same_f1_as_in_mode_open_on_febrl4(shared: Path) -> None:
+    """FEBRL4 without its social security numbers, three rules: within .002, as `python -m benchmarks modes` prints."""
+    if not (shared / "data" / "febrl").is_dir():
+        pytest.skip("FEBRL4 is not beside this checkout")
+    spec, files = febrl()
+    f1 = {mode: judged(link_in(mode, spec, files, SEED), files, "person")[0] for mode in ("open", "block_keyed")}
+    assert f1["open"] > 0.99
+    assert abs(f1["open"] - f1["block_keyed"]) < 0.002
 
 
 def test_a_block_beyond_its_rules_limit_is_refused() -> None:
