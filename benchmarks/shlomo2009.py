@@ -105,7 +105,7 @@ def study(
     after = {model: log_linear_risk(perturbed, model) for model in models}
     F = original.population_sizes
     uniques = perturbed.uniques
-    own = np.asarray(perturbed.population_sizes)[perturbed.of_record[uniques]]
+    own = np.asarray(perturbed.people_alike)[perturbed.of_record[uniques]]
     agreeing = changed[uniques, 0] == sample[uniques, 0]
     assert F is not None
     return Study(
@@ -126,7 +126,7 @@ def study(
 def blocked(file: KeyFile, uniques: NDArray[np.int64], agreeing: NDArray[np.bool_], own: NDArray[np.int64]) -> Linkage:
     """Table 4: block on everything but the authority, compare the authority."""
     rest = file.only(NAMES[1:])
-    sizes = np.asarray(rest.population_sizes)[rest.of_record[uniques]]
+    sizes = np.asarray(rest.people_alike)[rest.of_record[uniques]]
     agree, matches = int(own.sum()), int(agreeing.sum())
     pairs = int(sizes.sum())
     return Linkage(

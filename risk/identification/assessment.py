@@ -20,14 +20,12 @@ from risk.identification.bayesian_matching import BayesianMatching, Method, baye
 from risk.identification.file_measures import FileMeasures, file_measures
 from risk.identification.key_file import KeyFile
 from risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from risk.identification.merges import ordered_variables
+from risk.identification.lowering import lowering
 from risk.identification.misclassification import misclassification_risk
 from risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from risk.identification.model_choice import choose_model
 from risk.identification.perturbation import swapping_matrix
-from risk.identification.recoding_search import least_recoding
 from risk.identification.record_risk import chances, histogram, riskiest
-from risk.identification.relative_risk import category_risks, variable_risks
 from risk.identification.strategies import Frequencies, attacks
 from risk.identification.suda_scores import SudaScores, suda_scores
 
@@ -36,7 +34,6 @@ Progress = Callable[[str], None]
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _CELLS = 2**21  # of a log-linear model
 _MODELS = 8  # log-linear models on the path
-_MERGED = 40  # levels without an order that are merged two by two
 
 
 def assess(
@@ -68,7 +65,8 @@ def assess(
     swapped
         Key variables whose values were swapped, and the share of records that were.
     wanted
-        Expected correct matches, as a share of the records, that a recoding should bring about; by default half.
+        Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
+        the search is short.
     records
         List the riskiest records with their key values.
     progress
@@ -85,7 +83,7 @@ def assess(
         "keys": [{"name": n, "levels": k} for n, k in zip(file.names, file.levels, strict=True)],
         "fraction": file.fraction,
         "population": round(file.population_total),
-        "population_known": file.population_counts is not None,
+        "population_known": file.population_sizes is not None,
         "combinations": len(file.cells),
         "uniques": len(file.uniques),
         "missing": file.missing,
@@ -102,7 +100,7 @@ def assess(
     matching = _attempt(found, "modelled matching", lambda: _modelled(file, found, models, seed))
     if matching is not None:
         progress("what would lower the risk")
-        _attempt(found, "recoding", lambda: _lowering(matching, found, wanted))
+        _attempt(found, "recoding", lambda: lowering(matching, found, wanted))
     if swapped:
         progress("misclassification")
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
@@ -148,7 +146,7 @@ def _counted(file: KeyFile, found: dict[str, Any]) -> None:
     ):
         if value is not None:
             found["measures"].append(_entry(words, value))
-    if file.population_counts is not None:
+    if file.population_sizes is not None:
         tried = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
         if tried is not None:
             found["strategies"] = [
@@ -262,52 +260,6 @@ def _model_attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
         }
         for name, chance, found in tried
     ]
-
-
-def _lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | None) -> None:
-    """Which keys and categories add most, and the recoding that brings the risk down at least loss."""
-    file = matching.file
-    if not matching.measures.uniques:
-        return
-    by_variable = variable_risks(matching)
-    # Levels with an order are merged with their neighbours only, however many there are.
-    ordered = ordered_variables(file.labels)
-    narrow = [q for q, n in enumerate(file.levels) if 1 < n <= _MERGED or ordered[q]]
-    by_category = [c for c in category_risks(matching, variables=narrow) if c.suppressed is not None]
-    found["lowering"] = {
-        "by_variable": [
-            {"variable": v.name, "avoided": v.without.avoided, "relative_risk": _plain(v.without.relative_risk)}
-            for v in by_variable
-        ],
-        "by_category": [
-            {
-                "variable": c.name,
-                "category": c.category,
-                "records": c.records,
-                "avoided": c.suppressed.avoided if c.suppressed else None,
-            }
-            for c in sorted(by_category, key=lambda c: -(c.suppressed.avoided if c.suppressed else 0.0))[:15]
-        ],
-    }
-    wide = [name for q, name in enumerate(file.names) if file.levels[q] > 1 and q not in narrow]
-    if wide:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"the search merges levels two by two, and has too many in {', '.join(wide)}",
-            remedy="group them first, as an intruder would know them",
-        )
-    target = matching.measures.expected_matches / file.n_records / 2 if wanted is None else wanted
-    recoding = least_recoding(matching, target)
-    found["lowering"]["recoding"] = {
-        "words": recoding.recoding.described(file),
-        "reached": recoding.reached,
-        "exact": recoding.exact,
-        "before": recoding.risk_before,
-        "wanted": target,
-        "after": recoding.risk,
-        "bits_lost": sum(recoding.loss),
-        "bits": sum(recoding.information),
-    }
 
 
 def _perturbed(

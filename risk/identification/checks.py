@@ -44,7 +44,7 @@ def check_population(file: KeyFile) -> None:
             where="population",
             got=f"{int(file.population_counts.sum())} people for {file.n_records} records",
         )
-    sizes = file.population_sizes
+    sizes = file.people_alike
     assert sizes is not None  # noqa: S101 - there is a population
     short = int((sizes < file.counts).sum())
     if short and not file.perturbed:

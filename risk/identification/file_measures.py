@@ -144,13 +144,6 @@ def file_measures(file: KeyFile, level: float = 0.95) -> FileMeasures:
     own = file.sizes == 1
     n_uniques = int(file.counts[own].sum())
     F, cells, counts = file.population_sizes, file.population_cells, file.population_counts
-    if file.perturbed and F is not None:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "population counts of perturbed combinations are not those of the people behind them",
-            where="perturbed",
-            remedy="use misclassification_risk",
-        )
     if F is None or cells is None or counts is None:
         return FileMeasures(file.n_records, len(file.cells), n_uniques, file.population_total, estimate)
     whole = counts if file.missing == "level" else agreeing(cells, cells, counts, file.levels)

@@ -50,7 +50,7 @@ class KeyFile:
         What a missing value means.
     perturbed
         The records' key values were changed, the population's were not: a combination may then be commoner in the
-        sample. Measures that take each record's combination for true refuse such a file.
+        sample, and measures that take each record's combination for true do without the population.
 
     Raises
     ------
@@ -204,11 +204,19 @@ class KeyFile:
         return np.flatnonzero(self.frequency == 1)
 
     @cached_property
-    def population_sizes(self) -> Counts | None:
-        """F_j of each *sample* cell, shape (n_cells,): people of the population who agree with it."""
+    def people_alike(self) -> Counts | None:
+        """People of the population whose true values agree with each sample cell, shape (n_cells,)."""
         if self.population_cells is None or self.population_counts is None:
             return None
         return agreeing(self.cells, self.population_cells, self.population_counts, self.levels)
+
+    @property
+    def population_sizes(self) -> Counts | None:
+        """F_j of each *sample* cell, shape (n_cells,).
+
+        None for a perturbed file: people who agree with a changed combination are not those behind the record.
+        """
+        return None if self.perturbed else self.people_alike
 
     @property
     def population_total(self) -> float:

@@ -144,7 +144,7 @@ def _summed(
         stacked,
         file.fraction,
     )
-    sizes = file.population_sizes
+    sizes = file.people_alike
     assert sizes is not None  # noqa: S101 - there is a population
     somebody = sizes[file.of_record[file.uniques]] > 0
     exact = np.where(somebody, _odds(unchanged, file.fraction) / np.where(odds > 0, odds, 1.0), 0.0)

@@ -27,7 +27,7 @@ def chances(
     if loglinear is not None:
         found["log-linear"] = expected_reciprocal(file.counts, loglinear.outside)[file.of_record]
     F = file.population_sizes
-    if F is not None and not file.perturbed:
+    if F is not None:
         found["true"] = 1.0 / F[file.of_record]
     return found
 

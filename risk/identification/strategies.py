@@ -54,10 +54,10 @@ class Frequencies:
     def of(cls, file: KeyFile) -> Frequencies:
         """Of a file with its population."""
         file.require_disjoint_cells("a matching strategy")
-        if file.population_cells is None or file.population_counts is None:
+        if file.population_cells is None or file.population_counts is None or file.perturbed:
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "matching strategies need the population",
+                "matching strategies need the population, and true key values",
                 where="population",
                 remedy="give it, or judge by DIS and the estimates of a model",
             )

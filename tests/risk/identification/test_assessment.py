@@ -112,6 +112,38 @@ def test_swapping_lowers_the_risk(files):
     assert "With swapped values" in render(swapped)
 
 
+def test_a_swapped_file_beside_its_population(files, tmp_path):
+    rng = np.random.default_rng(4)
+    sample = pl.read_csv(files / "sample.csv", infer_schema=False)
+    sample = sample.with_columns(sample["region"].shuffle(seed=int(rng.integers(100))))
+    sample.write_csv(tmp_path / "swapped.csv")
+    page = tmp_path / "report.html"
+    done = run(
+        tmp_path / "swapped.csv", "--keys", ",".join(KEYS), "--population", files / "population.csv",
+        "--swapped", "region=0.7", "--out", page, "--json", tmp_path / "risk.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "risk.json").read_text())
+    assert found["misclassification"]["tau"] > 0
+    assert found["left_out"] == []
+    assert "strategies" not in found
+    assert "true" not in found["histogram"]["series"]
+    refused = run(tmp_path / "swapped.csv", "--keys", ",".join(KEYS), "--population", files / "population.csv")
+    assert "more often in the sample" in str(refused.exception)
+
+
+def test_a_long_search_is_made_only_when_asked_for(files, monkeypatch):
+    monkeypatch.setattr("risk.identification.lowering._EFFORT", 10)
+    file = read_key_file(files / "sample.csv", KEYS, 0.1)
+    found = assess(file)
+    assert [left["what"] for left in found["left_out"]] == ["recoding"]
+    assert "recoding" not in found["lowering"]
+    assert "<svg" in render(found)
+    asked = assess(file, wanted=0.02)
+    assert asked["left_out"] == []
+    assert asked["lowering"]["recoding"]["after"] <= 0.02
+
+
 def test_survey_weights(files):
     weights = read_weights(files / "sample.csv", "weight")
     file = read_key_file(files / "sample.csv", KEYS, 0.1)

@@ -177,5 +177,6 @@ def test_bad_input():
     with pytest.raises(TrystError, match="from 0 to 1"):
         swapping_matrix([5, 5], 1.2)
     perturbed = KeyFile.from_columns({"x": [0, 0]}, population={"x": [0, 1]}, perturbed=True)
-    with pytest.raises(TrystError, match="use misclassification_risk"):
-        file_measures(perturbed)
+    assert perturbed.population_sizes is None
+    assert perturbed.people_alike.tolist() == [1]
+    assert file_measures(perturbed).cm_given_um is None
