@@ -22,6 +22,9 @@ from risk.identification.suda_kernels import minimal, packed, uniques
 
 _MOST_KEYS = 62  # bits of a subset
 
+LIMIT = 2**27
+"""What one task may find before `minimal` sorts it out: some 1.6 GB."""
+
 
 @dataclass(frozen=True, eq=False)
 class MinimalUniques:
@@ -85,7 +88,9 @@ class MinimalUniques:
         return sorted(named, key=lambda keys: (len(keys), [self.names.index(k) for k in keys]))
 
 
-def minimal_uniques(file: KeyFile, max_size: int | None = None, threads: int | None = None) -> MinimalUniques:
+def minimal_uniques(
+    file: KeyFile, max_size: int | None = None, threads: int | None = None, limit: int = LIMIT
+) -> MinimalUniques:
     """All minimal sample uniques of a file.
 
     Parameters
@@ -97,6 +102,8 @@ def minimal_uniques(file: KeyFile, max_size: int | None = None, threads: int | N
         Largest number of keys in a minimal unique; by default any.
     threads
         By default as many as there are processors.
+    limit
+        Of what one task may hold in memory.
 
     Returns
     -------
@@ -106,7 +113,7 @@ def minimal_uniques(file: KeyFile, max_size: int | None = None, threads: int | N
     Raises
     ------
     TrystError
-        A size under 1, or more than 62 keys.
+        A size under 1, more than 62 keys, or more found than the limit: give a largest size then.
 
     Notes
     -----
@@ -130,7 +137,7 @@ def minimal_uniques(file: KeyFile, max_size: int | None = None, threads: int | N
         return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), most)
     if not len(records):
         return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, most)
-    offsets, subsets = _searched(file, most, threads or os.cpu_count() or 1)
+    offsets, subsets = _searched(file, most, threads or os.cpu_count() or 1, limit)
     cells = file.of_record[records]
     lengths = np.diff(offsets)[cells]
     begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -138,7 +145,7 @@ def minimal_uniques(file: KeyFile, max_size: int | None = None, threads: int | N
     return MinimalUniques(file.names, file.n_records, records, begins, subsets[taken], most)
 
 
-def _searched(file: KeyFile, most: int, threads: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Minimal uniques of each cell: offsets and subsets, in the file's order of cells and keys."""
     levels = np.array(file.levels, dtype=np.int64)
     occurring = [len(np.unique(file.cells[:, q])) for q in range(file.n_keys)]
@@ -150,10 +157,16 @@ def _searched(file: KeyFile, most: int, threads: int) -> tuple[NDArray[np.int64]
     candidate = ((file.sizes == 1) & (file.counts == 1))[arranged].astype(np.uint8)
 
     def search(highest: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        found: tuple[NDArray[np.int32], NDArray[np.int64]] = uniques(
-            rows, layout, candidate, levels[order], highest, most
-        )
-        return found
+        of_cell, found, whole = uniques(rows, layout, candidate, levels[order], highest, most, limit)
+        if not whole:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                "there are too many minimal sample uniques to be held",
+                where=f"{file.n_keys} keys",
+                got=f"more than {limit:,} found in one task",
+                remedy="give a largest size of a minimal unique, such as 4, or use fewer keys",
+            )
+        return of_cell, found
 
     offsets, kept = np.zeros(len(arranged) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     with ThreadPoolExecutor(threads) as pool:

@@ -66,7 +66,7 @@ def _grown(array: Any, size: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def uniques(rows, layout, candidate, levels, highest, most):  # type: ignore[no-untyped-def]  # compiled
+def uniques(rows, layout, candidate, levels, highest, most, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
     Parameters
@@ -80,12 +80,16 @@ def uniques(rows, layout, candidate, levels, highest, most):  # type: ignore[no-
         The highest key of the subsets to be searched.
     most
         Largest size of a subset.
+    limit
+        What may be found at most; more, and the search stops.
 
     Returns
     -------
     cells : ndarray of int32, shape (n_found,)
     subsets : ndarray of int64, shape (n_found,)
         Keys as bits.
+    complete : bool
+        Whether the limit was kept.
     """
     n_keys, n_words = len(levels), rows.shape[1]
     n = len(rows)
@@ -155,6 +159,8 @@ def uniques(rows, layout, candidate, levels, highest, most):  # type: ignore[no-
             for k in range(n_touched):
                 v = touched[k]
                 if hopeful[v] and tally[v] == 1 and wild == 0:
+                    if n_found == limit:
+                        return of_cell[:0], found[:0], False
                     if n_found == len(found):
                         found = _grown(found, 0)
                         of_cell = _grown(of_cell, 0)
@@ -228,7 +234,7 @@ def uniques(rows, layout, candidate, levels, highest, most):  # type: ignore[no-
             depth += 1
             first_class[depth], n_classes[depth], end[depth] = class_base, made, out
             following[depth], lowest[depth], mask[depth] = 0, key, subset
-    return of_cell[:n_found], found[:n_found]
+    return of_cell[:n_found], found[:n_found], True
 
 
 @njit(cache=True, nogil=True)

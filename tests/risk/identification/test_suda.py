@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import TrystError
+from common.errors import ErrorCode, TrystError
 from risk.identification import KeyFile, minimal_uniques, suda_of_key_sets, suda_scores
 from risk.identification.suda_scores import calibrated
 
@@ -189,6 +189,15 @@ def test_more_bits_than_one_word():
     for record in range(60):
         named = {tuple(few.index(file.names.index(k)) for k in keys) for keys in part.of_record(record)}
         assert named == expected[record]
+
+
+def test_too_many_to_hold_is_an_error_with_a_remedy():
+    rng = np.random.default_rng(1)
+    file = KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
+    with pytest.raises(TrystError, match="give a largest size") as caught:
+        minimal_uniques(file, limit=50)
+    assert caught.value.code == ErrorCode.MEMORY
+    assert len(minimal_uniques(file, 3, limit=10_000).subsets) > 0
 
 
 def test_bad_settings():
