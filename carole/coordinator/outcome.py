@@ -21,6 +21,7 @@ from carole.coordinator.judgement import judge, summary
 from carole.coordinator.narration import Narrator
 from carole.coordinator.rehearsal import Rehearsed, Resources, rehearse
 from carole.coordinator.report import ReportContent, write_report
+from carole.coordinator.risk_report import write_risk_report
 from carole.coordinator.screen import console
 from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.custodian.source import read_table
@@ -97,6 +98,7 @@ def rehearse_into(
             _write_json(folder / "profiles.json", rehearsed.profiles)
             if rehearsed.assessment is not None:
                 _write_json(folder / "assessment.json", rehearsed.assessment)
+                write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented)
             evaluation = None
             if persons is not None:
                 narrator.step("evaluate")
@@ -129,7 +131,10 @@ def rehearse_into(
     console.rule(style="dim")
     written = ", ".join(name for name in WRITTEN if (out / name).exists())
     console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)
-    console.print(f"Open [bold]{out / 'report.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)
+    reports = f"[bold]{out / 'report.html'}[/bold]"
+    if spec.assessment is not None:
+        reports += f" (the links) and [bold]{out / 'risk.html'}[/bold] (what they could tell of people)"
+    console.print(f"Open {reports} in a browser.", highlight=False, soft_wrap=True)
 
 
 def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
@@ -162,8 +167,11 @@ WRITTEN = (
     "evaluation.json",
     "timings.json",
     "report.html",
+    "assessment.json",
+    "risk.html",
 )
-"""What a rehearsal leaves behind; the evaluation only when the truth is known."""
+"""What a rehearsal leaves behind; the evaluation only when the truth is known, the last two only where the
+specification has a section `assessment`."""
 
 _TABLES = (("links.parquet", "link_id"), ("pairs.parquet", "pair_id"))
 

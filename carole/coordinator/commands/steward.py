@@ -53,6 +53,7 @@ def report(
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
+    from carole.coordinator.risk_report import write_risk_report
     from carole.coordinator.screen import console
     from carole.coordinator.steward import connect_steward
     from carole.coordinator.verdict import verdict_lines
@@ -61,9 +62,12 @@ def report(
         fetched = connected.report(project, _judged(connected, project))
     out.mkdir(parents=True, exist_ok=True)
     (out / "assessment.json").write_bytes(fetched.text)
-    for line in verdict_lines(json.loads(fetched.text)):
+    document = json.loads(fetched.text)
+    write_risk_report(out / "risk.html", document)
+    for line in verdict_lines(document):
         console.print(line, highlight=False)
     console.print(f"Wrote {out / 'assessment.json'}, with the SHA-256 {fetched.sha256.hex()}", highlight=False)
+    console.print(f"Open [bold]{out / 'risk.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -45,7 +45,11 @@ def write_report(path: Path, content: ReportContent) -> None:
     -----
     About two seconds, nearly all in drawing; the cost does not depend on the number of records.
     """
-    page = render_report(content)
+    write_page(path, render_report(content))
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page; it appears whole or not at all, and replaces an earlier one."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -57,13 +61,12 @@ def write_report(path: Path, content: ReportContent) -> None:
         raise
 
 
-def render_report(content: ReportContent) -> str:
-    """Return the report as HTML."""
-    package = files(__package__)
-    environment = Environment(
+def environment() -> Environment:
+    """What a report's template is rendered in: everything escaped, nothing undefined, numbers written in one way."""
+    made = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {
+    made.filters |= {
         "count": wording.count,
         "share": wording.share,
         "quantity": wording.quantity,
@@ -74,9 +77,19 @@ def render_report(content: ReportContent) -> str:
         "duration": wording.duration,
         "memory": wording.memory,
     }
-    template = environment.from_string(package.joinpath("report.html.j2").read_text(encoding="utf-8"))
-    style = colour_rules() + package.joinpath("report.css").read_text(encoding="utf-8")
-    return template.render(style=Markup(style), **_view(content))  # noqa: S704 - the package's own style sheet
+    return made
+
+
+def style_sheet() -> str:
+    """The look that all reports have."""
+    return colour_rules() + files(__package__).joinpath("report.css").read_text(encoding="utf-8")
+
+
+def render_report(content: ReportContent) -> str:
+    """Return the report as HTML."""
+    text = files(__package__).joinpath("report.html.j2").read_text(encoding="utf-8")
+    style = Markup(style_sheet())  # noqa: S704 - the package's own style sheet
+    return environment().from_string(text).render(style=style, **_view(content))
 
 
 def _view(content: ReportContent) -> dict[str, Any]:
