@@ -84,7 +84,10 @@ def chief(document: Mapping[str, Any]) -> str:
     limited = {name: found for name, found in measures.items() if found["limit"] is not None}
     helped = {name for option in document["options"] for name in option["effect"]}
     among = {name: found for name, found in limited.items() if name in helped} or limited or measures
-    return max(among, key=lambda name: (among[name]["breached"], among[name]["value"] - (among[name]["limit"] or 0.0)))
+    main: str = max(
+        among, key=lambda name: (among[name]["breached"], among[name]["value"] - (among[name]["limit"] or 0.0))
+    )
+    return main
 
 
 def options(document: Mapping[str, Any]) -> dict[str, Any]:
