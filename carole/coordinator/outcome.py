@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -35,6 +35,9 @@ from common.specification import (
     specification_digest,
 )
 
+AGREEMENT_ALONE = "agreement alone"
+"""What the comparison calls the linkage without its extended latent step."""
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -60,6 +63,7 @@ def rehearse_into(
     *,
     invented: bool = False,
     schemes: bool = False,
+    alone: bool = False,
 ) -> None:
     """Rehearse a linkage and write all that came of it into the folder `out`.
 
@@ -72,7 +76,10 @@ def rehearse_into(
     invented
         Whether the people are, which the report then says.
     schemes
-        Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare.
+        Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare; and by
+        agreement alone, where the specification has a latent step.
+    alone
+        Whether to do the last of these only.
 
     Raises
     ------
@@ -115,18 +122,16 @@ def rehearse_into(
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _made(out):
-        if schemes and persons is not None:
-            for scheme in SCHEMES:
-                if scheme != spec.model.scheme:
-                    console.rule(f"[bold]Scheme {scheme}, to compare", style="dim")
-                    other = _with_scheme(shown, scheme)
+        if (schemes or alone) and persons is not None:
+            for what, other in _others(shown, SCHEMES if schemes else (spec.model.scheme,)):
+                console.rule(f"[bold]{what.capitalize()}, to compare", style="dim")
 
-                    def judged(rehearsed: Rehearsed, scheme: str = scheme) -> None:
-                        links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
-                        others.append(compared(scheme, judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
+                def judged(rehearsed: Rehearsed, what: str = what) -> None:
+                    links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+                    others.append(compared(what, judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
 
-                    text = dump_specification(other)
-                    rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), judged)
+                text = dump_specification(other)
+                rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), judged)
         rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
     console.rule(style="dim")
     written = ", ".join(name for name in WRITTEN if (out / name).exists())
@@ -146,6 +151,15 @@ def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
         "calibration_largest_gap": evaluation["calibration_largest_gap"],
         "curve": evaluation["curve"],
     }
+
+
+def _others(spec: Specification, schemes: Sequence[Scheme]) -> Iterator[tuple[str, Specification]]:
+    """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
+    if spec.latent is not None:
+        yield AGREEMENT_ALONE, Specification.model_validate({**spec.model_dump(), "latent": None})
+    for scheme in schemes:
+        if scheme != spec.model.scheme:
+            yield scheme, _with_scheme(spec, scheme)
 
 
 def _with_scheme(spec: Specification, scheme: Scheme) -> Specification:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from carole.engine.insights import examples, history, thresholds, unlinkable
 from carole.engine.plan import LinkagePlan, Resources
-from carole.engine.result import Linkage
+from carole.engine.result import LatentResult, Linkage
 from carole.fellegi_sunter.dependence import Distribution
 from carole.fellegi_sunter.model import Model, log2_ratios
 
@@ -143,6 +143,8 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "examples": examples(linkage, plan),
         "blocking": None,
     }
+    if linkage.latent is not None:
+        counts["latent"] = _latent(linkage.latent)
     floor = _probability(linkage.floor, model.p)
     if math.isfinite(floor):
         counts["floor"] = floor
@@ -166,6 +168,34 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         # Blocked pairs agree on their keys by construction, so the model says nothing of how often they should.
         counts["patterns"] = _patterns(linkage, plan)
     return counts
+
+
+def _latent(found: LatentResult) -> dict[str, Any]:
+    """What the extended latent step changed, and the shape of the joint distribution; its probabilities stay here."""
+    recall = None
+    if found.precision_before is not None and found.matches_before > 0:
+        recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
+    return {
+        "variables": [] if found.joint is None else list(found.joint.names),
+        "alone": list(found.alone),
+        "dependences": [list(pair) for pair in found.dependences],
+        "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
+        "records": float(found.records),
+        "held": found.held,
+        "wanted": found.wanted,
+        "iterations": found.iterations,
+        "converged": found.converged,
+        "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
+        "bits": _floats(found.bits),
+        "explained": [
+            {
+                "what": group.what,
+                "pairs": group.pairs,
+                "parts": [{"kind": kind, "name": name, "bits": bits} for kind, name, bits in group.parts],
+            }
+            for group in found.explained
+        ],
+    }
 
 
 def _expected(linkage: Linkage) -> dict[str, float] | None:

@@ -18,7 +18,7 @@ from carole.engine.decision import decide
 from carole.engine.duplicates import duplicates
 from carole.engine.memory import MemoryBudget
 from carole.engine.plan import LatentPlan, LinkagePlan
-from carole.engine.result import LatentResult, Linkage, ScoredPairs
+from carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
 from carole.engine.selection import choose_classes
 from carole.engine.stream import KeptPairs
 from carole.engine.unlinkable import best_possible
@@ -34,12 +34,19 @@ from carole.extended_latent import (
     fit_extended,
 )
 from carole.extended_latent.classes import sampled_pairs
-from carole.fellegi_sunter import link_probabilities
+from carole.extended_latent.explanation import explain
+from carole.fellegi_sunter import PatternCounts, link_probabilities
 from carole.fellegi_sunter.model import probability
 from common.encoding.contribution import MISSING, SignatureSet
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from risk.models import JointDistribution, JointVariable
+
+FEWEST_PAIRS = 5
+"""A group of pairs is explained only if it has so many: an average tells of nobody."""
+
+MOST_EXPLAINED = 100
+"""Pairs of a group that its average is taken over."""
 
 KEPT_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
@@ -204,7 +211,7 @@ def extended(
         floor=choice.floor,
         matches_below_floor=float((fit.classes.count * by_itself)[below].sum()),
         warnings=(*linkage.warnings, *fit.warnings, *(() if posterior is None else posterior.warnings)),
-        latent=_result(fit, scores, decision.links, linkage, latent),
+        latent=_result(fit, patterns, scores, decision.links, linkage, latent),
     )
 
 
@@ -227,8 +234,57 @@ def joint_distribution(fit: ExtendedFit, latent: LatentPlan) -> JointDistributio
     return JointDistribution(variables, fit.joint, fit.value_fit.records)
 
 
+def explained_groups(
+    fit: ExtendedFit,
+    patterns: PatternCounts,
+    after: tuple[ScoredPairs, NDArray[np.int64]],
+    before: tuple[ScoredPairs, NDArray[np.int64]],
+) -> tuple[Explained, ...]:
+    """What the links owe to agreement and to values, on average; and those that the values made or undid.
+
+    Parameters
+    ----------
+    fit : ExtendedFit
+    patterns : PatternCounts
+    after, before : tuple of ScoredPairs and ndarray of int64
+        The pairs and which of them are links, with the values and by agreement alone.
+    """
+    (new_pairs, new), (old_pairs, old) = after, before
+    n_b = fit.values.n_b
+    keys_new = new_pairs.row_a[new].astype(np.int64) * n_b + new_pairs.row_b[new]
+    keys_old = old_pairs.row_a[old].astype(np.int64) * n_b + old_pairs.row_b[old]
+    groups = [
+        ("all links", new_pairs, new),
+        ("links that agreement alone would not have made", new_pairs, new[~np.isin(keys_new, keys_old)]),
+        ("links of agreement alone that the values undid", old_pairs, old[~np.isin(keys_old, keys_new)]),
+    ]
+    found = []
+    for what, pairs, chosen in groups:
+        if len(chosen) < FEWEST_PAIRS:
+            continue
+        shown = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_EXPLAINED)).astype(np.int64)]
+        sums: dict[tuple[str, str], float] = {}
+        for i in shown:
+            gamma = patterns.gamma[pairs.pattern[i]]
+            for part in explain(fit, int(pairs.row_a[i]), int(pairs.row_b[i]), gamma):
+                # Which keys agree differs from pair to pair; on average they are one thing.
+                name = "agreed values" if part.kind == "rarity" else part.name
+                sums[part.kind, name] = sums.get((part.kind, name), 0.0) + part.bits
+        order = {"prior": 0, "agreement": 1, "rarity": 2, "association": 3}
+        parts = sorted(
+            ((kind, name, bits / len(shown)) for (kind, name), bits in sums.items()), key=lambda p: order[p[0]]
+        )
+        found.append(Explained(what, len(chosen), tuple(parts)))
+    return tuple(found)
+
+
 def _result(
-    fit: ExtendedFit, pairs: ScoredPairs, links: NDArray[np.int64], before: Linkage, latent: LatentPlan
+    fit: ExtendedFit,
+    patterns: PatternCounts,
+    pairs: ScoredPairs,
+    links: NDArray[np.int64],
+    before: Linkage,
+    latent: LatentPlan,
 ) -> LatentResult:
     model = fit.scheme.model
     expected = before.pairs.link_probability
@@ -246,4 +302,5 @@ def _result(
         precision_before=float(expected[before.links].mean()) if len(before.links) else None,
         matches_before=float(expected.sum()) + before.matches_below_floor,
         bits=np.quantile(bits, np.linspace(0, 1, 5)) if len(bits) else np.zeros(5),
+        explained=explained_groups(fit, patterns, (pairs, links), (before.pairs, before.links)),
     )

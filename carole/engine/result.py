@@ -102,6 +102,25 @@ class BestPossible:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """What a group of pairs owes to agreement and to values, on average.
+
+    Attributes
+    ----------
+    what
+        Which pairs.
+    pairs
+        Their number, at least five: no pair is told by itself.
+    parts
+        Kind ("prior", "agreement", "rarity", "association"), name and mean bits of each contribution.
+    """
+
+    what: str
+    pairs: int
+    parts: tuple[tuple[str, str, float], ...]
+
+
+@dataclass(frozen=True)
 class LatentResult:
     """What the extended latent step found beside the scored pairs.
 
@@ -123,6 +142,8 @@ class LatentResult:
         What Fellegi-Sunter alone decided: links, their expected precision, and expected matches.
     bits
         float64, shape (5,): least, lower quartile, median, upper quartile, greatest of what values add to a link.
+    explained
+        Groups of pairs and what they owe to agreement and to values.
     """
 
     joint: JointDistribution | None
@@ -137,6 +158,7 @@ class LatentResult:
     precision_before: float | None
     matches_before: float
     bits: NDArray[np.float64]
+    explained: tuple[Explained, ...] = ()
 
 
 @dataclass(frozen=True)

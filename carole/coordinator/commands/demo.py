@@ -17,10 +17,18 @@ def command(
     people: Annotated[int, typer.Option(help="Records in each file.", min=20, max=200_000)] = 5000,
     corrupted: Annotated[float, typer.Option(help="Share of records with errors.", min=0, max=1)] = 0.2,
     seed: Annotated[int, typer.Option(help="The same seed invents the same people.", min=0)] = 1,
+    variables: Annotated[
+        bool,
+        typer.Option(
+            "--variables",
+            help="Two insurers who know drivers' traits besides, linked by first name, month of birth and sex only.",
+        ),
+    ] = False,
 ) -> None:
     """See a whole linkage on invented people: three services, every step explained, a report at the end.
 
-    Half of the people are in both files. Nobody in them exists.
+    Half of the people are in both files. Nobody in them exists. With --variables the extended latent step shows what
+    values add where names are poor, beside the same linkage by agreement alone.
     """
     import numpy as np
 
@@ -28,19 +36,29 @@ def command(
     from carole.coordinator.narration import Narrator
     from carole.coordinator.outcome import Truth, rehearse_into
     from carole.coordinator.people import TRUTH, two_files
+    from carole.coordinator.people.insured import insured_specification, with_traits
     from carole.coordinator.screen import console, show_mode
     from common.specification import dump_specification
 
     out.mkdir(parents=True, exist_ok=True)
     common = round(people * SHARE_IN_COMMON)
     console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")
-    alice, bob = two_files(people, people, common, corrupted, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    alice, bob = two_files(people, people, common, corrupted, rng)
+    if variables:
+        alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(out / "alice.csv")
     bob.write_csv(out / "bob.csv")
-    spec, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo")
-    (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
-    console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
+    if variables:
+        spec = insured_specification("demo")
+        (out / "linkage.yaml").write_text(dump_specification(spec), encoding="utf-8")
+        console.print(f"Wrote {out / 'linkage.yaml'}: little to compare, and variables on both sides.")
+    else:
+        spec, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo")
+        (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
+        console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
     show_mode(spec.mode)
     truth = Truth(TRUTH, TRUTH)
     narrator = Narrator(explain=True)
-    rehearse_into(out, spec, out / "alice.csv", out / "bob.csv", truth, narrator, "3GiB", 0, invented=True)
+    files = out / "alice.csv", out / "bob.csv"
+    rehearse_into(out, spec, *files, truth, narrator, "3GiB", 0, invented=True, alone=variables)

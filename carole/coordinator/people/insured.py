@@ -6,14 +6,18 @@ linkage is that Alice's and Bob's go together in one person.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from common.specification import Specification
+
 from .drivers import driver_network
-from .overlap import TRUTH
+from .overlap import IDENTIFIER, TRUTH
 
 ALICES = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 """What Alice knows besides the key, as Smith and Elliot (2017) divide the variables."""
@@ -23,6 +27,9 @@ BOBS = ("HomeBase", "Age", "MakeModel", "OtherCar")
 
 KEY = "DrivQuality"
 """What both know, each by a record of its own."""
+
+BY_THE_KEY: Mapping[str, Any] = MappingProxyType({"keys": [KEY]})
+"""The latent step in which the key's value counts too."""
 
 
 def with_traits(
@@ -75,6 +82,47 @@ def trait_variables() -> list[dict[str, Any]]:
         {"name": name, "holder": holder, "categories": list(network.categories[list(network.names).index(name)])}
         for name, holder in holders
     ]
+
+
+def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_THE_KEY) -> Specification:
+    """A linkage of two insurers' files by little: given name, month of birth, sex and the key.
+
+    That is too little to tell people apart by: the traits must help.
+
+    Parameters
+    ----------
+    project : str
+    latent : mapping, optional
+        The specification's section; None: none, the traits are carried along only.
+
+    Returns
+    -------
+    Specification
+    """
+    return Specification.model_validate(
+        {
+            "version": 1,
+            "project": project,
+            "mode": "open",
+            "custodians": {"alice": {"identifier": IDENTIFIER}, "bob": {"identifier": IDENTIFIER}},
+            "fields": [
+                {"name": "given_name", "kind": "name"},
+                {
+                    "name": "born",
+                    "kind": "date",
+                    "column": "date_of_birth",
+                    "date": {"order": "ymd", "parts": ["month"]},
+                    "levels": "exact",
+                },
+                {"name": "sex", "kind": "category"},
+                {"name": KEY, "kind": "category"},
+            ],
+            "variables": trait_variables(),
+            "latent": None if latent is None else dict(latent),
+            "model": {"dependence": "none"},
+            "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
+        }
+    )
 
 
 def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gone: NDArray[np.bool_]) -> pl.Series:

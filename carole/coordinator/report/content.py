@@ -57,6 +57,16 @@ They are the same as the files a linkage leaves behind, so that a report can be 
                                          that could not be linked even to their like; optional
       examples                           list of {what: str, pairs: int, gamma: levels, prior, together, probability:
                                          float, weights: floats}, comparison vectors that several pairs have; optional
+      latent                             the extended latent step; optional
+        variables, alone                 lists of str: the joint distribution's variables; keys apart from it
+        dependences                      list of pairs of str: edges of its graph
+        parameters                       int, free ones; records: float, weight of the pairs it was learnt from
+        held, wanted                     float, matches that p stands for, and that there would seem to be
+        iterations, converged            int, bool
+        before                           {links: int, precision, recall: float or null}, by agreement alone
+        bits                             five floats: quartiles of what the values add to a link
+        explained                        list of {what: str, pairs: int, parts: list of {kind: "prior" | "agreement" |
+                                         "rarity" | "association", name: str, bits: float}}, averages over pairs
       duplicates                         {alice, bob: {equal, same_partner: int}}; optional
       assignment                         "one_to_one" | "greedy" | "many_to_one" | "none"; optional
       false_link_rate                    float, the wanted one; optional or null
@@ -192,6 +202,10 @@ def _mistakes(content: ReportContent) -> Iterator[TrystError]:
         where = f"linkage.examples[{i}]"
         yield from _levels(f"{where}.gamma", example["gamma"], content.model["fields"], n_fields, shaded=True)
         yield from _unequal(where, {"gamma": example["gamma"], "weights": example["weights"]})
+    if latent := content.linkage.get("latent"):
+        yield from _unequal("linkage.latent", {"bits": latent["bits"]})
+        for i, group in enumerate(latent["explained"]):
+            yield from _unequal(f"linkage.latent.explained[{i}]", {"bits": [part["bits"] for part in group["parts"]]})
     if content.evaluation is not None:
         curve, calibration = content.evaluation["curve"], content.evaluation["calibration"]
         yield from _unequal("evaluation.curve", {name: curve[name] for name in ("recall", "precision")})

@@ -225,6 +225,47 @@ class Pattern(TypedDict):
     expected: float
 
 
+class ExplainedPart(TypedDict):
+    """What one field or variable contributes, in bits, on average."""
+
+    kind: str
+    name: str
+    bits: float
+
+
+class ExplainedGroup(TypedDict):
+    """A group of pairs and what they owe to agreement and to values."""
+
+    what: str
+    pairs: int
+    parts: list[ExplainedPart]
+
+
+class Before(TypedDict):
+    """What agreement alone decided, and what the model expected of it."""
+
+    links: int
+    precision: float | None
+    recall: float | None
+
+
+class Latent(TypedDict):
+    """The extended latent step."""
+
+    variables: list[str]
+    alone: list[str]
+    dependences: list[Sequence[str]]
+    parameters: int
+    records: float
+    held: float
+    wanted: float
+    iterations: int
+    converged: bool
+    before: Before
+    bits: Sequence[float]
+    explained: list[ExplainedGroup]
+
+
 class Linkage(TypedDict):
     """The pairs and the decision: ``linkage.json``."""
 
@@ -243,6 +284,7 @@ class Linkage(TypedDict):
     thresholds: NotRequired[list[AtThreshold]]
     unlinkable: NotRequired[BothUnlinkable]
     examples: NotRequired[list[Example]]
+    latent: NotRequired[Latent]
     duplicates: NotRequired[BothTwice]
     assignment: NotRequired[str]
     false_link_rate: NotRequired[float | None]

@@ -97,6 +97,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
     run: dict[str, Any] = {"invented": False, "specification_digest": None, "encoding_digest": None, **content.run}
     linkage: dict[str, Any] = {
         "floor": None, "expected": None, "thresholds": [], "examples": [], "duplicates": None, "unlinkable": None,
+        "latent": None,
         "assignment": "one_to_one" if run["one_to_one"] else "none", "false_link_rate": None,
         **content.linkage,
     }  # fmt: skip
@@ -205,6 +206,12 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
             run_charts.waterfall_chart(example, content.model["fields"]),
             "from the odds before anything is compared each field adds its weight; the bar at the foot is what comes "
             "out.",
+        )
+    for number, group in enumerate(linkage["latent"]["explained"] if "latent" in linkage else []):
+        drawn[f"explained_{number}"] = (
+            run_charts.explained_chart(group),
+            "teal is agreement, ochre what the values say; bars to the left count against a match. Averages over "
+            "several pairs: no pair is shown.",
         )
     return drawn
 

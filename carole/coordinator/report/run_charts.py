@@ -7,7 +7,7 @@ import altair as alt
 from . import wording
 from .charts import FULL_WIDTH, Chart
 from .content import ReportContent
-from .documents import AtThreshold, BothUnlinkable, Example, Field, History, SchemeResult
+from .documents import AtThreshold, BothUnlinkable, Example, ExplainedGroup, Field, History, SchemeResult
 from .palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 _HALF = FULL_WIDTH // 2 - 90
@@ -117,7 +117,7 @@ def schemes_chart(schemes: list[SchemeResult]) -> Chart:
             ),
             strokeDash=alt.StrokeDash(
                 "scheme:N", sort=names, legend=None,
-                scale=alt.Scale(domain=names, range=[[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]][: len(names)]),
+                scale=alt.Scale(domain=names, range=[[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4]][: len(names)]),
             ),
         )
     )  # fmt: skip
@@ -175,21 +175,39 @@ def waterfall_chart(example: Example, fields: list[Field]) -> Chart:
         rows.append(_bar("fields together", at, at + together, "for" if together >= 0 else "against"))
         at += together
     rows.append(_bar("sum", 0.0, at, "end"))
+    what = f"{example['what']} ({wording.count(example['pairs'])} pairs, probability"
+    return _waterfall(rows, f"{what} {wording.probability(example['probability'])})", at)
+
+
+def explained_chart(group: ExplainedGroup) -> Chart:
+    """Draw what a group of pairs owes to agreement and to values, on average, from the prior to the log odds."""
+    rows, at = [], 0.0
+    words = {"agreement": "agreement: ", "rarity": "", "association": "values: ", "prior": ""}
+    for part in group["parts"]:
+        if part["kind"] == "prior":
+            rows.append(_bar("prior", 0.0, part["bits"], "start"))
+        else:
+            kind = "against" if part["bits"] < 0 else "for" if part["kind"] == "agreement" else "values"
+            rows.append(_bar(f"{words[part['kind']]}{part['name']}", at, at + part["bits"], kind))
+        at += part["bits"]
+    rows.append(_bar("sum", 0.0, at, "end"))
+    return _waterfall(rows, f"{group['what']}, {wording.count(group['pairs'])} pairs on average", at)
+
+
+def _waterfall(rows: list[dict[str, object]], what: str, at: float) -> Chart:
     order = [str(row["step"]) for row in rows]
-    kinds = ["start", "for", "against", "end"]
+    kinds = ["start", "for", "values", "against", "end"]
     base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 260, height=17 * len(rows)).encode(
         y=alt.Y("step:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=240))
     )
     bars = base.mark_bar(height={"band": 0.75}).encode(
         x=alt.X("from:Q", title="log2 odds of a match", axis=alt.Axis(tickCount=8)),
         x2="to:Q",
-        color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[GREY, TEAL, RUST, INK])),
+        color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[GREY, TEAL, OCHRE, RUST, INK])),
     )
     text = base.mark_text(align="left", dx=4, fontSize=10, color=SOFT).encode(x="right:Q", text="label:N")
-    alt_text = (
-        f"{example['what']} ({wording.count(example['pairs'])} pairs): log2 odds {wording.signed(example['prior'])} "
-        f"to {wording.signed(at)}, probability {wording.probability(example['probability'])}. "
-        + "; ".join(f"{row['step']} {row['label']}" for row in rows[1:-1])
+    alt_text = f"{what}: log2 odds {wording.signed(at)}. " + "; ".join(
+        f"{row['step']} {row['label']}" for row in rows[:-1]
     )
     return Chart(alt.layer(bars, text), alt_text)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from carole.coordinator.people import two_files
-from carole.coordinator.people.insured import ALICES, BOBS, KEY, trait_variables, with_traits
+from carole.coordinator.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
 from carole.engine import LinkagePlan, Resources, link
 from carole.engine.latent import values_of
 from carole.engine.plan import LatentPlan
@@ -21,28 +21,10 @@ from common.encoding.encode import encode
 from common.errors import TrystError
 from common.keys.derivation import Seed
 from common.parties import Side
-from common.specification import Specification
 from risk.models import JointDistribution
 
 RESOURCES = Resources(2**31, 2)
-SPEC = Specification.model_validate(
-    {
-        "version": 1,
-        "project": "drivers",
-        "mode": "open",
-        "custodians": {"alice": {"identifier": "record_id"}, "bob": {"identifier": "record_id"}},
-        "fields": [
-            {"name": "given_name", "kind": "name"},
-            {"name": "born", "kind": "date", "column": "date_of_birth", "date": {"order": "ymd", "parts": ["month"]}},
-            {"name": "sex", "kind": "category"},
-            {"name": KEY, "kind": "category"},
-        ],
-        "variables": trait_variables(),
-        "latent": {"keys": [KEY]},
-        "model": {"dependence": "none"},
-        "retention": {"uploads_days": 1, "results_days": 1, "maps_days": 1},
-    }
-)
+SPEC = insured_specification("drivers")
 PLAN = plan_of(SPEC)
 assert PLAN.latent is not None
 FEW = [variable for variable in PLAN.latent.variables if variable.name in ("SocioEcon", "Age", "HomeBase", KEY)]
@@ -110,6 +92,28 @@ def test_weights_are_of_agreement_and_of_values(linkage: Linkage, plain: Linkage
     assert (np.diff(pairs.weight) <= 1e-12).all()
     assert linkage.latent is not None
     assert (np.diff(linkage.latent.bits) >= 0).all()
+
+
+def test_groups_of_pairs_are_explained_and_no_pair_by_itself(insured: Insured, linkage: Linkage):
+    assert linkage.latent is not None
+    groups = linkage.latent.explained
+    assert [group.what for group in groups][:2] == [
+        "all links",
+        "links that agreement alone would not have made",
+    ]
+    assert all(group.pairs >= 5 for group in groups)
+    made = groups[1]
+    by_kind = {kind: sum(bits for k, _, bits in made.parts if k == kind) for kind, _, _ in made.parts}
+    assert by_kind["association"] > 1
+    assert {name for kind, name, _ in made.parts if kind == "association"} <= set(BOBS)
+
+
+def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("carole.engine.latent.MOST_EXPLAINED", 10_000)
+    linkage = insured.linked(SMALL)
+    assert linkage.latent is not None
+    mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))
+    assert sum(bits for _, _, bits in linkage.latent.explained[0].parts) == pytest.approx(mean, abs=1e-9)
 
 
 def test_the_joint_distribution_is_in_codes_and_survives_json(linkage: Linkage):
