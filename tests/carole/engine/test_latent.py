@@ -70,7 +70,7 @@ def plain(insured: Insured) -> Linkage:
 
 
 def test_values_find_matches_that_names_alone_do_not(insured: Insured, linkage: Linkage, plain: Linkage):
-    """One of many seeds; what it is on average, `python -m benchmarks latent-rehearse` tells.
+    """One of many seeds; what it is on average, `python -m benchmarks latent_rehearsal` tells.
 
     Given name, month of birth and sex are about 13 bits, where 10.6 are needed to find a person's match by.
     """
