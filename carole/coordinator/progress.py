@@ -23,6 +23,7 @@ STAGE_WORDS = {
     "model": "fit the Fellegi-Sunter model by EM",
     "keep": "score the pairs and keep the promising ones",
     "decide": "find the most probable links",
+    "latent": "judge pairs by their values too",
     "handles": "say which of their rows are one record",
     RESOLVE: "find who is who, and the most probable links",
     "seal": "seal each custodian's share",

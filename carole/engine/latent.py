@@ -176,8 +176,8 @@ def extended(
     )
     if plan.one_to_one:
         # The step's EM judges pairs by themselves, and takes rivals of a match for matches. m of the linkage was learnt
-        # from link probabilities that obey one-to-one, and served better in each of six pairs of files tried: more right
-        # links, truer probabilities.
+        # from link probabilities that obey one-to-one, and served better in each of six pairs of files tried: more
+        # right links, truer probabilities.
         fit = replace(fit, scheme=linkage.scheme)
     weight = fit.class_weights(patterns)
     by_itself = probability(weight * math.log(2.0) + fit.log_prior_odds)

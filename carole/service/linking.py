@@ -13,12 +13,14 @@ from carole.projects import Project
 from carole.service.resolving import ask_or_release
 from carole.service.shares import shares
 from carole.store import Store
+from carole.store.results import JOINT
 from carole.store.runs import Lease
 from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.pki.members import Members
 from common.specification import Specification
+from risk.models import JointDistribution
 
 Progress = Callable[[str, float], None]
 
@@ -51,6 +53,8 @@ def carry_out(
     progress("seal", 0.0)
     document = findings(linkage, plan, resources, seconds)
     sealed = shares(lease.project, lease.run, linkage, document, project.grants, members)
+    if linkage.latent is not None and linkage.latent.joint is not None:
+        sealed[JOINT] = (linkage.latent.joint.to_json().encode(),)
     store.runs.finish(lease, int(linkage.links.size), sealed)
     return int(linkage.links.size)
 
@@ -71,3 +75,15 @@ def _refuse_too_large(project: Project, resources: Resources) -> None:
             got=f"{total} bytes of signatures for {resources.memory_bytes}",
             remedy="raise it in Carole's configuration, or use fewer signature bits",
         )
+
+
+def joint_of(store: Store, project: str, run: str) -> JointDistribution | None:
+    """The joint distribution of both files' variables that a run left, in codes; None where it left none.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND for an unknown run; WRONG_STATE after the erasure.
+    """
+    kept = store.results.joint(project, run)
+    return None if kept is None else JointDistribution.from_json(kept)

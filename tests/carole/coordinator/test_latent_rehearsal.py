@@ -1,0 +1,96 @@
+"""Two insurers' files through the real services: better links by values, a joint distribution that Carole keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from carole.configuration import load_carole
+from carole.coordinator import rehearsal
+from carole.coordinator.narration import Narrator
+from carole.coordinator.outcome import Truth, rehearse_into
+from carole.coordinator.people import TRUTH, two_files
+from carole.coordinator.people.drivers import driver_network
+from carole.coordinator.people.insured import KEY, insured_specification, with_traits
+from carole.service.linking import joint_of
+from carole.store import Store
+from common.keys.identity import Identity
+from common.keys.vault import Vault
+from common.keys.wrapping import WrappingKeys
+from common.pki.folders import PartyFolder
+from risk.models import JointDistribution
+
+PROJECT = "insurers"
+
+
+@pytest.mark.slow
+def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(2)
+    alice, bob = with_traits(*two_files(500, 500, 250, 0.2, rng), rng)
+    alice.write_csv(tmp_path / "alice.csv")
+    bob.write_csv(tmp_path / "bob.csv")
+    kept: list[JointDistribution | None] = []
+    at_carole: dict[str, bytes] = {}
+    remove = rehearsal.shutil.rmtree
+
+    def look_first(folder: Path, **how: object) -> None:
+        if not Path(folder).name.startswith("tryst-rehearsal-"):
+            remove(folder, **how)
+            return
+        (carole,) = Path(folder).rglob("carole.yaml")
+        configuration = load_carole(carole)
+        party = PartyFolder(configuration.keys)
+        store = Store(
+            configuration.store.database,
+            configuration.store.blobs,
+            Vault(WrappingKeys.load(party.wrapping)),
+            Identity.load(party.identity),
+        )
+        (run,) = store.projects.get(PROJECT).runs
+        kept.append(joint_of(store, PROJECT, run.run))
+        for path in [*carole.parent.rglob("*"), *Path(folder).glob("*.log")]:
+            if path.is_file():
+                at_carole[path.name] = path.read_bytes()
+        remove(folder, **how)
+
+    monkeypatch.setattr(rehearsal.shutil, "rmtree", look_first)
+    out = tmp_path / "out"
+    files = tmp_path / "alice.csv", tmp_path / "bob.csv"
+    narrator = Narrator(explain=False)
+    rehearse_into(
+        out, insured_specification(PROJECT), *files, Truth(TRUTH, TRUTH), narrator, "1GiB", 2, invented=True, alone=True
+    )
+    evaluation = json.loads((out / "evaluation.json").read_text())
+    values, alone = evaluation["schemes"]
+    assert (values["scheme"], alone["scheme"]) == ("multinomial", "agreement alone")
+    assert values["f1"] > alone["f1"] + 0.01
+    assert abs(values["calibration_largest_gap"]) < abs(alone["calibration_largest_gap"]) + 0.05
+    told = json.loads((out / "linkage.json").read_text())["latent"]
+    # Each rehearsal agrees a seed of its own, and similarities are estimated from signatures.
+    assert abs(told["before"]["links"] - alone["links"]) < 15
+    report = (out / "report.html").read_text()
+    assert "What the values say" in report
+    assert "links that agreement alone would not have made" in report
+    # The rehearsal by agreement alone left no joint distribution; the other left one, in codes, that says what a
+    # person's traits have in common.
+    assert kept[0] is None
+    joint = kept[1]
+    assert joint is not None
+    assert all(variable.labels is None for variable in joint.variables)
+    together = joint.table(["SeniorTrain", "Age"])
+    assert np.abs(together - np.outer(together.sum(axis=1), together.sum(axis=0))).sum() > 0.1
+    network = driver_network()
+    labels = {label for categories in network.categories for label in categories if len(label) > 8}
+    assert {"Psychopath", "SuperLuxury", "FamilySedan"} <= labels
+    assert len(at_carole) > 5
+    document = (out / "linkage.json").read_text() + (out / "model.json").read_text()
+    for label in labels:
+        assert label not in document
+        # The specification lists the categories; codes and results do not say which row has which.
+        assert not any(label.encode() in content for name, content in at_carole.items() if name.endswith(".log"))
+    profile = json.loads((out / "profiles.json").read_text())["alice"]["variables"]
+    assert profile[-1]["variable"] == KEY
+    assert set(profile[-1]) == {"variable", "column", "categories", "rows", "blank", "coded"}
