@@ -13,7 +13,7 @@ from carole.assessment.combined import Combined
 from carole.assessment.measures import Measure
 from common.parties import Side
 from common.specification.assessment import AssessmentSpec
-from risk.attribution.microdata import attributions, classes, l_diversity
+from risk.attribution.microdata import Classes, attributions, l_diversity
 from risk.models.counts import distinct_rows
 
 MEASURED = ("certain_attribution", "probable_attribution", "attribution_gain", "few_values")
@@ -123,7 +123,7 @@ def by_variable(
     groups
         By default those of `keys`; others where keys are recoded.
     """
-    pairs = combined.side_by_side(combined.pair_a, combined.pair_b)
+    pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
     found = {}
@@ -160,13 +160,11 @@ def learnt(
     n = len(values)
     if not there.any():
         return Learnt(0.0, 0.0, 0.0, 0.0, 0.0, 0)
-    # Groups numbered anew, with no more classes than records have.
-    _, which = np.unique(groups.of_record[there], return_inverse=True)
-    own = classes(which.reshape(-1, 1).astype(np.int64), values[there].astype(np.int64), levels)
+    own = _decided(groups.of_record[there], values[there], levels)
     told = attributions(own, 1.0 - spec.doubt)
     different = (own.sensitive > 0).sum(axis=1)
     spoken = pair_values >= 0
-    table = _expected(groups.of_pair[spoken], pair_values[spoken], weight[spoken], levels)
+    table = _counted(groups.of_pair[spoken], pair_values[spoken], weight[spoken], levels)
     prior = table.sum(axis=0) / table.sum()
     rows = table.sum(axis=1, keepdims=True)
     posterior = np.divide(table, rows, out=np.tile(prior, (len(table), 1)), where=rows > 0)
@@ -183,8 +181,15 @@ def learnt(
     )
 
 
-def _expected(
-    group: NDArray[np.int64], value: NDArray[np.int32], weight: NDArray[np.float64], levels: int
+def _decided(group: NDArray[np.int64], value: NDArray[np.int32], levels: int) -> Classes:
+    """The groups that records are in, which are numbered already."""
+    table = _counted(group, value, None, levels).astype(np.int64)
+    sizes = table.sum(axis=1)
+    return Classes(np.empty((int((sizes > 0).sum()), 0), dtype=np.int64), group, sizes[sizes > 0], table[sizes > 0])
+
+
+def _counted(
+    group: NDArray[np.int64], value: NDArray[np.int32], weight: NDArray[np.float64] | None, levels: int
 ) -> NDArray[np.float64]:
     number = int(group.max(initial=0)) + 1
     found = np.bincount(group * levels + value, weight, number * levels).astype(np.float64)

@@ -86,6 +86,11 @@ class Combined:
         """
         return self.side_by_side(self.row_a, self.row_b)
 
+    @cached_property
+    def pair_codes(self) -> Codes:
+        """The same for the pairs that may be links."""
+        return self.side_by_side(self.pair_a, self.pair_b)
+
     def side_by_side(self, rows_a: NDArray[np.int64], rows_b: NDArray[np.int64]) -> Codes:
         """The same for any pairs of rows."""
         a, b = self.alice[rows_a], self.bob[rows_b]

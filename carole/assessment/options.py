@@ -48,10 +48,10 @@ def options(
     found: list[dict[str, Any]] = []
     if model is not None:
         ways = dict(_recodings(model))
-        effects = {words: _effect(combined, model, recoding, trust, spec) for words, recoding in ways.items()}
-        found += [_option(words, effect) for words, effect in effects.items()]
+        effects = {recoding: _effect(combined, model, recoding, trust, spec) for recoding in ways.values()}
+        found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
         found += _without_uniques(model, trust)
-        found += _until_within(combined, model, trust, spec, measures)
+        found += _until_within(combined, model, trust, spec, measures, effects)
     found += _without_sensitive(learnt)
     found += _rounded(combined, spec, earlier)
     return found
@@ -109,7 +109,7 @@ def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
     file = model.file
     columns = combined.columns(list(file.names))
     records = recoding.applied(file.codes)
-    pairs = combined.side_by_side(combined.pair_a, combined.pair_b)[:, columns]
+    pairs = combined.pair_codes[:, columns]
     recoded = np.empty_like(pairs)
     for q, column in enumerate(columns):
         own = combined.codes[:, column]
@@ -142,6 +142,7 @@ def _until_within(
     trust: NDArray[np.float64],
     spec: AssessmentSpec,
     measures: Mapping[str, float],
+    known: Mapping[Recoding, dict[str, float]],
 ) -> list[dict[str, Any]]:
     """Leave out key variables, always the one that helps most for its loss, until the limits hold or none is left."""
     limits = {m: limit for m, limit in spec.limits.given.items() if m in _RECODED and m in measures}
@@ -153,7 +154,10 @@ def _until_within(
     dropped: list[str] = []
     effect: dict[str, float] = {}
     while over > 0 and left:
-        tried = {q: _effect(combined, model, recoding.without(q), trust, spec) for q in left}
+        tried = {}
+        for q in left:
+            further = recoding.without(q)
+            tried[q] = known[further] if further in known else _effect(combined, model, further, trust, spec)
         best = min(left, key=lambda q: (_excess(tried[q], limits), -model.file.levels[q], q))
         recoding, effect = recoding.without(best), tried[best]
         over = _excess(effect, limits)

@@ -26,6 +26,7 @@ STAGE_WORDS = {
     "latent": "judge pairs by their values too",
     "handles": "say which of their rows are one record",
     RESOLVE: "find who is who, and the most probable links",
+    "assess": "assess the disclosure risk",
     "seal": "seal each custodian's share",
 }
 """What is done in each stage of a run, in words."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from carole.assessment import assess, combine
 from carole.engine import link
 from carole.engine.findings import findings
 from carole.engine.plan import Resources
@@ -13,7 +14,7 @@ from carole.projects import Project
 from carole.service.resolving import ask_or_release
 from carole.service.shares import shares
 from carole.store import Store
-from carole.store.results import JOINT
+from carole.store.results import JOINT, REPORT
 from carole.store.runs import Lease
 from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
@@ -28,7 +29,10 @@ Progress = Callable[[str, float], None]
 def carry_out(
     store: Store, lease: Lease, spec: Specification, members: Members, resources: Resources, progress: Progress
 ) -> int | None:
-    """Link a project's two contributions, seal the shares and release them; returns the number of links.
+    """Link a project's two contributions, assess the output, seal the shares, release them as the policy says.
+
+    Returns the number of links. Where the specification asks for an assessment, the report and its judgement are
+    stored in the transaction that ends the run: there is no result without them.
 
     In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
 
@@ -50,12 +54,18 @@ def carry_out(
     seconds = {"read": time.perf_counter() - started}
     plan = plan_of(spec)
     linkage = link(alice, bob, plan, resources, progress)
+    assessed = None
+    if spec.assessment is not None:
+        earlier = store.results.reports(lease.project)
+        assessed = assess(combine(linkage, alice, bob, spec), spec, lease.run, earlier, progress)
     progress("seal", 0.0)
     document = findings(linkage, plan, resources, seconds)
     sealed = shares(lease.project, lease.run, linkage, document, project.grants, members)
     if linkage.latent is not None and linkage.latent.joint is not None:
         sealed[JOINT] = (linkage.latent.joint.to_json().encode(),)
-    store.runs.finish(lease, int(linkage.links.size), sealed)
+    if assessed is not None:
+        sealed[REPORT] = (assessed.report,)
+    store.runs.finish(lease, int(linkage.links.size), sealed, None if assessed is None else assessed.judgement)
     return int(linkage.links.size)
 
 

@@ -1,0 +1,245 @@
+"""Runs whose output is assessed: judged by the policy, with earlier releases, and both or neither whatever dies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carole.engine.plan import Resources
+from carole.projects import Grant, Policy, RunState, State
+from carole.service.linking import carry_out
+from carole.store.registry import NewProject
+from carole.store.runs import Lease
+from common.encoding import layout_of, to_bytes
+from common.encoding.encode import encode
+from common.errors import ErrorCode, TrystError
+from common.parties import Role, Side
+from common.pki.provision import Provisioned
+from common.specification import encoding_digest, load_specification, specification_digest
+from common.wire import chunk_slices, root_digest
+from tests.carole import trial
+from tests.carole.deployment import SEED, Deployment, people
+
+N, COMMON = 300, 200
+TEXT = """
+version: 1
+project: trial
+mode: open
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, bits: 1024}
+  - {name: given, kind: name, bits: 1024}
+  - {name: born, kind: date, bits: 1024, date: {order: ymd}}
+blocking:
+  - {name: born, keys: [{field: born, part: year}]}
+variables:
+  - {name: sex, holder: both, categories: [f, m], role: key}
+  - {name: age, holder: alice, categories: [a, b, c, d], role: key}
+  - {name: work, holder: bob, categories: [a, b, c, d, e], role: key}
+  - {name: illness, holder: bob, categories: [none, some, grave], role: sensitive}
+assessment:
+  fractions: {alice: 0.3, bob: 0.3, combined: 0.2}
+  tables: [{variables: [age, illness], protection: conventional, base: 5}]
+  limits: {correct_matches: LIMIT, subtraction: 1}
+  on_breach: hold
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+HOLDERS = {Side.ALICE: ("sex", "age"), Side.BOB: ("sex", "work", "illness")}
+LEVELS = {"sex": 2, "age": 4, "work": 5, "illness": 3}
+RESOURCES = Resources(1 << 30, 1)
+
+
+class Contribution(trial.Contribution):
+    """A custodian's records and their variables, signed and cut into chunks."""
+
+    def __init__(self, side: Side, text: str) -> None:
+        first = 0 if side is Side.ALICE else N - COMMON
+        frame = people(N, offset=first)
+        # A person's value is the same on both sides.
+        values = {
+            name: pl.Series(
+                [int(np.random.default_rng([who, i]).integers(LEVELS[name])) for who in range(first, first + N)],
+                dtype=pl.Int32,
+            )
+            for i, name in enumerate(LEVELS)
+            if name in HOLDERS[side]
+        }
+        columns = {column: frame[column] for column in frame.columns}
+        signed, _ = encode(columns, load_specification(text), SEED, 1, variables=values)
+        self.sets = (signed,)
+        self.layout = layout_of(self.sets)
+        self.body = b"".join(to_bytes(self.sets))
+        self.chunks = [self.body[part] for part in chunk_slices(len(self.body))]
+        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
+        self.root = root_digest(self.digests)
+
+
+@pytest.fixture
+def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+    made = Deployment(parties, tmp_path / "carole")
+    made.start()
+    yield made
+    made.stop()
+
+
+def project(text: str) -> NewProject:
+    """As the coordinator makes it of a specification."""
+    spec = load_specification(text)
+    return replace(
+        trial.NEW,
+        specification=text,
+        specification_digest=specification_digest(spec),
+        encoding_digest=encoding_digest(spec),
+        grants={Role.CUSTODIAN_A: Grant.LINKS, Role.CUSTODIAN_B: Grant.LINKS, Role.COORDINATOR: Grant.STATISTICS},
+        policy=Policy.HOLD,
+    )
+
+
+def contributed(carole: Deployment, limit: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A project with both contributions; its specification."""
+    text = TEXT.replace("LIMIT", limit)
+    new = project(text)
+    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
+    monkeypatch.setattr(trial, "NEW", new)
+    trial.contributed(carole.store, {side: Contribution(side, text) for side in Side})
+    return text
+
+
+def lease(carole: Deployment, request: str) -> Lease:
+    carole.store.runs.start("trial", "coordinator", request, request * 32)
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    return taken
+
+
+def report(carole: Deployment, run: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(carole.store.results.report("trial", run, 0).data)
+    return found
+
+
+def actions(carole: Deployment) -> list[str]:
+    _, entries = carole.store.audit.proven("trial", 0, 200)
+    return [entry.action for entry, _ in entries]
+
+
+def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = contributed(carole, "0.9", monkeypatch)
+    spec = load_specification(text)
+    stages: list[str] = []
+    first = lease(carole, "a")
+    links = carry_out(
+        carole.store, first, spec, carole.parties.members, RESOURCES, lambda stage, _: stages.append(stage)
+    )
+    assert links == COMMON
+    assert list(dict.fromkeys(stages))[-2:] == ["assess", "seal"]
+    assert carole.store.projects.get("trial").state is State.RELEASED
+    document = report(carole, first.run)
+    assert (document["verdict"], document["records"], document["earlier_releases"]) == ("within", COMMON, 0)
+    piece = carole.store.results.report("trial", first.run, 0)
+    assert hashlib.sha256(piece.data).digest() == piece.sha256
+    # The same links again, to publish another table instead.
+    text = text.replace("[age, illness], protection: conventional, base: 5", "[sex, work]")
+    amended = project(text)
+    carole.store.projects.amend(amended, "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        carole.store.projects.approve("trial", role, str(role), amended.specification_digest, b"s" * 64)
+    second = lease(carole, "b")
+    spec = load_specification(text)
+    carry_out(carole.store, second, spec, carole.parties.members, RESOURCES, lambda *_: None)
+    again = report(carole, second.run)
+    assert again["earlier_releases"] == 1
+    assert [(table["variables"], table["earlier"]) for table in again["tables"]] == [
+        (["sex", "work"], False),
+        (["age", "illness"], True),
+    ]
+    for name, entry in again["measures"].items():
+        assert entry["earlier"] == document["measures"][name]["judged"]
+        assert entry["judged"] == max(entry["earlier"], entry["value"] if entry["upper"] is None else entry["upper"])
+
+
+def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = load_specification(contributed(carole, "0.01", monkeypatch))
+    held = lease(carole, "a")
+    carry_out(carole.store, held, spec, carole.parties.members, RESOURCES, lambda *_: None)
+    assert carole.store.projects.get("trial").state is State.HELD
+    document = report(carole, held.run)
+    assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]
+    with pytest.raises(TrystError) as caught:
+        carole.store.results.fetch("trial", Role.CUSTODIAN_A, held.run, 0)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+
+
+DYING_WORKER = """\
+# A worker that kills itself at a given point of a run's end.
+import os, signal, sys
+from carole.configuration import load_carole
+from carole.service import linking, worker
+from carole.store import runs
+from pathlib import Path
+
+where = sys.argv[1]
+
+def dies_after(owner, name):
+    real = getattr(owner, name)
+    def then_die(*arguments, **named):
+        found = real(*arguments, **named)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return found
+    setattr(owner, name, then_die)
+
+if where == "assessed":
+    dies_after(linking, "assess")
+elif where == "committed":
+    dies_after(runs.Runs, "finish")
+made = worker.Worker(load_carole(Path(sys.argv[2])), "dying")
+lease = made._store.runs.take("dying")
+if where == "inside the transaction":
+    dies_after(runs, "settle")  # which taking the run has called too
+made._carry_out(lease)
+"""
+
+
+def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    contributed(carole, "0.01", monkeypatch)
+    script = tmp_path / "dying.py"
+    script.write_text(DYING_WORKER)
+    run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    for point in ("assessed", "inside the transaction", "committed"):
+        died = subprocess.run(
+            [sys.executable, str(script), point, str(carole.configuration)],
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert died.returncode == -signal.SIGKILL, died.stderr
+        carole.store.runs.abandon("dying")
+        found, project = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
+        if point == "committed":
+            assert (found.state, project.state) == (RunState.DONE, State.HELD)
+            assert report(carole, run)["verdict"] == "breach"
+            assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
+        else:
+            assert (found.state, project.state) == (RunState.RUNNING, State.CONTRIBUTED)
+            with pytest.raises(TrystError) as caught:
+                report(carole, run)
+            assert caught.value.code is ErrorCode.NOT_FOUND
+            assert not {"assess", "hold", "release"} & set(actions(carole))
+    assert carole.store.runs.get("trial", run).attempt == 3
