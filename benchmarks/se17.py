@@ -7,10 +7,17 @@ perturbed. ``python -m benchmarks se17 --write`` makes page and figures.
 
 from __future__ import annotations
 
+import argparse
+import importlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from carole.coordinator.people.drivers import driver_network
 from carole.coordinator.people.names import name_tables
@@ -27,12 +34,11 @@ from carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from carole.extended_latent.estimation import TOLERANCE, match_records
+from carole.extended_latent.completion import saturated_counts
+from carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
 from carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
-from risk.models.counts import SparseCounts
 from risk.models.divergence import jensen_shannon
 from risk.models.fitted import fit
-from risk.models.incomplete import fit_incomplete
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")
@@ -141,33 +147,27 @@ class Outcome:
 
 
 def linked(files: Files, u: str, settings: ExtendedSettings | None = None) -> dict[str, Outcome]:
-    """One draw linked by all four methods."""
+    """One draw linked by all four methods.
+
+    Parameters
+    ----------
+    files : Files
+    u : {"all_pairs", "corrected"}
+        The paper's, and the corrected one.
+    settings : ExtendedSettings, optional
+        By default every pair is learnt from, as in the paper.
+    """
     settings = settings or ExtendedSettings(heaviest=0.0)
-    fitted = fit_scheme(
-        "exact",
-        files.patterns,
-        KEYS,
-        BOUNDS,
-        FROM_A,
-        FROM_B,
-        Estimation(u=u, refuse_unidentified=False),  # type: ignore[arg-type]
-    )
-    network = driver_network()
-    known = network.model()
-
-    def run(**options: object) -> ExtendedFit:
-        return fit_extended(files.values, files.pairs, files.patterns, fitted, BOUNDS, settings, **options)  # type: ignore[arg-type]
-
+    estimation = Estimation(u=u, refuse_unidentified=False)  # type: ignore[arg-type]
+    fitted = fit_scheme("exact", files.patterns, KEYS, BOUNDS, FROM_A, FROM_B, estimation)
     # The surnames' shares among people; misspelt ones have none, and never agree.
     shares = np.where(files.surnames > 0, files.surnames, 1e-12)
-    alone = AloneKey(len(network.names), shares, shares, shares)
-    found = {
-        "Ext. EM": run(),
-        "Ext. EM +": run(training=files.training),
-        "GP": run(known=ValueModel.of(known, (alone,))),
-    }
+    known = ValueModel.of(driver_network().model(), (AloneKey(len(driver_network().names), shares, shares, shares),))
+    told = {"Ext. EM": {}, "Ext. EM +": {"training": files.training}, "GP": {"known": known}}
     outcomes = {"FS": _outcome(files, fitted, None)}
-    outcomes |= {method: _outcome(files, fitted, fit) for method, fit in found.items()}
+    for method, options in told.items():
+        found = fit_extended(files.values, files.pairs, files.patterns, fitted, BOUNDS, settings, **options)  # type: ignore[arg-type]
+        outcomes[method] = _outcome(files, fitted, found)
     return outcomes
 
 
@@ -181,11 +181,110 @@ def _outcome(files: Files, fitted: FittedScheme, extended: ExtendedFit | None) -
     weighted = WeightedPairs(files.pairs.row_a, files.pairs.row_b, probability)
     training = files.training if extended is not None and extended.value_fit.training else None
     data = match_records(files.values, weighted, training)
-    cells = fit_incomplete(data, tolerance=TOLERANCE, max_iterations=100).model.cliques[0]
-    some = cells.values > 0
-    counts = SparseCounts(data.names, data.levels, cells.cells[some], cells.values[some])
+    counts, _ = saturated_counts(data, TOLERANCE, MAX_ITERATIONS)
     full = jensen_shannon(counts, network).bits
     decomposable = float("nan")
     if extended is not None and extended.joint is not None:
         decomposable = jensen_shannon(fit(counts, extended.joint.graph), network).bits
     return Outcome(tied_classes(np.round(probability, 12), files.truth), full, decomposable)
+
+
+RECALL = np.linspace(0.01, 1.0, 100)
+RANKS = np.arange(1, 251)
+"""Pairs, most probable first, at which cumulative probability and matches are read off."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All replicates under one u.
+
+    Attributes
+    ----------
+    areas : ndarray of float64, shape (n_replicates, n_methods)
+        Under the expected precision-recall curve, methods in the order of `METHODS`.
+    full, decomposable : ndarray of float64, the same shape
+        Jensen-Shannon divergences in bits.
+    claimed, true : ndarray of float64, the same shape
+        Mean match probability of the ten most probable pairs (and those tied with them), and their share of matches.
+    precision : ndarray of float64, shape (n_methods, n_points)
+        Mean precision at each recall of `RECALL`.
+    expected, observed : ndarray of float64, shape (n_methods, n_ranks)
+        Mean cumulative probability and expected matches of the most probable pairs, at each of `RANKS`.
+    """
+
+    areas: NDArray[np.float64]
+    full: NDArray[np.float64]
+    decomposable: NDArray[np.float64]
+    claimed: NDArray[np.float64]
+    true: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    observed: NDArray[np.float64]
+
+
+def replicate(r: int, seed: int, u: str) -> dict[str, Outcome]:
+    """The r-th draw, linked; the same files for every u."""
+    return linked(drawn_files(np.random.default_rng([seed, r])), u)
+
+
+def experiment(replicates: int, seed: int, u: str = "all_pairs", processes: int = 1) -> Experiment:
+    """Repeat the experiment."""
+    one = partial(replicate, seed=seed, u=u)
+    if processes > 1:
+        with ProcessPoolExecutor(processes) as pool:
+            outcomes = list(pool.map(one, range(replicates)))
+    else:
+        outcomes = [one(r) for r in range(replicates)]
+
+    def table(value: Callable[[Outcome], object]) -> NDArray[np.float64]:
+        return np.array([[value(found[method]) for method in METHODS] for found in outcomes], dtype=np.float64)
+
+    return Experiment(
+        areas=table(lambda o: o.area),
+        full=table(lambda o: o.full),
+        decomposable=table(lambda o: o.decomposable),
+        claimed=table(lambda o: o.top[0]),
+        true=table(lambda o: o.top[1]),
+        precision=table(lambda o: _at_recall(o.classes)).mean(axis=0),
+        expected=table(lambda o: _running(o.classes, o.classes.probability)).mean(axis=0),
+        observed=table(lambda o: _running(o.classes, o.classes.matches / o.classes.pairs)).mean(axis=0),
+    )
+
+
+def _at_recall(classes: TiedClasses) -> NDArray[np.float64]:
+    curve = curve_of(classes, int(classes.matches.sum()))
+    return np.interp(RECALL, curve.recall, curve.precision)
+
+
+def _running(classes: TiedClasses, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cumulative sum over pairs of a value that each class's pairs share, at each of `RANKS`."""
+    seen = np.concatenate([[0.0], np.cumsum(classes.pairs)])
+    return np.interp(RANKS, seen, np.concatenate([[0.0], np.cumsum(share * classes.pairs)]))
+
+
+def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Mean over replicates and its 95 % interval by Student's t."""
+    n = len(values)
+    half = float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    mean = float(values.mean())
+    return mean, mean - half, mean + half
+
+
+def main(arguments: list[str]) -> int:
+    """Run the experiment and print its page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks se17", description=__doc__)
+    parser.add_argument("--replicates", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=17)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help="write docs/smith-elliot-2017.md and its figures")
+    options = parser.parse_args(arguments)
+    page = importlib.import_module("benchmarks._se17_page")
+    by_u = {u: experiment(options.replicates, options.seed, u, options.processes) for u in ("all_pairs", "corrected")}
+    text = page.page(by_u, options.replicates, options.seed)
+    if options.write:
+        docs = Path(__file__).resolve().parents[1] / "docs"
+        (docs / "smith-elliot-2017.md").write_text(text, encoding="utf-8")
+        (docs / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
+        (docs / "smith-elliot-2017-calibration.svg").write_text(page.calibration(by_u), encoding="utf-8")
+    print(text)
+    return 0

@@ -5,7 +5,8 @@ other variables go together, and how common the agreed values are (Smith and Ell
 
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
 `bayes_factor`: the definition; `elimination`, `compiled` and `kernels`: the same, fast.
-`estimation`: the joint distribution from weighted pairs. `classes`: passes over the pairs. `em`: m beside the values.
+`estimation` (on `completion`): the joint distribution from weighted pairs. `classes`: passes over the pairs.
+`em`: m beside the values.
 `overfitting`: what a model says too much of its own pairs. `fit`: all of it, in order.
 `explanation`: a pair's odds, bar by bar. `attribution`: a value of Bob's, for Alice's records. Numbers only.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.extended_latent.bayes_factor import AloneKey, ValueModel
+from carole.extended_latent.completion import completed_by, completions, saturated_counts
 from carole.extended_latent.pairs import WeightedPairs
 from carole.extended_latent.settings import ExtendedSettings
 from carole.extended_latent.variables import Values, check_codes, wrong
@@ -26,7 +27,7 @@ from risk.models.incomplete import IncompleteCounts, fit_incomplete
 from risk.models.result import SearchResult
 from risk.models.scores import HyperDirichlet
 
-SATURATED_CELLS = 2**19
+SATURATED_CELLS = 2**22
 """Completions of the records up to which complete counts come from the saturated model."""
 
 MOST_GRAPHS = 8
@@ -145,13 +146,8 @@ def match_records(
 
 def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple[SparseCounts, bool]:
     """Expected counts of complete records, and whether the EM that gave them came to rest."""
-    lacking = np.where(data.records < 0, np.array(data.levels, dtype=np.float64), 1.0).prod(axis=1)
-    if lacking.sum() <= SATURATED_CELLS:
-        fitted = fit_incomplete(data, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS)
-        cells = fitted.model.cliques[0]
-        some = cells.values > 0
-        counts = SparseCounts(data.names, data.levels, cells.cells[some], cells.values[some] * data.total)
-        return counts, fitted.converged
+    if completions(data).sum() <= SATURATED_CELLS:
+        return saturated_counts(data, TOLERANCE, MAX_ITERATIONS)
     graph = empty_graph(data.names)
     seen: list[Graph] = []
     while graph not in seen and len(seen) < MOST_GRAPHS:
@@ -159,32 +155,9 @@ def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple
         fitted = fit_incomplete(
             data, graph, precision=settings.precision, tolerance=1e-5, max_iterations=MAX_ITERATIONS
         )
-        counts = completed(data, fitted.model)
+        counts = completed_by(fitted.model, data)
         graph = found_graph(counts, settings).best.graph
     return counts, graph in seen
-
-
-def completed(data: IncompleteCounts, model: FittedModel, limit: int = 2**23) -> SparseCounts:
-    """Each record spread over its completions by a model's conditional probabilities.
-
-    Records with too many completions to be held in all (more than `limit` rows, the fewest first) are left out.
-    """
-    levels = np.array(data.levels)
-    completions = np.where(data.records < 0, levels, 1).astype(np.float64).prod(axis=1)
-    order = np.argsort(completions, kind="stable")
-    kept = order[np.cumsum(completions[order]) <= limit]
-    records, weights, times = data.records[kept], data.weights[kept], completions[kept].astype(np.int64)
-    rows = np.repeat(np.arange(len(kept)), times)
-    number = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
-    cells = records[rows]
-    for q, n in enumerate(data.levels):
-        lacking = cells[:, q] < 0
-        cells[lacking, q] = number[lacking] % n
-        number[lacking] //= n
-    probability = np.exp(model.log_probability(cells))
-    sums = np.bincount(rows, weights=probability, minlength=len(kept))
-    share = weights[rows] * probability / sums[rows]
-    return SparseCounts.from_records(cells, data.levels, data.names, share)
 
 
 def found_graph(counts: SparseCounts, settings: ExtendedSettings) -> SearchResult:
