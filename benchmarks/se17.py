@@ -258,8 +258,16 @@ def experiment(replicates: int, seed: int, u: str = "all_pairs", processes: int 
 
 
 def _at_recall(classes: TiedClasses) -> NDArray[np.float64]:
-    curve = curve_of(classes, int(classes.matches.sum()))
-    return np.interp(RECALL, curve.recall, curve.precision)
+    """Expected precision at each of `RECALL`, inside a class that of any order of its pairs."""
+    found = RECALL * classes.matches.sum()
+    some = classes.matches > 0
+    pairs = np.where(some, classes.pairs, 0.0)
+    # Pairs of classes without a match lie before those of the next that has one.
+    before = np.cumsum(classes.pairs) - classes.pairs
+    end, true = np.cumsum(classes.matches)[some], classes.matches[some]
+    at = np.minimum(np.searchsorted(end, found - 1e-9), len(end) - 1)
+    inside = (found - (end[at] - true[at])) / true[at] * pairs[some][at]
+    return np.asarray(found / (before[some][at] + inside))
 
 
 def _running(classes: TiedClasses, share: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ class AloneKey:
     column
         Of the values.
     match : ndarray of float64, shape (n_levels,)
-        Among matches.
+        Among matches. What is missing to 1 is on values that neither file has: no two people agree there.
     alice, bob : ndarray of float64, shape (n_levels,)
         In each file; where they are no other than `match`, the same array.
     """

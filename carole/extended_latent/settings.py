@@ -86,7 +86,7 @@ class ExtendedSettings:
 
     search: Search = "greedy"
     moves: int = 100_000
-    precision: float = 32.0
+    precision: float = 64.0
     separate: bool = False
     p: P = "held"
     one_to_one: bool = True

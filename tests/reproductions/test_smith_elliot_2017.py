@@ -3,7 +3,7 @@
 The paper shows one draw. Here twenty are made, and what is claimed of their means must hold beyond 95 % intervals: the
 order of the areas FS < Ext. EM < Ext. EM + < GP (paired differences), that Fellegi-Sunter with u from all pairs
 under-estimates its most probable pairs by a tenth and more while the extended schemes come nearer, and the order of
-Table 1's divergences. The smallest step found is .045 with a standard error of .005 (`docs/smith-elliot-2017.md`).
+Table 1's divergences. The smallest step found is .028 with a standard error of .0045 (`docs/smith-elliot-2017.md`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ def test_every_step_of_the_order_of_areas_holds(found):
 
 
 def test_areas_are_near_those_expected(found):
-    """.49, .60, .68 and .77 were found by an independent trial of the same design."""
-    for method, expected in zip(METHODS, (0.49, 0.60, 0.68, 0.77), strict=True):
-        assert of(found.areas, method).mean() == pytest.approx(expected, abs=0.05)
+    """An independent trial of the same design found .49, .60, .68 and .77, with plain shares for the surnames.
+
+    What is learnt of surnames and of dependence is better now, so the two in the middle are higher.
+    """
+    for method, expected in zip(METHODS, (0.49, 0.66, 0.72, 0.76), strict=True):
+        assert of(found.areas, method).mean() == pytest.approx(expected, abs=0.03)
 
 
 def test_fellegi_sunter_under_estimates_its_most_probable_pairs_and_the_others_less(found):
@@ -59,11 +62,14 @@ def test_divergences_fall_in_the_order_of_table_1(found):
 
 
 def test_the_files_are_the_paper_s():
-    files = drawn_files(np.random.default_rng(1))
-    assert (files.values.n_a, files.values.n_b) == (FROM_A, FROM_B)
-    assert 220 < files.truth.sum() < 260  # 240 expected, standard deviation 7
-    a, b = files.pairs.row_a[files.truth], files.pairs.row_b[files.truth]
-    agree = files.values.agreeing(a, b)
-    # The driving quality, then the surname: three standard errors of a share of .2 among 240.
+    """Sizes, and errors in a fifth of B's keys: six draws, some 1,440 matches, four standard errors."""
+    agree = []
+    for r in range(6):
+        files = drawn_files(np.random.default_rng([17, r]))
+        assert (files.values.n_a, files.values.n_b) == (FROM_A, FROM_B)
+        assert 210 < files.truth.sum() < 270  # 240 expected, standard deviation 7
+        a, b = files.pairs.row_a[files.truth], files.pairs.row_b[files.truth]
+        agree.append(files.values.agreeing(a, b))
+    shares = np.concatenate(agree).mean(axis=0)
     for column in (files.values.model_keys[0], files.values.alone_columns[0]):
-        assert agree[:, column].mean() == pytest.approx(1 - PERTURBED, abs=0.08)
+        assert shares[column] == pytest.approx(1 - PERTURBED, abs=0.042)
