@@ -36,6 +36,9 @@ MOST_GRAPHS = 8
 LEAST_WEIGHT = 1e-12
 """Pairs that are less probable matches teach nothing, and would be lost in rounding."""
 
+MOST_CELLS = 2**22
+"""Pairs of configurations up to which weights are added up in a table of all of them."""
+
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 300
 
@@ -125,13 +128,25 @@ def estimate(
 def match_records(
     values: Values, weighted: WeightedPairs, training: NDArray[np.int32] | None = None
 ) -> IncompleteCounts:
-    """The pairs as records over the joint model's variables, equal ones together; and the training records."""
-    columns = list(values.model_columns)
-    some = weighted.weight > LEAST_WEIGHT
-    records = values.evidence(weighted.row_a[some], weighted.row_b[some])[:, columns]
-    weights = weighted.weight[some]
+    """The pairs as records over the joint model's variables, equal ones together; and the training records.
+
+    Pairs are put together by their two configurations first, of which there are far fewer.
+    """
+    a, b = values.configurations_a, values.configurations_b
+    number = a.of_row[weighted.row_a].astype(np.int64) * len(b.codes) + b.of_row[weighted.row_b]
+    if len(a.codes) * len(b.codes) <= MOST_CELLS:
+        sums = np.bincount(number, weighted.weight, minlength=len(a.codes) * len(b.codes)).astype(np.float64)
+        place = np.arange(len(sums))
+    else:
+        place, member = np.unique(number, return_inverse=True)
+        sums = np.bincount(member, weighted.weight, minlength=len(place)).astype(np.float64)
+    some = sums > LEAST_WEIGHT
+    of_a, of_b = a.codes[place[some] // len(b.codes)], b.codes[place[some] % len(b.codes)]
+    keys = np.array([values.variables[v].is_key for v in values.model_columns])
+    records = np.where(keys, np.where(of_a == of_b, of_a, -1), np.maximum(of_a, of_b)).astype(np.int32)
+    weights = sums[some]
     if training is not None:
-        records = np.concatenate([records, training[:, columns]])
+        records = np.concatenate([records, training[:, list(values.model_columns)]])
         weights = np.concatenate([weights, np.ones(len(training))])
     some = np.asarray((records >= 0).any(axis=1))
     if not some.any():

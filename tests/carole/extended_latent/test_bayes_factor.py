@@ -44,7 +44,7 @@ def log_denominator(model: ValueModel, values: Values, row_a, row_b):
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_both_distributions_sum_to_one_for_every_agreement_pattern(seed, separate):
     """Over all of Alice's and Bob's values and the common values of the agreeing keys, whatever those are."""
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def test_both_distributions_sum_to_one_for_every_agreement_pattern(seed, separat
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_compiled_factors_are_those_of_the_definition(seed, separate):
     rng = np.random.default_rng(seed)
     variables = random_variables(rng, 6)

@@ -22,7 +22,7 @@ def incomplete(seed: int) -> IncompleteCounts:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_the_compiled_em_is_fuchs_step_for_step(seed):
     data = incomplete(seed)
     counts, converged = saturated_counts(data, 1e-9, 30)
