@@ -44,6 +44,7 @@ from common.specification import (
     Retention,
     Specification,
 )
+from common.specification.defaults import Mode
 from common.specification.model import PROJECT_PATTERN
 from common.specification.section import MAX_COLUMN_NAME
 
@@ -63,6 +64,10 @@ _MODE = (
     "open: who receives the signatures can tell equal and similar values, though not read them. `tryst spec check` says"
     " more."
 )
+_MODE_BLOCK_KEYED = (
+    "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
+    " spec check` says more, and `tryst alice leakage` measures what is left."
+)
 _RETENTION_REMARK = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
 
 
@@ -77,7 +82,7 @@ class _Draft:
 
 
 def draft(
-    alice: pl.DataFrame, bob: pl.DataFrame, project: str, block: bool | None = None
+    alice: pl.DataFrame, bob: pl.DataFrame, project: str, block: bool | None = None, mode: Mode = "open"
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -88,7 +93,9 @@ def draft(
     project
         The project's name.
     block
-        Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs.
+        Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
+    mode
+        open; or block_keyed, which is nothing without blocking rules.
 
     Returns
     -------
@@ -101,7 +108,7 @@ def draft(
     ------
     TrystError
         SPECIFICATION if the files share no column worth comparing, or one has no column of identifiers;
-        EMPTY_SOURCE if one has no rows.
+        EMPTY_SOURCE if one has no rows. In mode block_keyed also if no blocking rule can be found.
     """
     if not re.fullmatch(PROJECT_PATTERN, project):
         raise TrystError(
@@ -110,6 +117,14 @@ def draft(
             where="project",
             got=repr(project[:80]),
             remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
+        )
+    if mode == "block_keyed" and block is False:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "mode block_keyed needs blocking rules",
+            where="mode",
+            got="no blocking",
+            remedy="let it propose rules, or draft for mode open",
         )
     alice, bob = _with_usable_names(alice, Side.ALICE), _with_usable_names(bob, Side.BOB)
     ours = {column: text_of(alice[column]) for column in alice.columns}
@@ -129,10 +144,10 @@ def draft(
             got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
             remedy="give columns that hold the same the same name, or write the specification by hand",
         )
-    unblocked = _specification(project, identifiers, drafted.fields, ())
+    unblocked = _specification(project, identifiers, drafted.fields, (), "open")
     comments = _comments(drafted, identifiers)
     pairs = alice.height * bob.height
-    if not (pairs > ALL_PAIRS if block is None else block):
+    if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
         comments["blocking"] = (
             f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"
@@ -145,7 +160,9 @@ def draft(
     comments["blocking"] = _blocking_remark(pairs, len(proposals))
     for position, proposal in enumerate(proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
-    return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals)), comments
+    if mode == "block_keyed":
+        comments["mode"] = _MODE_BLOCK_KEYED
+    return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), mode), comments
 
 
 def _with_usable_names(frame: pl.DataFrame, side: Side) -> pl.DataFrame:
@@ -252,12 +269,16 @@ def _name_unpaired(drafted: _Draft, alice: list[str], bob: list[str], identifier
 
 
 def _specification(
-    project: str, identifiers: dict[Side, str], fields: list[FieldSpec], rules: tuple[BlockingRule, ...]
+    project: str,
+    identifiers: dict[Side, str],
+    fields: list[FieldSpec],
+    rules: tuple[BlockingRule, ...],
+    mode: Mode,
 ) -> Specification:
     return Specification(
         version=1,
         project=project,
-        mode="open",
+        mode=mode,
         custodians=Custodians(
             alice=Custodian(identifier=identifiers[Side.ALICE]), bob=Custodian(identifier=identifiers[Side.BOB])
         ),

@@ -28,6 +28,9 @@ STATE_WORDS = {
 }
 
 
+_BORDERS: dict[Mode, str] = {"open": "yellow", "block_keyed": "green", "trusted": "bold red"}
+
+
 def show_mode(mode: Mode) -> None:
     """Name the mode, and what it lets Carole see, before anything else happens."""
     console.print(
@@ -35,7 +38,7 @@ def show_mode(mode: Mode) -> None:
             SENT[mode],
             title=f"{mode} mode",
             title_align="left",
-            border_style="yellow" if mode == "open" else "bold red",
+            border_style=_BORDERS[mode],
         )
     )
 
@@ -82,6 +85,8 @@ def _run(status: project_pb2.ProjectStatus) -> str:
             return f"{run.links:,} links"
         case project_pb2.RUN_STATE_FAILED:
             return f"failed: {run.error}"
+        case project_pb2.RUN_STATE_RESOLVING:
+            return f"waits: {'tryst project watch' if run.stage == 'resolve' else 'handles of the custodians'}"
         case project_pb2.RUN_STATE_RUNNING:
             return f"{run.stage} {run.fraction:.0%}"
         case _:

@@ -43,6 +43,7 @@ def draft(
             "--block/--no-block", help="Propose blocking rules or none; by default, when there are too many pairs."
         ),
     ] = None,
+    mode: Annotated[str, typer.Option(help="open, or block_keyed: Carole compares in blocks only.")] = "open",
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
@@ -60,7 +61,9 @@ def draft(
     if out.exists() and not force:
         raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     left, right = (read_table(path).drop(ignore or [], strict=False) for path in (alice, bob))
-    spec, comments = propose(left, right, project, block)
+    if mode not in ("open", "block_keyed"):
+        raise TrystError(ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=mode[:40])
+    spec, comments = propose(left, right, project, block, "block_keyed" if mode == "block_keyed" else "open")
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec.mode)

@@ -17,6 +17,13 @@ MODES = {
         "mode where Carole is trusted not to try, and never where she might join forces with a custodian: "
         "whoever holds the custodians' key can test any name."
     ),
+    "block_keyed": (
+        "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per "
+        "rule under a pseudonym of that rule, keyed blocking digests and tags, and for each field a sample of "
+        "signatures that belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and "
+        "what is equal or similar within them. Which rows are one record the coordinator's process decided, without a "
+        "signature; together with her it could join what was sent under different rules."
+    ),
     "trusted": (
         "The values themselves were sent to Carole: every compared field of every row, cleaned but not hidden from "
         "her, and compared by Jaro or Jaro-Winkler similarity. No identifier and no key was sent. Carole keeps the "

@@ -260,6 +260,18 @@ def test_files_that_give_no_draft(alice: pl.DataFrame, bob: pl.DataFrame, code: 
     assert what in str(caught.value)
 
 
+def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> None:
+    alice, bob = people(1), people(2)
+    spec, comments = draft(alice, bob, "test", mode="block_keyed")
+    assert spec.mode == "block_keyed"
+    assert spec.blocking
+    assert all(rule.keys for rule in spec.blocking)
+    assert "inside a block" in comments["mode"]
+    assert load_specification(dump_specification(spec, comments)) == spec
+    with pytest.raises(TrystError, match="needs blocking rules"):
+        draft(alice, bob, "test", block=False, mode="block_keyed")
+
+
 def test_a_project_needs_a_name() -> None:
     with pytest.raises(TrystError, match="cannot be a project's name"):
         draft(people(1), people(2), "My Project")
