@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from common.errors import ErrorCode, TrystError
 from risk.identification.bayesian_matching import BayesianMatching
 from risk.identification.merges import candidate_pairs, ordered_variables
 from risk.identification.recoding_search import least_recoding
-from risk.identification.relative_risk import variable_risks
+from risk.identification.relative_risk import category_risks, variable_risks
 
 _CATEGORIES = 15  # listed
 _MERGED = 40  # levels without an order that are merged two by two
@@ -47,6 +48,9 @@ def lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | 
         "by_category": _by_category(matching),
     }
     ordered = ordered_variables(file.labels)
+    pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
+    short = len(file.cells) * pairs <= _EFFORT
+    _add_relative_risks(matching, found["lowering"]["by_category"], ordered if short else None)
     # Levels with an order are merged with their neighbours only, however many there are.
     wide = [n for n, k, order in zip(file.names, file.levels, ordered, strict=True) if k > _MERGED and not order]
     if wide:
@@ -55,8 +59,7 @@ def lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | 
             f"the search merges levels two by two, and has too many in {', '.join(wide)}",
             remedy="group them first, as an intruder would know them",
         )
-    pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
-    if wanted is None and len(file.cells) * pairs > _EFFORT:
+    if wanted is None and not short:
         raise TrystError(
             ErrorCode.PARAMETER,
             "a search for the least recoding may take long",
@@ -92,6 +95,21 @@ def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
             if m > 0
         ]
     return [entry for _, entry in sorted(listed, key=lambda pair: -pair[0])[:_CATEGORIES]]
+
+
+def _add_relative_risks(
+    matching: BayesianMatching, listed: list[dict[str, Any]], ordered: Sequence[bool] | None
+) -> None:
+    """Relative risk of each category listed, by suppression and, where `ordered` is given, by merging it with others."""
+    found = category_risks(matching, ordered) if ordered is not None else []
+    risks = {(risk.name, risk.category): risk for risk in found}
+    for entry in listed:
+        risk = risks.get((entry["variable"], entry["category"]))
+        by_suppression = risk.suppressed.relative_risk if risk and risk.suppressed else None
+        by_merging = risk.merged_relative_risk if risk else None
+        entry["relative_risk"] = None if by_suppression is None else _plain(by_suppression)
+        entry["merged_relative_risk"] = None if by_merging is None else _plain(by_merging)
+        entry["merged_avoided"] = risk.merged_avoided if risk else None
 
 
 def _plain(value: float) -> float | None:

@@ -55,6 +55,7 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
     assert {m["name"] for m in found["measures"]} >= {"DIS", "Pr(CM | UM)", "tau1", "tau2", "Pr(CM), modelled"}
     assert all(m["meaning"] and m["intruder"] and m["lower"] for m in found["measures"])
     assert found["left_out"] == []
+    assert all(c["relative_risk"] > 0 and c["merged_avoided"] >= -1e-9 for c in found["lowering"]["by_category"])
     ten, every, smallest = found["modelled"]["attacks"]
     assert ten["combinations"] == 10
     assert 0 < ten["true"] <= 1

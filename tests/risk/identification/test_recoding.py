@@ -13,7 +13,7 @@ from common.errors import TrystError
 from risk.identification import KeyFile
 from risk.identification.bayesian_matching import bayesian_matching, fit_models
 from risk.identification.merges import apply, merges, ordered_variables
-from risk.identification.recoding import Recoding, recoded
+from risk.identification.recoding import KnownProbabilities, Recoding, probabilities, recoded
 from risk.identification.recoding_search import MEASURES, least_recoding
 from risk.identification.relative_risk import category_risks, variable_risks
 from tests.risk.identification.small_files import sampled_file
@@ -183,3 +183,15 @@ def test_what_cannot_be_is_refused():
         least_recoding(MATCHING, 0.1, worth={"height": 1})
     with pytest.raises(TrystError, match="every level"):
         recoded(MATCHING, Recoding(((0, 1),)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(recodings(), min_size=2, max_size=4))
+def test_what_was_looked_up_before_is_what_would_be_looked_up(several):
+    known = KnownProbabilities(MATCHING)
+    for recoding in several:
+        cells = np.unique(recoding.applied(FILE.cells), axis=0)
+        np.testing.assert_array_equal(known.of(recoding, cells), known.of(recoding, cells))
+        np.testing.assert_allclose(
+            known.of(recoding, cells), probabilities(MATCHING, recoding, cells), rtol=1e-9, atol=1e-300
+        )
