@@ -100,7 +100,7 @@ def _by_category(matching: BayesianMatching) -> list[dict[str, Any]]:
 def _add_relative_risks(
     matching: BayesianMatching, listed: list[dict[str, Any]], ordered: Sequence[bool] | None
 ) -> None:
-    """Relative risk of each category listed, by suppression and, where `ordered` is given, by merging it with others."""
+    """Relative risk of each category listed, by suppression and, with `ordered`, by merging it with others."""
     found = category_risks(matching, ordered) if ordered is not None else []
     risks = {(risk.name, risk.category): risk for risk in found}
     for entry in listed:
