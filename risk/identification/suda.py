@@ -22,6 +22,8 @@ from risk.identification.suda_kernels import minimal, packed, uniques
 
 _MOST_KEYS = 62  # bits of a subset
 
+_PARTS = 4  # tasks for each highest key
+
 LIMIT = 2**27
 """What one task may find before `minimal` sorts it out: some 1.6 GB."""
 
@@ -118,8 +120,8 @@ def minimal_uniques(
     Notes
     -----
     A pruned search of the subsets of keys (see `suda_kernels`); the cost is about that of the records that are still
-    neither unique nor alike at each subset, and grows with the number of minimal uniques. For each highest key one
-    task; within a task, memory for a few numbers a record.
+    neither unique nor alike at each subset, and grows with the number of minimal uniques. For each highest key
+    a few tasks; within a task, memory for a few numbers a record.
 
     References
     ----------
@@ -156,8 +158,8 @@ def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArr
     rows, layout = packed(codes[arranged], levels[order])
     candidate = ((file.sizes == 1) & (file.counts == 1))[arranged].astype(np.uint8)
 
-    def search(highest: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        of_cell, found, whole = uniques(rows, layout, candidate, levels[order], highest, most, limit)
+    def search(highest: int, part: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        of_cell, found, whole = uniques(rows, layout, candidate, levels[order], highest, part, _PARTS, most, limit)
         if not whole:
             raise TrystError(
                 ErrorCode.MEMORY,
@@ -170,9 +172,14 @@ def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArr
 
     offsets, kept = np.zeros(len(arranged) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     with ThreadPoolExecutor(threads) as pool:
-        tasks = [pool.submit(search, highest) for highest in reversed(range(file.n_keys))]  # the long ones first
-        while tasks:  # and the small subsets before those that may contain them
-            offsets, kept = minimal(offsets, kept, *tasks.pop().result())
+        # The long tasks first; of what they find, the small subsets before those that may contain them.
+        tasks = [
+            [pool.submit(search, highest, part) for part in range(_PARTS)] for highest in reversed(range(file.n_keys))
+        ]
+        while tasks:
+            found = [task.result() for task in tasks.pop()]
+            of_cell, subsets = (np.concatenate(column) for column in zip(*found, strict=True))
+            offsets, kept = minimal(offsets, kept, of_cell, subsets)
     place = np.empty(len(arranged), dtype=np.int64)
     place[arranged] = np.arange(len(arranged))
     lengths = np.diff(offsets)[place]

@@ -66,7 +66,7 @@ def _grown(array: Any, size: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def uniques(rows, layout, candidate, levels, highest, most, limit):  # type: ignore[no-untyped-def]  # compiled
+def uniques(rows, layout, candidate, levels, highest, part, parts, most, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
     Parameters
@@ -78,6 +78,8 @@ def uniques(rows, layout, candidate, levels, highest, most, limit):  # type: ign
     levels : ndarray of int64, shape (n_keys,)
     highest
         The highest key of the subsets to be searched.
+    part, parts
+        Of the classes of the highest key only each `parts`-th, from number `part` on: tasks that share no record.
     most
         Largest size of a subset.
     limit
@@ -159,6 +161,9 @@ def uniques(rows, layout, candidate, levels, highest, most, limit):  # type: ign
             for k in range(n_touched):
                 v = touched[k]
                 if hopeful[v] and tally[v] == 1 and wild == 0:
+                    tally[v] = 0
+                    if depth == 0 and part > 0:
+                        continue
                     if n_found == limit:
                         return of_cell[:0], found[:0], False
                     if n_found == len(found):
@@ -166,7 +171,6 @@ def uniques(rows, layout, candidate, levels, highest, most, limit):  # type: ign
                         of_cell = _grown(of_cell, 0)
                     found[n_found], of_cell[n_found] = subset, place[v]
                     n_found += 1
-                    tally[v] = 0
                 elif leaf or hopeful[v] == 0:
                     tally[v] = 0
                 else:
@@ -212,6 +216,8 @@ def uniques(rows, layout, candidate, levels, highest, most, limit):  # type: ign
                 v = touched[k]
                 a, b = place[v], top[v]
                 tally[v] = 0
+                if depth == 0 and k % parts != part:
+                    continue
                 some = False
                 for t in range(a, b):
                     if alone[t]:
