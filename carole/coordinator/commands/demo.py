@@ -1,4 +1,4 @@
-"""``tryst demo``: a whole linkage on invented people, explained as it happens."""
+"""``tryst demo``: a whole linkage on invented people, explained as it happens, its result assessed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def command(
         ),
     ] = False,
 ) -> None:
-    """See a whole linkage on invented people: three services, every step explained, a report at the end.
+    """See a whole linkage on invented people: three services, every step explained, two reports at the end.
 
-    Half of the people are in both files. Nobody in them exists. With --variables the extended latent step shows what
-    values add where names are poor, beside the same linkage by agreement alone.
+    Half of the people are in both files. Nobody in them exists. What the result could tell of them is assessed, and
+    judged by a policy. With --variables the extended latent step shows what values add where names are poor, beside
+    the same linkage by agreement alone.
     """
     import numpy as np
 
@@ -36,6 +37,7 @@ def command(
     from carole.coordinator.narration import Narrator
     from carole.coordinator.outcome import Truth, rehearse_into
     from carole.coordinator.people import TRUTH, two_files
+    from carole.coordinator.people.disclosure import with_policy
     from carole.coordinator.people.insured import insured_specification, with_traits
     from carole.coordinator.screen import console, show_mode
     from common.specification import dump_specification
@@ -45,18 +47,21 @@ def command(
     console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")
     rng = np.random.default_rng(seed)
     alice, bob = two_files(people, people, common, corrupted, rng)
-    if variables:
-        alice, bob = with_traits(alice, bob, rng)
+    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo")
+    alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(out / "alice.csv")
     bob.write_csv(out / "bob.csv")
-    if variables:
+    if drafted is None:
         spec = insured_specification("demo")
         (out / "linkage.yaml").write_text(dump_specification(spec), encoding="utf-8")
         console.print(f"Wrote {out / 'linkage.yaml'}: little to compare, and variables on both sides.")
     else:
-        spec, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo")
+        spec, comments = with_policy(*drafted, (people, people, common))
         (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
         console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
+        console.print(
+            "It has what each insurer knows besides, as codes, and a policy for what the result may disclose."
+        )
     show_mode(spec.mode)
     truth = Truth(TRUTH, TRUTH)
     narrator = Narrator(explain=True)

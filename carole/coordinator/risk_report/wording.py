@@ -127,11 +127,12 @@ def joined(names: Sequence[str]) -> str:
 
 
 def figure(value: float | None) -> str:
-    """A measure as a share in per cent, with three significant digits and no false 0 or 100."""
+    """A measure as a share in per cent, with no false 0 or 100."""
     if value is None:
         return "could not be told"
     if 0.0 < value < 0.0005:
         return "under 0.05\u00a0%"
     if 0.9995 < value < 1.0:
         return "over 99.95\u00a0%"
-    return f"{100.0 * value:.1f}\u00a0%".replace(".0\u00a0%", "\u00a0%")
+    decimals = 2 if value < 0.01 else 1
+    return f"{f'{100.0 * value:.{decimals}f}'.rstrip('0').rstrip('.')}\u00a0%"
