@@ -27,7 +27,7 @@ from risk.models.incomplete import IncompleteCounts, fit_incomplete
 from risk.models.result import SearchResult
 from risk.models.scores import HyperDirichlet
 
-SATURATED_CELLS = 2**22
+SATURATED_CELLS = 2**20
 """Completions of the records up to which complete counts come from the saturated model."""
 
 MOST_GRAPHS = 8

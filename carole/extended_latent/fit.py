@@ -27,6 +27,9 @@ from risk.models.fitted import FittedModel
 Progress = Callable[[str, float], None]
 """Told the stage ("learn", "count", "model") and the fraction of it done."""
 
+MOST_TAKEN = 1 << 22
+"""Pairs to learn from, about: with more expected matches than make so many, each stands for more."""
+
 MOST_OVERFIT = 1.0
 """Over-fitting in bits a match from which up it is a warning: odds wrong by a factor of two."""
 
@@ -182,12 +185,15 @@ def fit_extended(
     def told(stage: str) -> Callable[[float], None]:
         return lambda done: progress(stage, done)
 
+    heaviest = settings.heaviest
+    if heaviest:
+        heaviest = min(max(heaviest, fitted.model.expected_matches / MOST_TAKEN), 1.0)
     if known is not None:
         value_fit = ValueFit(known_model(values, known))
     else:
         if learn_from is None:
             by_pattern = fitted.match_probabilities(patterns.gamma)
-            learn_from = sampled_pairs(pairs, by_pattern, settings.heaviest, settings.seed, told("learn"))
+            learn_from = sampled_pairs(pairs, by_pattern, heaviest, settings.seed, told("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     rounds: list[Round] = []
     before: ValueFit | None = None
@@ -204,7 +210,7 @@ def fit_extended(
         before = value_fit
         p = em.model.p
         log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
-        learn_from = posterior_pairs(pairs, factors, log_odds, settings.heaviest, settings.seed, told("learn"))
+        learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, told("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     progress("model", 1.0)
     warnings = (*_warnings(value_fit, em, settings), *_overfitting(rounds))
