@@ -50,13 +50,19 @@ class Runs:
     def start(self, name: str, member: str, request: str, run: str) -> Run:
         """Ask for a run; `run` is its name, if this request has none yet.
 
+        A run that waits for handles or for the resolver, on which nobody works, is given up for a new one.
+
         Raises
         ------
         TrystError
             NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
+        gone: list[str] = []
         with self._database.write() as connection:
             held = hold(connection, name)
+            if all(known.request != request for known in held.project.runs):
+                gone = self.give_up_waiting(connection, name, "another run was asked for while it waited")
+                held = hold(connection, name) if gone else held
             outcome = operations.start_run(held.project, member, request, run)
             if outcome.changed:
                 connection.execute(
@@ -77,7 +83,8 @@ class Runs:
                     )
                 )
                 settle(connection, held, outcome, self._clock())
-            return next(found for found in outcome.project.runs if found.request == request)
+        self._papers.remove(gone)
+        return next(found for found in outcome.project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
         """One run of a project.

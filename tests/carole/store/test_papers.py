@@ -141,6 +141,18 @@ def test_an_upload_whose_time_is_over_ends_a_run_that_waits(waiting: Store, cloc
     assert waiting.papers.read(RUN, QUESTION) is None
 
 
+def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
+    assert waiting.runs.start(PROJECT, "coordinator", "r", "d" * 32).run == RUN, "the same request is the same run"
+    assert waiting.runs.start(PROJECT, "coordinator", "s", "d" * 32).state is RunState.QUEUED
+    run = waiting.runs.get(PROJECT, RUN)
+    assert run.state is RunState.FAILED
+    assert "another run was asked for" in run.error
+    assert waiting.papers.read(RUN, QUESTION) is None
+    lease = waiting.runs.take("worker")
+    assert lease is not None
+    assert lease.run == "d" * 32
+
+
 def test_a_run_that_waits_can_be_erased(waiting: Store) -> None:
     waiting.projects.erase(PROJECT, "coordinator", "coordinator")  # type: ignore[arg-type]
     assert waiting.papers.read(RUN, QUESTION) is None

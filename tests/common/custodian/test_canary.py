@@ -1,0 +1,55 @@
+"""The canary of mode block_keyed: whatever would keep two custodians' blocks apart shows before any upload."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.custodian.canary import canary
+from common.keys.derivation import Seed
+from common.parties import Side
+from common.specification import encoding_digest, load_specification
+
+SEED = Seed(bytes(range(32)))
+BORN, NAME = "  - {name: born, keys: [{field: born}]}", "  - {name: name, keys: [{field: surname, prefix: 2}]}"
+TEXT = f"""
+version: 1
+project: keyed
+mode: block_keyed
+custodians: {{alice: {{identifier: id}}, bob: {{identifier: id}}}}
+fields:
+  - {{name: surname, kind: name, bits: 64}}
+  - {{name: given, kind: name, bits: 64, key_domain: surname}}
+  - {{name: born, kind: date, date: {{order: ymd}}, bits: 64}}
+blocking:
+{BORN}
+{NAME}
+retention: {{uploads_days: 1, results_days: 1, maps_days: 1}}
+"""
+
+
+def made(text: str, *, digest_of: str | None = None, side: Side = Side.ALICE) -> bytes:
+    spec = load_specification(text)
+    digest = encoding_digest(spec if digest_of is None else load_specification(digest_of))
+    return canary(spec, digest, side, SEED, 1)
+
+
+def test_both_sides_have_the_same() -> None:
+    assert made(TEXT) == made(TEXT, side=Side.BOB)
+    assert made(TEXT) == made(TEXT.replace("{alice: {identifier: id}", "{alice: {identifier: key}"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"{BORN}\n{NAME}", f"{NAME}\n{BORN}"),
+        (", key_domain: surname", ""),
+        ("prefix: 2}]", "prefix: 2}], split: born"),
+        ("prefix: 2", "prefix: 3"),
+        ("mode: block_keyed", "mode: open"),
+    ],
+)
+def test_another_rule_order_key_domain_or_split_is_another_canary(old: str, new: str) -> None:
+    assert old in TEXT
+    assert made(TEXT.replace(old, new)) != made(TEXT)
+    # Not only because another encoding digest gives other keys: what is signed differs as well.
+    assert made(TEXT.replace(old, new), digest_of=TEXT) != made(TEXT)
