@@ -134,8 +134,8 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         f"{by_u['corrected'].true[:, 0].mean():.3f}.",
         f"- The extended schemes do not need that correction as much, nor gain by it: with it Ext. EM claims "
         f"{by_u['corrected'].claimed[:, 1].mean():.3f} for {by_u['corrected'].true[:, 1].mean():.3f}, and further down "
-        "(figure 2, right) it is more modest than Fellegi-Sunter, which is right there. Two binary fields tell p badly: "
-        "the corrected u lets it run to half as many matches again as there are, and p is held.",
+        "(figure 2, right) it is more modest than Fellegi-Sunter, which is right there. Two binary fields tell p "
+        "badly: the corrected u lets it run to half as many matches again as there are, and p is held.",
         "",
         "## Where it differs from the paper",
         "",
