@@ -1,0 +1,104 @@
+"""Outputs that hardly are any: a defined result for each, and errors for what is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks._built_population import SMALL, Trait, specification
+from carole.assessment import Combined, assess
+from common.errors import TrystError
+from common.specification.assessment import MEASURES
+
+RUN = "0" * 32
+
+
+def assessed(codes: np.ndarray, traits: tuple[Trait, ...] = SMALL, n_links: int | None = None) -> dict[str, Any]:
+    """The document on an output of the first rows, of files that hold the same people."""
+    spec = specification(traits, (0.5, 0.5, 0.25))
+    held = {side: np.array([t.holder in ("both", side) for t in traits]) for side in ("alice", "bob")}
+    files = {side: np.where(mask, codes, -1).astype(np.int32) for side, mask in held.items()}
+    rows = np.arange(len(codes) if n_links is None else n_links)
+    sure = np.ones(len(rows))
+    combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
+    found = assess(combined, spec, RUN)
+    assert set(found.judgement.measures) == set(found.document["measures"])
+    assert all(np.isfinite(value) and 0 <= value <= 1 for value in found.judgement.measures.values())
+    loaded: dict[str, Any] = json.loads(found.report)
+    return loaded
+
+
+def random_codes(n: int) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    return np.stack([rng.integers(0, t.levels, n) for t in SMALL], axis=1).astype(np.int32)
+
+
+def test_no_links() -> None:
+    found = assessed(random_codes(20), n_links=0)
+    assert found["records"] == 0
+    assert found["verdict"] == "within"
+    assert {entry["value"] for entry in found["measures"].values()} == {0.0}
+    assert any("no linked record" in warning for warning in found["warnings"])
+
+
+def test_empty_files() -> None:
+    assert assessed(random_codes(0))["records"] == 0
+
+
+def test_one_record() -> None:
+    found = assessed(random_codes(20), n_links=1)
+    assert found["records"] == 1
+    assert found["measures"]["sample_uniques"]["value"] == 1.0
+    assert found["measures"]["correct_unique_matches"]["upper"] == 1.0
+    assert found["measures"]["certain_attribution"]["value"] == 1.0
+    assert any("one linked record" in warning for warning in found["warnings"])
+
+
+def test_all_values_missing() -> None:
+    found = assessed(np.full((30, len(SMALL)), -1))
+    assert found["measures"]["sample_uniques"]["value"] == 0.0
+    # Everybody is alike, one of 30 / 0.25 people.
+    assert found["measures"]["correct_matches"]["value"] == pytest.approx(1 / 120, rel=0.05)
+    assert found["measures"]["certain_attribution"]["value"] == 0.0
+    assert sum("No linked record has a value" in warning for warning in found["warnings"]) == len(SMALL)
+
+
+def test_a_key_with_one_level() -> None:
+    codes = random_codes(200)
+    codes[:, 1] = 3
+    found = assessed(codes)
+    without = assessed(np.delete(codes, 1, axis=1), tuple(t for i, t in enumerate(SMALL) if i != 1))
+    for name in set(MEASURES) - {"gain_over_own_file"}:
+        assert found["measures"][name]["value"] == pytest.approx(without["measures"][name]["value"]), name
+    assert not any(option["action"] == "leave out age" for option in found["options"])
+
+
+def test_everybody_is_in_it() -> None:
+    """A fraction of 1: a unique record is a person for certain."""
+    codes = random_codes(40)
+    spec = specification(SMALL, (1.0, 1.0, 1.0))
+    rows, sure = np.arange(40), np.ones(40)
+    held = {side: np.array([t.holder in ("both", side) for t in SMALL]) for side in ("alice", "bob")}
+    files = {side: np.where(mask, codes, -1).astype(np.int32) for side, mask in held.items()}
+    combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
+    measures = assess(combined, spec, RUN).document["measures"]
+    keys = codes[:, [i for i, t in enumerate(SMALL) if t.role == "key"]]
+    _, sizes = np.unique(keys, axis=0, return_counts=True)
+    assert measures["population_uniques"]["value"] == pytest.approx((sizes == 1).sum() / 40)
+    assert measures["correct_matches"]["value"] == pytest.approx(len(sizes) / 40)
+
+
+def test_what_is_no_output_is_refused() -> None:
+    spec = specification(SMALL, (0.5, 0.5, 0.25))
+    codes = random_codes(5)
+    rows, sure = np.arange(5), np.ones(5)
+    with pytest.raises(TrystError, match="outside of its file"):
+        Combined(tuple(spec.variables), codes, codes, rows + 1, rows, sure, rows, rows, sure)
+    with pytest.raises(TrystError, match="expected probabilities"):
+        Combined(tuple(spec.variables), codes, codes, rows, rows, sure * 2, rows, rows, sure)
+    combined = Combined(tuple(spec.variables), codes, codes, rows, rows, sure, rows, rows, sure)
+    with pytest.raises(TrystError, match="asks for no assessment"):
+        assess(combined, spec.model_copy(update={"assessment": None}), RUN)

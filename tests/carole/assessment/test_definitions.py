@@ -1,0 +1,173 @@
+"""The numbers beside their plain definitions: attribution, tables, membership, recodings, on small outputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks._built_population import SMALL, Built, Trait, specification
+from carole.assessment import Combined
+from carole.assessment.attribution import Groups, learnt
+from carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
+from carole.assessment.keys import key_file
+from carole.assessment.membership import membership
+from carole.assessment.options import _effect, _recodings
+from carole.assessment.publication import recovery
+from common.specification.assessment import AssessmentSpec, PublishedTable
+from risk.attribution.sap import sap_by_inclusion
+from risk.identification.recoding import Recoding
+
+
+def policy(**changes: object) -> AssessmentSpec:
+    given = {
+        "fractions": {"alice": 1.0, "bob": 1.0, "combined": 0.5},
+        "limits": {"correct_matches": 0.5},
+        "doubt": 0.2,
+        "least_values": 2,
+    }
+    return AssessmentSpec.model_validate(given | changes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_what_groups_tell_is_what_counting_tells(data: st.DataObject) -> None:
+    """Records, groups, values and pairs drawn at random, against a record-by-record count."""
+    n, levels = data.draw(st.integers(1, 12)), 3
+    group = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    value = np.array(data.draw(st.lists(st.integers(-1, levels - 1), min_size=n, max_size=n)), dtype=np.int32)
+    more = data.draw(st.integers(0, 6))
+    pair_group = np.concatenate([group, data.draw(st.lists(st.integers(0, 3), min_size=more, max_size=more))])
+    drawn = data.draw(st.lists(st.integers(-1, levels - 1), min_size=more, max_size=more))
+    pair_value = np.concatenate([value, drawn]).astype(np.int32)
+    chances = data.draw(st.lists(st.floats(0.01, 1.0), min_size=n + more, max_size=n + more))
+    weight = np.array(chances)
+    groups = Groups(group.astype(np.int64), pair_group.astype(np.int64))
+    found = learnt(groups, value, pair_value, weight, levels, policy())
+
+    spoken = [i for i in range(n) if value[i] >= 0]
+    inside = {g: Counter(int(value[i]) for i in spoken if group[i] == g) for g in set(group.tolist())}
+    whole = {v: sum(weight[j] for j in range(n + more) if pair_value[j] == v) for v in range(levels)}
+    total = sum(whole.values())
+
+    def posterior(g: int, v: int) -> float:
+        among = [j for j in range(n + more) if pair_group[j] == g and pair_value[j] >= 0]
+        return sum(weight[j] for j in among if pair_value[j] == v) / sum(weight[j] for j in among)
+
+    assert found.certain == pytest.approx(sum(len(inside[group[i]]) == 1 for i in spoken) / n)
+    assert found.few == pytest.approx(sum(len(inside[group[i]]) < 2 for i in spoken) / n)
+    occurring = set(value[spoken].tolist())
+    assert found.excluded == pytest.approx(sum(set(inside[group[i]]) != occurring for i in spoken) / n)
+    assert found.diversity == min((len(inside[group[i]]) for i in spoken), default=0)
+    known = [posterior(int(group[i]), int(value[i])) for i in spoken]
+    if not any(abs(p - 0.8) < 1e-9 for p in known):
+        assert found.probable == pytest.approx(sum(p >= 0.8 for p in known) / n)
+    rises = [posterior(int(group[i]), v) - whole[v] / total for i in spoken for v in range(levels)]
+    assert found.gain == pytest.approx(max([0.0, *rises]), abs=1e-12)
+
+
+def output(codes: np.ndarray, traits: tuple[Trait, ...] = SMALL) -> Combined:
+    """An output in which row i of Alice is row i of Bob."""
+    spec = specification(traits, (0.5, 0.5, 0.25))
+    held = {side: np.array([t.holder in ("both", side) for t in traits]) for side in ("alice", "bob")}
+    rows = np.arange(len(codes))
+    files = {side: np.where(mask, codes, -1).astype(np.int32) for side, mask in held.items()}
+    sure = np.ones(len(codes))
+    return Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
+
+
+@pytest.mark.parametrize("known", [0, 1, 3])
+def test_an_exact_table_is_attacked_as_the_sum_over_sets_of_cells_says(known: int) -> None:
+    codes = np.zeros((9, len(SMALL)), dtype=np.int32)
+    names = [t.name for t in SMALL]
+    codes[:, names.index("sex")] = [0, 0, 0, 0, 1, 1, 1, 1, 1]
+    codes[:, names.index("illness")] = [0, 1, 2, 3, 0, 0, 1, 2, 3]
+    table = PublishedTable(variables=("sex", "illness"))
+    counts = np.bincount(codes[:, names.index("sex")] * 4 + codes[:, names.index("illness")], minlength=8)
+    assert (counts > 0).all()
+    found = recovery(output(codes), [table], known)
+    assert found.probability == pytest.approx(sap_by_inclusion(counts)[known])
+    assert found.small == 8
+    both = [PublishedTable(variables=("sex",)), table]
+    assert recovery(output(codes), both, known).probability == pytest.approx(found.probability)
+
+
+def test_tables_together_tell_more_than_each() -> None:
+    """Two margins give no cell away; with the table rounded, they do not, and with it exact they do."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 2, (40, len(SMALL))).astype(np.int32)
+    margins = [PublishedTable(variables=("sex",)), PublishedTable(variables=("illness",))]
+    alone = max(recovery(output(codes), [table], 5).probability for table in margins)
+    rounded = PublishedTable(variables=("sex", "illness"), protection="conventional", base=9)
+    together = recovery(output(codes), [*margins, rounded], 5).probability
+    exact = recovery(output(codes), [*margins, PublishedTable(variables=("sex", "illness"))], 5).probability
+    assert exact >= together
+    assert exact >= alone
+
+
+def test_members_are_learnt_by_what_is_released(population: Built) -> None:
+    combined, release = population.combined, population.spec.release
+    for grant, share in (("links", None), ("nothing", 0.0), ("statistics", 0.0)):
+        given = release.model_copy(update={"alice": grant, "bob": grant})
+        found = membership(combined, given, 0.1)
+        expected = share if share is not None else combined.n_records / min(len(combined.alice), len(combined.bob))
+        assert found.measure.value == pytest.approx(expected)
+    # Links of which none is sure enough teach nobody.
+    assert membership(combined, release, 0.01).measure.value == 0.0
+
+
+@pytest.mark.parametrize("most", [None, 3])
+def test_a_recoding_without_a_new_fit_is_the_same_file(
+    population: Built, monkeypatch: pytest.MonkeyPatch, most: int | None
+) -> None:
+    """Counts after a recoding are those of the recoded records; nothing changes by recoding nothing; risks fall."""
+    if most is not None:
+        monkeypatch.setattr("carole.assessment.cell_risk.EXACT_KEYS", most)
+    combined = population.combined
+    names = combined.with_role("key")
+    file = key_file(combined.codes[:, combined.columns(names)], names, 0.25)
+    assert file is not None
+    model = cell_risk(file)
+    assert isinstance(model, Averaged if most is None else LogLinear)
+    now = model.now
+    assert np.array_equal(now.counts[now.of_record], file.frequency)
+    for words, recoding in _recodings(model):
+        after = model.after(recoding)
+        _, which, numbers = np.unique(recoding.applied(file.codes), axis=0, return_inverse=True, return_counts=True)
+        assert np.array_equal(after.counts[after.of_record], numbers[which.reshape(-1)]), words
+        chance, before = after.correct[after.of_record], now.correct[now.of_record]
+        assert (chance <= before + 1e-9).all(), words
+    everything = Recoding(tuple((0,) * n for n in file.levels))
+    last = model.after(everything)
+    assert last.counts.tolist() == [file.n_records]
+    # Everybody alike: one of n / fraction people.
+    assert last.correct[0] == pytest.approx(0.25 / file.n_records, rel=0.01)
+
+
+def test_an_option_has_the_effect_that_it_says(population: Built) -> None:
+    """Leaving out a key: the attribution is that of an output in which it never was."""
+    combined, spec = population.combined, population.spec
+    assert spec.assessment is not None
+    names = combined.with_role("key")
+    file = key_file(combined.codes[:, combined.columns(names)], names, spec.assessment.fractions.combined)
+    assert file is not None
+    model = cell_risk(file)
+    for q, name in enumerate(names):
+        effect = _effect(combined, model, Recoding.none(file).without(q), combined.probability, spec.assessment)
+        others = combined.columns([other for other in names if other != name])
+        rows = combined.codes[:, others]
+        _, sizes = np.unique(rows, axis=0, return_counts=True)
+        assert effect["sample_uniques"] == pytest.approx((sizes == 1).sum() / combined.n_records)
+        groups = Groups.of(rows, combined.pair_codes[:, others])
+        worst = 0.0
+        for sensitive in combined.with_role("sensitive"):
+            (column,) = combined.columns([sensitive])
+            values = combined.codes[:, column]
+            found = learnt(
+                groups, values, combined.pair_codes[:, column], combined.pair_probability, 4, spec.assessment
+            )
+            worst = max(worst, found.certain)
+        assert effect["certain_attribution"] == pytest.approx(worst)
