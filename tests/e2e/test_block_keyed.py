@@ -7,6 +7,7 @@ be kept as it leaves them; the coordinator resolves.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from carole.coordinator.people import IDENTIFIER, TRUTH
 from carole.coordinator.progress import follow_run
 from common.cleaning import clean
+from common.command import build
 from common.encoding import Layout, SignatureSet, from_bytes
 from common.encoding.blocking_keys import key_text
+from common.errors import TrystError
 from common.parties import Side
 from common.rpc.client import Connection
 from common.specification import load_specification
@@ -177,9 +181,55 @@ def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
                     assert value.lower().encode() not in wire
 
 
-def test_handles_go_sealed_and_the_audit_log_tells_who_resolved(linked: Linked) -> None:
+def test_handles_go_sealed(linked: Linked) -> None:
     papers = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutPaperRequest)]
     handles = [paper for paper in papers if paper.paper == resolution_pb2.PAPER_HANDLES]
     assert len(handles) == 2
     assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles)
     assert any(paper.paper == resolution_pb2.PAPER_ANSWER for paper in papers)
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
+    """Carole is killed while a run waits for the resolver; started again, she takes the answer and ends the run."""
+    made = Deployment(tmp_path, [TEXT], people(150, 80, seed=9))
+    try:
+        (carole,) = made.processes("carole")
+        for side in Side:
+            made.start(side)
+        project = made.create(TEXT)
+        made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        run = made.coordinator.start(project).run
+        made.eventually(lambda: made.status(project).run.stage == "resolve")
+        carole.kill()
+        made.processes("carole")
+        made.eventually(lambda: answers(made, project))
+        assert made.status(project).run.stage == "resolve"
+        assert follow_run(made.coordinator, project, run).links > 60
+        made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
+        actions = [entry["action"] for entry in audited(made)]
+        asked = actions.index("ask-handles")
+        assert [action for action in actions[asked:] if action != "take-run"][:5] == [
+            "ask-handles",
+            "give-handles",
+            "give-handles",
+            "resolve-run",
+            "finish-run",
+        ]
+    finally:
+        made.close()
+
+
+def answers(made: Deployment, project: str) -> bool:
+    try:
+        return bool(made.status(project).project)
+    except TrystError:
+        return False
+
+
+def audited(made: Deployment) -> list[dict[str, Any]]:
+    """The audit log as Carole's operator sees it."""
+    words = ["audit", "show", "--config", str(made.carole_yaml)]
+    result = CliRunner().invoke(build(["audit"]), words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
