@@ -1,0 +1,171 @@
+"""Three projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
+
+The steward and Carole's operator type their commands; all else is asked over the wire.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from carole.coordinator.configuration import steward_template
+from carole.coordinator.people.insured import trait_variables, with_traits
+from carole.coordinator.processes import ServiceProcess
+from common.command import build
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from tests.e2e.deployment import STATE, Deployment, people, specification
+
+REASON = "used inside the secure room only, see the minutes of May"
+ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", "RiskAversion": "sensitive"}
+VARIABLES = "\n".join(
+    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
+    f" categories: [{', '.join(v['categories'])}]}}"
+    for v in trait_variables()
+    if v["name"] in ROLES
+)
+
+
+def judged_by(project: str, limit: float, on_breach: str) -> str:
+    """A specification whose policy limits the share of sample uniques."""
+    more = f"""\
+variables:
+{VARIABLES}
+assessment:
+  fractions: {{alice: 0.05, bob: 0.05, combined: 0.025}}
+  limits: {{sample_uniques: {limit}}}
+  on_breach: {on_breach}
+release: {{assessment: policy, alice: links, bob: links, coordinator: statistics}}
+"""
+    return specification(project, bits=512, more=more)
+
+
+TEXTS = {
+    "passes": judged_by("passes", 1.0, "refuse"),
+    "refused": judged_by("refused", 0.0, "refuse"),
+    "held": judged_by("held", 0.0, "hold"),
+}
+
+
+@dataclass
+class Judged:
+    """The deployment when all three runs have been judged."""
+
+    made: Deployment
+    runs: dict[str, str]
+    steward: Path
+    custodians: list[ServiceProcess]
+
+    def types(self, *words: str | Path) -> str:
+        """What a command prints; it must end well."""
+        result = CliRunner().invoke(build([]), [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def decides(self, project: str, decision: str) -> str:
+        """What the steward's command prints; raises what Carole refuses with."""
+        words = ["steward", decision, project, "--reason", REASON, "--yes", "--config", str(self.steward)]
+        result = CliRunner().invoke(build([]), words)
+        if result.exception is not None:
+            raise result.exception
+        return result.output
+
+    def fetched(self, side: Side, project: str) -> bool:
+        """Whether a custodian has its share."""
+        return (self.made.folders[side] / "results" / project).exists()
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    """All three linked, none decided on."""
+    files = people()
+    both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
+    made = Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), dict(zip(Side, both, strict=True)))
+    try:
+        _, *custodians = made.processes("carole", "alice", "bob")
+        runs = {}
+        for text in TEXTS.values():
+            made.create(text)
+        for project in TEXTS:
+            made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+            runs[project] = made.coordinator.start(project).run
+        steward = made.folders["steward"] / "steward.yaml"
+        steward.write_text(steward_template(made.address))
+        ends = {STATE.PROJECT_STATE_RELEASED, STATE.PROJECT_STATE_ASSESSED, STATE.PROJECT_STATE_HELD}
+        for project in TEXTS:
+            made.eventually(lambda project=project: made.status(project).state in ends, lambda: str(runs))
+        yield Judged(made, runs, steward, custodians)
+    finally:
+        made.close()
+
+
+def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> None:
+    made = judged.made
+    assert made.status("passes").state == STATE.PROJECT_STATE_RELEASED
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("passes").sides))
+    assert all(judged.fetched(side, "passes") for side in Side)
+    assert made.coordinator.statistics("passes", judged.runs["passes"])["linkage"]["links"] > 40
+    printed = judged.types("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
+    assert "Verdict: every limit of the policy holds." in " ".join(printed.split())
+    assert "The policy is met" in (tmp_path / "risk.html").read_text()
+    assert hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest() in printed.replace("\n", "")
+
+
+def test_of_what_is_refused_nobody_fetches_anything(judged: Judged, tmp_path: Path) -> None:
+    made = judged.made
+    assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
+    with pytest.raises(TrystError) as caught:
+        made.coordinator.statistics("refused", judged.runs["refused"])
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert not any(judged.fetched(side, "refused") for side in Side)
+    assert "refused" in judged.types("steward", "list", "--config", judged.steward)
+    with pytest.raises(TrystError) as caught:
+        judged.decides("refused", "release")
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
+    judged.types("steward", "report", "refused", "--out", tmp_path, "--config", judged.steward)
+    assert "The result is refused: nobody receives anything." in (tmp_path / "risk.html").read_text()
+
+
+def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(judged: Judged, tmp_path: Path) -> None:
+    made, run = judged.made, judged.runs["held"]
+    assert made.status("held").state == STATE.PROJECT_STATE_HELD
+    assert not any(judged.fetched(side, "held") for side in Side)
+    printed = judged.types("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
+    assert "the policy is breached" in " ".join(printed.split())
+    assert "released" in judged.decides("held", "release")
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("held").sides))
+    assert all(judged.fetched(side, "held") for side in Side)
+    shown = judged.types("audit", "show", "--project", "held", "--config", made.carole_yaml)
+    read = judged.types("steward", "log", "held", "--config", judged.steward)
+    for text in (shown, read):
+        entries = [json.loads(line) for line in text.splitlines()]
+        order = [entry["action"] for entry in entries]
+        assert order.index("assess") < order.index("override") < order.index("release")
+        told = {entry["action"]: entry["details"] for entry in entries}
+        assert told["override"]["reason"] == REASON
+        assert told["override"]["run"] == run
+        assert told["assess"]["report"] == hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest()
+
+
+def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_path: Path) -> None:
+    made = judged.made
+    for service in judged.custodians:
+        service.kill()
+    kept = []
+    for side in Side:
+        kept.append(tmp_path / f"{side}.checkpoints")
+        kept[-1].write_text(judged.types(str(side), "checkpoints", "--config", made.configs[side]))
+    options = [word for path in kept for word in ("--kept", path)]
+    printed = judged.types("audit", "verify", *options, "--config", made.carole_yaml)
+    assert "Intact" in printed
+    number = sum(len(path.read_text().splitlines()) for path in kept)
+    assert f"It continues all {number} kept checkpoints." in printed
+    assert number >= 2
