@@ -28,7 +28,6 @@ from common.custodian.source import read_table
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.specification import (
-    ReleaseSpec,
     Specification,
     dump_specification,
     encoding_digest,
@@ -99,6 +98,9 @@ def rehearse_into(
             links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
             links.write_parquet(folder / "links.parquet")
             links.write_csv(folder / "links.csv")
+            for share in rehearsed.shares.values():
+                if (share / "joint.json").exists():
+                    (folder / "joint.json").write_bytes((share / "joint.json").read_bytes())
             statistics = rehearsed.statistics
             _write_json(folder / "model.json", statistics["model"])
             _write_json(folder / "linkage.json", statistics["linkage"])
@@ -156,7 +158,9 @@ def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
 def _others(spec: Specification, schemes: Sequence[Scheme]) -> Iterator[tuple[str, Specification]]:
     """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
     if spec.latent is not None:
-        yield AGREEMENT_ALONE, Specification.model_validate({**spec.model_dump(), "latent": None})
+        data = spec.model_dump()
+        alone = {**data, "latent": None, "release": {**data["release"], "joint": "nobody"}}
+        yield AGREEMENT_ALONE, Specification.model_validate(alone)
     for scheme in schemes:
         if scheme != spec.model.scheme:
             yield scheme, _with_scheme(spec, scheme)
@@ -175,6 +179,7 @@ def _with_scheme(spec: Specification, scheme: Scheme) -> Specification:
 WRITTEN = (
     "links.csv",
     "links.parquet",
+    "joint.json",
     "model.json",
     "linkage.json",
     "profiles.json",
@@ -308,7 +313,7 @@ def _joined(shares: dict[Side, Path], name: str, key: str) -> pl.DataFrame:
 def _shown(spec: Specification) -> Specification:
     """The specification as it is rehearsed: its player sees all pairs, and decides as steward on what is held."""
     update: dict[str, Any] = {
-        "release": ReleaseSpec(assessment=spec.release.assessment, alice="pairs", bob="pairs", coordinator="statistics")
+        "release": spec.release.model_copy(update={"alice": "pairs", "bob": "pairs", "coordinator": "statistics"})
     }
     if spec.assessment is not None:
         update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold"})

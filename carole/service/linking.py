@@ -60,9 +60,13 @@ def carry_out(
         assessed = assess(combine(linkage, alice, bob, spec), spec, lease.run, earlier, progress)
     progress("seal", 0.0)
     document = findings(linkage, plan, resources, seconds)
-    sealed = shares(lease.project, lease.run, linkage, document, project.grants, members)
+    joint = None
     if linkage.latent is not None and linkage.latent.joint is not None:
-        sealed[JOINT] = (linkage.latent.joint.to_json().encode(),)
+        joint = linkage.latent.joint.to_json().encode()
+    granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
+    sealed = shares(lease.project, lease.run, linkage, document, project.grants, members, granted)
+    if joint is not None:
+        sealed[JOINT] = (joint,)
     if assessed is not None:
         sealed[REPORT] = (assessed.report,)
     store.runs.finish(lease, int(linkage.links.size), sealed, None if assessed is None else assessed.judgement)

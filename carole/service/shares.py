@@ -2,8 +2,9 @@
 
 A custodian's share is an uncompressed zip of ``links.parquet`` (its own row in its own upload, an id of the link that
 both custodians have, the probabilities), with the grant ``pairs`` also of ``pairs.parquet`` (every pair that was
-kept), and of ``statistics.json``. Ids are random, and rows are in the order of the custodian's own upload, so that
-neither says anything of the other's rows. The share is sealed to its recipient before it touches a disk.
+kept), and of ``statistics.json``; where the specification grants it also of ``joint.json``, in codes. Ids are random,
+and rows are in the order of the custodian's own upload, so that neither says anything of the other's rows. The share
+is sealed to its recipient before it touches a disk.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import secrets
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,6 +49,7 @@ def shares(
     document: Mapping[str, Any],
     grants: Mapping[Role, Grant],
     members: Members,
+    joint: Mapping[Side, bytes] = MappingProxyType({}),
 ) -> dict[str, Iterable[bytes]]:
     """Every recipient's share, by role: sealed for a custodian, the plain statistics for the coordinator.
 
@@ -63,7 +66,7 @@ def shares(
         if grant is Grant.NOTHING:
             continue
         member = members.in_role(side.role)
-        content = _archive(_tables(linkage, side, grant, ids), statistics)
+        content = _archive(_tables(linkage, side, grant, ids), statistics, joint.get(side))
         made[str(side.role)] = seal(member.sealing, SealContext(project, run, member.name), _slices(content))
     if grants.get(Role.COORDINATOR, Grant.NOTHING) is not Grant.NOTHING:
         made[str(Role.COORDINATOR)] = (statistics,)
@@ -91,7 +94,7 @@ def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -
     return {"links": links, "pairs": kept} if grant is Grant.PAIRS else {"links": links}
 
 
-def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes) -> memoryview:
+def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes, joint: bytes | None) -> memoryview:
     content = io.BytesIO()
     # Stored, not compressed: whoever opens it then knows from its length what it may have to hold.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
@@ -100,6 +103,8 @@ def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes) -> memoryvie
             table.write_parquet(parquet)
             archive.writestr(f"{name}.parquet", parquet.getvalue())
         archive.writestr("statistics.json", statistics)
+        if joint is not None:
+            archive.writestr("joint.json", joint)
     return content.getbuffer()
 
 

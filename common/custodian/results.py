@@ -14,8 +14,10 @@ from pathlib import Path
 import polars as pl
 import structlog
 
+from common.custodian.agreement import kept_seed
 from common.custodian.desk import Desk, Outcome, Task, require_approved
 from common.custodian.encrypted_file import sync_folder
+from common.custodian.joint import labelled
 from common.custodian.progress import Stopwatch
 from common.custodian.row_map import unpack_map
 from common.custodian.schema import Result, Upload
@@ -142,6 +144,9 @@ def _write(desk: Desk, task: Task, folder: Path, share: Share, tables: dict[str,
             if "links" in tables:
                 tables["links"].write_csv(temporary / "links.csv")
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
+            if share.joint is not None:
+                named = labelled(share.joint, task.spec, kept_seed(desk, task), task.encoding_digest, task.epoch)
+                (temporary / "joint.json").write_text(json.dumps(named) + "\n", encoding="utf-8")
             (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
             for path in temporary.iterdir():
                 path.chmod(0o600)

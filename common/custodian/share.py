@@ -3,6 +3,7 @@
 A share is an uncompressed zip of ``statistics.json`` and of the tables that were granted: ``links.parquet``, and
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
 an id (random, the same for both custodians) and the three numbers of the pair; of the pairs, also whether it is a link.
+Where it was granted there is also ``joint.json``, the joint distribution of both files' variables in codes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ MAX_PAIRS_PER_ROW = 10_000
 """A row may have several links without one-to-one assignment, and many pairs near to one; more than this is neither."""
 
 STATISTICS = "statistics.json"
+JOINT = "joint.json"
 
 _NUMBERS = ("match_probability", "link_probability", "match_weight")
 _ROW = {"row": pl.UInt32()}
@@ -48,6 +50,8 @@ class Share:
     tables: dict[str, pl.DataFrame] = field(repr=False)
     """By name and by pseudonym; none when statistics only were granted."""
     statistics: dict[str, Any]
+    joint: dict[str, Any] | None = field(default=None, repr=False)
+    """The joint distribution, in codes, where it was granted."""
 
     @property
     def n_links(self) -> int:
@@ -73,23 +77,26 @@ def read_share(path: Path, n_rows: int) -> Share:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
-            if STATISTICS not in entries or not entries.keys() <= {STATISTICS, *files}:
+            if STATISTICS not in entries or not entries.keys() <= {STATISTICS, JOINT, *files}:
                 raise _malformed("other files than statistics and the tables that can be granted")
             for entry in entries.values():
                 # Stored, not compressed: then nothing in it is longer than what came over the wire.
                 if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
                     raise _malformed("a compressed file")
-            if entries[STATISTICS].file_size > MAX_STATISTICS_BYTES:
+            if any(entries[name].file_size > MAX_STATISTICS_BYTES for name in (STATISTICS, JOINT) if name in entries):
                 raise _malformed(f"statistics longer than {MAX_STATISTICS_BYTES} bytes")
             statistics = json.loads(archive.read(STATISTICS))
             if not isinstance(statistics, dict):
                 raise _malformed("statistics that are no object")
+            joint = json.loads(archive.read(JOINT)) if JOINT in entries else None
+            if joint is not None and not isinstance(joint, dict):
+                raise _malformed("a joint distribution that is no object")
             tables = {
                 name: _read_table(archive.read(file), name, n_rows) for file, name in files.items() if file in entries
             }
     except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
         raise _malformed("a damaged archive") from None
-    return Share(tables, statistics)
+    return Share(tables, statistics, joint)
 
 
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:

@@ -80,6 +80,15 @@ def refuse_inconsistent(spec: Specification) -> None:
         dict(enumerate(spec.variables)),
         frozenset(field.name for field in spec.fields),
     )
+    if spec.release.joint != "nobody" and spec.latent is None:
+        what = "without a latent step there is no joint distribution to receive"
+        mistakes.append(Mistake(("release", "joint"), what, spec.release.joint, "drop it, or add the section `latent`"))
+    for side in Side:
+        if spec.release.joint_to(side) and getattr(spec.release, str(side)) == "nothing":
+            what = f"{side} receives nothing, and so no joint distribution"
+            mistakes.append(
+                Mistake(("release", "joint"), what, spec.release.joint, f"grant {side} statistics at least")
+            )
     if mistakes:
         raise InconsistentError(mistakes)
 

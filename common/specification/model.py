@@ -394,6 +394,13 @@ class ReleaseSpec(Section):
     """What Bob receives."""
     coordinator: Literal["statistics", "nothing"] = "statistics"
     """What the coordinator receives; never record-level data."""
+    joint: Literal["nobody", "alice", "bob", "both"] = "nobody"
+    """Who receives, with its share, the joint distribution that the latent step estimates. A custodian can put the
+    labels in, and then infer what the other file likely holds of its own records."""
+
+    def joint_to(self, side: Side | str) -> bool:
+        """Whether a custodian receives the joint distribution."""
+        return self.joint in ("both", str(Side(side)))
 
 
 class Retention(Section):

@@ -139,6 +139,13 @@ def _latent(spec: Specification) -> Iterator[str]:
         f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
         " both files, and keeps it with the run. It tells, in codes, how what Alice knows goes with what Bob knows."
     )
+    for side in Side:
+        if spec.release.joint_to(side):
+            yield (
+                f"{side.title()} receives the joint distribution and can put the labels of ALL variables in. With it"
+                f" {side} can infer what {side.other} likely knows of each of {side}'s own records; no assessment of"
+                " risk looks at that."
+            )
     if spec.latent.p == "free":
         yield "Latent with p free: the share of matches can run away; compare it with what Fellegi-Sunter found."
     if spec.latent.rounds:

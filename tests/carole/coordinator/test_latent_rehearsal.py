@@ -21,6 +21,7 @@ from common.keys.identity import Identity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
 from common.pki.folders import PartyFolder
+from common.specification import ReleaseSpec, Specification
 from risk.models import JointDistribution
 
 PROJECT = "insurers"
@@ -60,9 +61,9 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     out = tmp_path / "out"
     files = tmp_path / "alice.csv", tmp_path / "bob.csv"
     narrator = Narrator(explain=False)
-    rehearse_into(
-        out, insured_specification(PROJECT), *files, Truth(TRUTH, TRUTH), narrator, "1GiB", 2, invented=True, alone=True
-    )
+    plain = insured_specification(PROJECT)
+    spec = Specification.model_validate(plain.model_copy(update={"release": ReleaseSpec(joint="bob")}).model_dump())
+    rehearse_into(out, spec, *files, Truth(TRUTH, TRUTH), narrator, "1GiB", 2, invented=True, alone=True)
     evaluation = json.loads((out / "evaluation.json").read_text())
     values, alone = evaluation["schemes"]
     assert (values["scheme"], alone["scheme"]) == ("multinomial", "agreement alone")
@@ -82,7 +83,18 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     assert all(variable.labels is None for variable in joint.variables)
     together = joint.table(["SeniorTrain", "Age"])
     assert np.abs(together - np.outer(together.sum(axis=1), together.sum(axis=0))).sum() > 0.1
+    # Bob was granted it, and put the labels in, his own and Alice's: only seniors have had senior training.
+    named = JointDistribution.from_json((out / "joint.json").read_bytes())
+    assert named.names == joint.names
     network = driver_network()
+    labels_of = dict(zip(network.names, network.categories, strict=True))
+    for variable in named.variables:
+        assert variable.labels is not None
+        assert set(variable.labels) == set(labels_of[variable.name])
+    trained, age = (next(v.labels for v in named.variables if v.name == name) for name in ("SeniorTrain", "Age"))
+    given = named.table(["Age"], {"SeniorTrain": trained.index("True")})
+    # One link in ten is wrong, and Seniors are a fifth of all.
+    assert given[age.index("Senior")] > 0.7
     labels = {label for categories in network.categories for label in categories if len(label) > 8}
     assert {"Psychopath", "SuperLuxury", "FamilySedan"} <= labels
     assert len(at_carole) > 5

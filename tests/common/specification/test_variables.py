@@ -196,6 +196,20 @@ def test_a_value_model_that_makes_no_sense_is_refused(section: object, variables
     assert len(found) == 1
 
 
+def test_who_receives_the_joint_distribution_is_said_and_told():
+    spec = load_specification(latent(LATENT))
+    assert not any(spec.release.joint_to(side) for side in Side)
+    granted = Specification.model_validate({**spec.model_dump(), "release": {"joint": "alice"}})
+    assert [granted.release.joint_to(side) for side in Side] == [True, False]
+    assert encoding_digest(granted) == encoding_digest(spec)
+    assert "Alice receives the joint distribution" in "\n".join(notes(granted))
+    assert "receives the joint" not in "\n".join(notes(spec))
+    with pytest.raises(TrystErrors, match="without a latent step"):
+        Specification.model_validate({**SPEC.model_dump(), "release": {"joint": "both"}})
+    with pytest.raises(TrystErrors, match="bob receives nothing"):
+        Specification.model_validate({**spec.model_dump(), "release": {"joint": "both", "bob": "nothing"}})
+
+
 def test_a_variable_with_a_mistake_does_not_make_the_latent_step_wrong_too():
     with pytest.raises(TrystErrors) as raised:
         load_specification(latent({}, [VARIABLES[0], {**VARIABLES[1], "holder": "bib"}]))
