@@ -77,6 +77,15 @@ def test_links_pairs_and_statistics_are_read(tmp_path: Path) -> None:
     assert identified(share.tables["pairs"], own).columns[-1] == "linked"
 
 
+def test_a_joint_distribution_is_read_where_there_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "share.zip"
+    path.write_bytes(packed({**STATISTICS, "joint.json": b'{"variables": []}'}))
+    assert read_share(path, 3).joint == {"variables": []}
+    path.write_bytes(packed(STATISTICS))
+    assert read_share(path, 3).joint is None
+    assert "joint distribution that is no object" in refused(tmp_path, packed({**STATISTICS, "joint.json": b"[]"}))
+
+
 def test_statistics_alone(tmp_path: Path) -> None:
     path = tmp_path / "share.zip"
     path.write_bytes(packed(STATISTICS))
