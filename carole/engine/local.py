@@ -263,7 +263,7 @@ class _Run:
         general = run_cautions(self._a, self._b, self._plan, found, selection, missing)
         if self._separate is None:
             return tuple(general)
-        return (*general, *rows_without_key(*self._separate, self._plan))
+        return (*general, *rows_without_key(*self._separate))
 
     def _all_pairs_levels(
         self,

@@ -117,14 +117,14 @@ def no_rules(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: N
     mask[:n] = 0
 
 
-def rows_without_key(a: SeparateRows, b: SeparateRows, plan: LinkagePlan) -> list[str]:
-    """What to say of records that a rule leaves out."""
+def rows_without_key(a: SeparateRows, b: SeparateRows) -> list[str]:
+    """What to say of records that no rule may have a row for: nothing tells which rules' rows are one record."""
     found = []
-    for number, rule in enumerate(plan.rules):
-        for side, part in (("Alice", a), ("Bob", b)):
-            missing = part.n_records - part.rows_per_rule[number]
-            if missing > 0:
-                found.append(
-                    f"{missing:,} of {side}'s {part.n_records:,} records have no key under blocking rule {rule.name}"
-                )
+    for side, part in (("Alice", a), ("Bob", b)):
+        fewest = part.n_records - max(part.rows_per_rule)
+        if fewest > 0:
+            found.append(
+                f"up to {fewest:,} of {side}'s {part.n_records:,} records have no blocking key under any rule and "
+                "cannot be linked"
+            )
     return found
