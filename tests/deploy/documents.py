@@ -12,7 +12,10 @@ from tests.deploy.sites import REPOSITORY
 DOCUMENTS = (
     REPOSITORY / "README.md",
     REPOSITORY / "deploy/README.md",
-    *(REPOSITORY / f"docs/{name}.md" for name in ("coordinator", "custodian", "linkage-unit", "certificates")),
+    *(
+        REPOSITORY / f"docs/{name}.md"
+        for name in ("coordinator", "custodian", "linkage-unit", "certificates", "steward")
+    ),
 )
 """Every document whose commands must exist."""
 
