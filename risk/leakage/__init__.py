@@ -5,7 +5,10 @@ returns the public value it takes each signature for. `recovery.score` judges th
 values and records recovered, the most that was attainable, and what guessing would bring.
 
 frequency: ranks of counts. similarity_graph (on mean_field, kernels): counts and similarities together, by quadratic
-assignment. block_view, block_likelihood: the same inside blocks, and what the sizes of blocks give away.
+assignment. block_view, block_likelihood: the same inside blocks, and what the sizes of blocks give away. chaining:
+classes of equal values rebuilt from rows joined across rules. embedding: rows looked up in a plaintext file by what is
+around them. category_codes, cooccurrence: rows joined by their codes, one field read by means of another. dictionary:
+what the seed is worth. assessment: all that a custodian's own file would give away, for the gate.
 """
 
 from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood, size_alignment

@@ -1,0 +1,230 @@
+"""Equality chaining: what happens when rows of one rule can be told to be rows of another.
+
+Under block keys a value has another signature in every block. Where a row under one rule is known to be a row under
+another, its signatures there are of the same value; chained from block to block, they rebuild the classes of equal
+values of the whole file, with their counts, and with similarities wherever two classes meet in a block. So rows have
+a pseudonym of each rule's own. `shared_rows` is what Carole would know if they had one for all (the positive control);
+`recognised_groups` is what she can tell from tags: rows that agree on two rules are the same group under both, and are
+recognised by how many they are and how similar to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from common.encoding import SignatureSet
+from risk.leakage.frequency import OVERDISPERSION, count_fit
+from risk.leakage.mean_field import mean_field
+from risk.leakage.public import PublicValues
+from risk.leakage.recovery import UNKNOWN
+from risk.leakage.similarity_graph import SLACK
+from risk.leakage.view import FieldView, value_counts
+
+CLASSES = 2000
+"""Largest classes that are aligned by their similarities."""
+
+_CORE = 250
+_POOL = 6
+_LARGEST_GROUP = 4
+_TOLERANCE = 0.15
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Signatures of one field known to be of equal values.
+
+    Attributes
+    ----------
+    of : list of ndarray of int64
+        By set, the class of each signature.
+    counts : ndarray of int64, shape (n_classes,)
+        Rows of each class under the rule that shows most of them.
+    """
+
+    of: list[NDArray[np.int64]]
+    counts: NDArray[np.int64]
+
+
+Joins = NDArray[np.int64]
+"""Shape (n, 2): pairs of signatures of equal value, numbered through all sets."""
+
+
+def offsets(sets: Sequence[SignatureSet], field: str) -> NDArray[np.int64]:
+    """Number of the first signature of each set when those of all sets are numbered in order."""
+    sizes = [part.fields[field].n_distinct for part in sets]
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def shared_rows(sets: Sequence[SignatureSet], field: str, orders: Mapping[str, NDArray[np.int64]]) -> Joins:
+    """The joins if rows had one pseudonym under all rules: a row's signatures under two rules are equal.
+
+    Parameters
+    ----------
+    orders
+        By rule, for each row of its set the row of the file.
+    """
+    first = offsets(sets, field)
+    n = 1 + max((int(orders[part.rule].max()) for part in sets if part.n_rows), default=-1)
+    held = np.full((len(sets), n), -1, dtype=np.int64)
+    for place, part in enumerate(sets):
+        codes = part.fields[field].codes
+        here = codes >= 0
+        held[place, orders[part.rule][here]] = codes[here] + first[place]
+    pairs = []
+    for later in range(1, len(sets)):
+        for earlier in range(later):
+            both = (held[earlier] >= 0) & (held[later] >= 0)
+            pairs.append(np.column_stack([held[earlier][both], held[later][both]]))
+    return np.unique(np.concatenate(pairs), axis=0) if pairs else np.empty((0, 2), dtype=np.int64)
+
+
+def recognised_groups(sets: Sequence[SignatureSet], field: str) -> Joins:
+    """The joins that tags allow: groups of two to four rows that agree on two rules, recognised under both.
+
+    Notes
+    -----
+    A group is described by its size and, for every field, by the mean similarity of its rows. Two groups are taken for
+    one when each is the other's nearest, and near; they join where all rows of the group have one signature.
+    """
+    first = offsets(sets, field)
+    found = [np.empty((0, 2), dtype=np.int64)]
+    for later in range(1, len(sets)):
+        for earlier in range(later):
+            mine, one = _groups(sets[earlier], sets[later].rule, field)
+            theirs, other = _groups(sets[later], sets[earlier].rule, field)
+            if len(one) and len(other):
+                apart = np.abs(mine[:, None, :] - theirs[None, :, :]).max(axis=2)
+                nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
+                here = np.arange(len(one))
+                same = (back[nearest] == here) & (apart[here, nearest] < _TOLERANCE)
+                same &= (one >= 0) & (other[nearest] >= 0)
+                pairs = np.column_stack([one[same] + first[earlier], other[nearest][same] + first[later]])
+                found.append(pairs.astype(np.int64))
+    return np.concatenate(found)
+
+
+def _groups(part: SignatureSet, rule: str, field: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Descriptions of the groups of rows that agree on a further rule, and the signature that all rows have, or -1."""
+    tags = part.blocks[rule]
+    rows = np.flatnonzero(tags != 0)
+    order = rows[np.argsort(tags[rows], kind="stable")]
+    _, starts, sizes = np.unique(tags[order], return_index=True, return_counts=True)
+    described, common = [], []
+    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+        if not 2 <= size <= _LARGEST_GROUP:
+            continue
+        members = order[start : start + size]
+        line = [float(size)]
+        for held in part.fields.values():
+            codes = held.codes[members]
+            there = codes[codes >= 0]
+            view = FieldView(held.signatures[there], np.ones(len(there), dtype=np.int64))
+            similar = view.similarity(np.arange(len(there)), np.arange(len(there)))
+            off = ~np.eye(len(there), dtype=bool)
+            line.append(float(similar[off].mean()) if len(there) > 1 else -1.0)
+        codes = part.fields[field].codes[members]
+        described.append(line)
+        common.append(int(codes[0]) if (codes == codes[0]).all() else -1)
+    width = 1 + len(part.fields)
+    return np.array(described).reshape(-1, width), np.array(common, dtype=np.int64)
+
+
+def value_classes(sets: Sequence[SignatureSet], field: str, joins: Joins) -> Classes:
+    """Classes of signatures that the joins chain together."""
+    first = offsets(sets, field)
+    n = int(first[-1])
+    graph = coo_matrix((np.ones(len(joins), dtype=np.int8), (joins[:, 0], joins[:, 1])), shape=(n, n))
+    n_classes, labels = connected_components(graph, directed=False)
+    of = [labels[first[i] : first[i + 1]].astype(np.int64) for i in range(len(sets))]
+    counts = np.zeros(n_classes, dtype=np.int64)
+    for part, classes in zip(sets, of, strict=True):
+        rows = np.bincount(classes, weights=value_counts(part.fields[field]), minlength=n_classes)
+        counts = np.maximum(counts, rows.astype(np.int64))
+    return Classes(of, counts)
+
+
+def chained_alignment(
+    sets: Sequence[SignatureSet],
+    field: str,
+    classes: Classes,
+    public: PublicValues,
+    n_records: int,
+    overdispersion: float = OVERDISPERSION,
+) -> NDArray[np.int64]:
+    """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
+
+    Parameters
+    ----------
+    n_records
+        Records of the file, which say how often a public value is expected.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_classes,)
+        ``UNKNOWN`` beyond the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
+    """
+    guesses = np.full(len(classes.counts), UNKNOWN, dtype=np.int64)
+    largest = np.argsort(-classes.counts, kind="stable")[:CLASSES]
+    if not len(largest):
+        return guesses
+    similar, times = _met(sets, field, classes, largest)
+    bits = next(iter(sets)).fields[field].bits
+    precision = np.where(times > 0, 1.0 / (1.0 / (bits * np.maximum(times, 1)) + SLACK), 0.0).astype(np.float32)
+    expected = public.shares * n_records
+    core = min(_CORE, len(largest))
+    names = np.arange(min(len(public), _POOL * core))
+    fit = count_fit(classes.counts[largest[:core]], expected[names], overdispersion).astype(np.float32)
+    plain = public.similarity(names, names)
+    probability = mean_field(fit, similar[:core, :core], precision[:core, :core], plain)
+    held = np.full(len(largest), UNKNOWN, dtype=np.int64)
+    held[:core] = probability.argmax(axis=1)
+    sure = np.zeros(len(largest), dtype=bool)
+    sure[:core] = probability.max(axis=1) > 0.5
+    wide = np.arange(min(len(public), 3 * len(largest)))
+    for _ in range(3):
+        anchors = np.flatnonzero(sure & (held >= 0))
+        if not len(anchors):
+            break
+        plain = public.similarity(held[anchors], wide)
+        plain[np.arange(len(anchors)), held[anchors]] = 0.0
+        weight = precision[:, anchors].copy()
+        weight[anchors, np.arange(len(anchors))] = 0.0
+        total = (weight * similar[:, anchors]) @ plain - 0.5 * weight @ plain**2
+        total += count_fit(classes.counts[largest], expected[wide], overdispersion).astype(np.float32)
+        ranked = np.partition(total, -2, axis=1)
+        held, sure = total.argmax(axis=1), ranked[:, -1] - ranked[:, -2] > 3.0
+    ranked_alike = np.arange(len(largest))
+    guesses[largest] = np.where(sure, held, np.where(ranked_alike < len(public), ranked_alike, UNKNOWN))
+    return guesses
+
+
+def _met(
+    sets: Sequence[SignatureSet], field: str, classes: Classes, chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean similarity of every two chosen classes over the blocks where both are, and how many those are."""
+    place = np.full(len(classes.counts), -1, dtype=np.int64)
+    place[chosen] = np.arange(len(chosen))
+    total = np.zeros((len(chosen), len(chosen)), dtype=np.float32)
+    times = np.zeros_like(total)
+    for part, of in zip(sets, classes.of, strict=True):
+        held = part.fields[field]
+        view = FieldView.of(held)
+        block = np.zeros(held.n_distinct, dtype=np.uint64)
+        here = held.codes >= 0
+        block[held.codes[here]] = part.blocks[part.rule][here]
+        some = np.flatnonzero(place[of] >= 0)
+        some = some[np.argsort(block[some], kind="stable")]
+        ends = np.flatnonzero(np.diff(block[some])) + 1
+        for members in np.split(some, ends):
+            if len(members) > 1:
+                mine = place[of[members]]
+                grid = np.ix_(mine, mine)
+                total[grid] += view.similarity(members, members)
+                times[grid] += 1
+    return np.divide(total, times, out=np.zeros_like(total), where=times > 0), times
