@@ -30,6 +30,12 @@ WIDE = 12
 """A key of more levels than this stands alone in the value model: with several such keys, the completions of pairs that
 agree on few of them are too many to go through, and a file that is worth attacking too small to tell them apart."""
 
+MOST_KEPT = 300_000
+"""Pairs that are judged together, at most, unless more are a suspicion by themselves."""
+
+LEAST_LINKED = 0.25
+"""Share of the matches expected pair by pair below which judging pairs together is given up."""
+
 _LINK_FLOOR = -9.0
 _LOG2 = math.log(2.0)
 
@@ -88,8 +94,8 @@ def fellegi_sunter_attack(
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
     scores = fitted.match_weights(pairs.patterns.gamma)
     prior = _log_odds(fitted.model.p)
-    least = _least(prior, one_to_one)
-    high = scores * _LOG2 + prior >= least
+    least = _least(prior, one_to_one, scores, pairs.patterns.count)
+    high = scores >= least
 
     def visit(
         person: NDArray[np.int32], record: NDArray[np.int32], pattern: NDArray[np.int32]
@@ -141,7 +147,8 @@ def extended_attack(
         training=training,
     )
     prior = fit.log_prior_odds
-    kept = fit.keep(pairs, pairs.patterns, (_least(prior, one_to_one) - prior) / _LOG2)
+    least = _least(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)
+    kept = fit.keep(pairs, pairs.patterns, least)
     weight = fit.scheme.match_weights(pairs.patterns.gamma)[kept.pattern] + kept.log_factor / _LOG2
     warnings = (*fitted.model.warnings, *fit.warnings)
     return _suspicions("extended latent", files, kept.row_a, kept.row_b, weight, prior, one_to_one, warnings)
@@ -188,9 +195,21 @@ def _log_odds(p: float) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def _least(prior: float, one_to_one: bool) -> float:
-    """Log odds from which pairs are kept: lower where pairs are to be judged together."""
-    return _LINK_FLOOR if one_to_one else _log_odds(FLOOR)
+def _least(
+    prior: float, one_to_one: bool, weights: NDArray[np.float64], counts: NDArray[np.integer] | NDArray[np.floating]
+) -> float:
+    """Match weight in bits from which pairs are kept: lower where pairs are to be judged together, as far as they fit.
+
+    `weights` and `counts` are of classes of pairs. Of more than `MOST_KEPT` the strongest classes are kept, and never
+    fewer than those that are a suspicion by themselves.
+    """
+    alone = (_log_odds(FLOOR) - prior) / _LOG2
+    if not one_to_one:
+        return alone
+    order = np.argsort(-weights, kind="stable")
+    fitting = np.cumsum(counts[order]) <= MOST_KEPT
+    weakest = float(weights[order][fitting].min()) if fitting.any() else alone
+    return min(alone, max((_LINK_FLOOR - prior) / _LOG2, weakest))
 
 
 def _suspicions(
@@ -203,17 +222,21 @@ def _suspicions(
     one_to_one: bool,
     warnings: tuple[str, ...],
 ) -> Suspicions:
+    expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
     if one_to_one and len(person):
         links = link_probabilities(person, record, weight, len(files.known), len(files.released))
-        high = links.probability >= FLOOR
-        return Suspicions(
-            f"{method}, one to one",
-            person[high],
-            record[high],
-            links.probability[high],
-            links.expected_links,
-            (*warnings, *links.warnings),
-        )
-    p = 1.0 / (1.0 + math.exp(-prior))
+        if links.expected_links >= LEAST_LINKED * expected:
+            high = links.probability >= FLOOR
+            return Suspicions(
+                f"{method}, one to one",
+                person[high],
+                record[high],
+                links.probability[high],
+                links.expected_links,
+                (*warnings, *links.warnings),
+            )
+        # An intruder who sees nothing where pairs are judged together still has his guess about each.
+        warnings = (*warnings, "the keys are too weak to judge pairs together: each pair is judged by itself")
     believed = logistic(weight * _LOG2 + prior)
-    return Suspicions(method, person, record, believed, p * len(files.known) * len(files.released), warnings)
+    high = believed >= FLOOR
+    return Suspicions(method, person[high], record[high], believed[high], expected, warnings)

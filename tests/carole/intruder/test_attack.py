@@ -84,6 +84,19 @@ def test_one_to_one_claims_no_record_twice_with_certainty():
     assert abs(calibration(found.probability, truth).largest_gap) < 0.4
 
 
+def test_weak_keys_leave_guesses_and_not_silence():
+    """Two thousand people, three keys of 1,000 combinations: nobody can be linked, and guesses still have a chance."""
+    rng = np.random.default_rng(2)
+    people = np.column_stack([rng.integers(0, 10, (2_000, 3))]).astype(np.int32)
+    released = people[rng.permutation(2_000)[:1_500]]
+    wrong = rng.random(released.shape) < 0.4
+    released = np.where(wrong, rng.integers(0, 10, released.shape), released).astype(np.int32)
+    files = AttackedFiles(("a", "b", "c"), (10, 10, 10), people[:1_000], released, (0, 1, 2))
+    found = fellegi_sunter_attack(files, dependence="none")
+    assert len(found.probability)
+    assert "judged by itself" in found.warnings[-1]
+
+
 @pytest.mark.parametrize("kind", ["independent", "model", "twins"])
 def test_dummies_are_nobody_and_leave_the_release_as_it_was(kind):
     rng = np.random.default_rng(3)
