@@ -271,6 +271,7 @@ def explained_groups(
         ("links that agreement alone would not have made", new_pairs, new[~np.isin(keys_new, keys_old)]),
         ("links of agreement alone that the values undid", old_pairs, old[~np.isin(keys_old, keys_new)]),
     ]
+    places = {field.name: q for q, field in enumerate(fit.scheme.model.fields)}
     found = []
     for what, pairs, chosen in groups:
         if len(chosen) < FEWEST_PAIRS:
@@ -285,7 +286,8 @@ def explained_groups(
                 sums[part.kind, name] = sums.get((part.kind, name), 0.0) + part.bits
         order = {"prior": 0, "agreement": 1, "rarity": 2, "association": 3}
         parts = sorted(
-            ((kind, name, bits / len(shown)) for (kind, name), bits in sums.items()), key=lambda p: order[p[0]]
+            ((kind, name, bits / len(shown)) for (kind, name), bits in sums.items()),
+            key=lambda part: (order[part[0]], places.get(part[1], 0)),
         )
         found.append(Explained(what, len(chosen), tuple(parts)))
     return tuple(found)

@@ -367,3 +367,52 @@ def test_schemes_are_compared_where_they_were_run(documents):
     assert "The schemes compared" in page
     assert "0.7321" in page
     assert "Precision against recall by scheme" in page
+
+
+LATENT = {
+    "variables": ["Age", "Car"],
+    "alone": ["surname"],
+    "dependences": [["Age", "Car"]],
+    "parameters": 5,
+    "records": 20.0,
+    "held": 20.0,
+    "wanted": 22.0,
+    "iterations": 9,
+    "converged": False,
+    "before": {"links": 17, "precision": 0.9, "recall": 0.8},
+    "bits": [-1.0, 0.5, 1.0, 1.5, 3.0],
+    "explained": [
+        {
+            "what": "all links",
+            "pairs": 19,
+            "parts": [
+                {"kind": "prior", "name": "prior", "bits": -9.0},
+                {"kind": "agreement", "name": "surname", "bits": 8.0},
+                {"kind": "rarity", "name": "agreed values", "bits": 0.5},
+                {"kind": "association", "name": "Car", "bits": -0.25},
+            ],
+        }
+    ],
+}
+
+
+def test_what_the_values_say_is_told_beside_agreement_alone(documents: dict[str, Any]) -> None:
+    assert "What the values say" not in Page(html_of(documents)).text
+    documents["linkage"]["latent"] = LATENT
+    text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
+    for phrase in (
+        "Agreement alone made 17 links, of which the model expected 90.0 % to be right",
+        "On average: all links (19)",
+        "few observations for so many",
+        "depend on each other in it: Age and Car",
+        "Apart from it: surname",
+        "9 steps, not converged",
+    ):
+        assert phrase in text, phrase
+
+
+def test_contributions_must_be_finite(documents: dict[str, Any]) -> None:
+    part = {"kind": "prior", "name": "prior", "bits": float("inf")}
+    documents["linkage"]["latent"] = {**LATENT, "explained": [{"what": "x", "pairs": 5, "parts": [part]}]}
+    with pytest.raises(TrystErrors, match="explained"):
+        html_of(documents)
