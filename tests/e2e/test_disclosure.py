@@ -130,6 +130,11 @@ def test_of_what_is_refused_nobody_fetches_anything(judged: Judged, tmp_path: Pa
         judged.decides("refused", "release")
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
+    entries = [
+        json.loads(line) for line in judged.types("steward", "log", "refused", "--config", judged.steward).splitlines()
+    ]
+    assert [entry["actor"] for entry in entries if entry["action"] == "refuse"] == ["system"]
+    assert not [entry for entry in entries if entry["action"] in ("release", "override")]
     judged.types("steward", "report", "refused", "--out", tmp_path, "--config", judged.steward)
     assert "The result is refused: nobody receives anything." in (tmp_path / "risk.html").read_text()
 

@@ -17,6 +17,8 @@ from carole.coordinator.draft import draft
 from carole.coordinator.narration import Narrator
 from carole.coordinator.outcome import WRITTEN, Truth, _whole, rehearse_into
 from carole.coordinator.people import IDENTIFIER, TRUTH, two_files
+from carole.coordinator.people.disclosure import with_policy
+from carole.coordinator.people.insured import with_traits
 from carole.coordinator.processes import Services
 from common.errors import ErrorCode, TrystError
 from common.specification import Specification
@@ -26,12 +28,14 @@ N, COMMON = 300, 150
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Specification]:
-    """Two files, one CSV and one Parquet, and a specification as `spec draft` makes it."""
+    """Two files, one CSV and one Parquet, and a specification as the demonstration makes it, with a policy."""
     folder = tmp_path_factory.mktemp("files")
-    alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(11))
+    rng = np.random.default_rng(11)
+    alice, bob = two_files(N, N, COMMON, 0.2, rng)
+    spec, _ = with_policy(*draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed"), (N, N, COMMON))
+    alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(folder / "alice.csv")
     bob.write_parquet(folder / "bob.parquet")
-    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed")
     return folder / "alice.csv", folder / "bob.parquet", spec
 
 
@@ -75,7 +79,7 @@ def test_what_a_rehearsal_leaves_behind(
     out.mkdir()
     (out / "links.csv").write_text("of an earlier rehearsal")
     rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
-    assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"assessment.json", "risk.html"}
+    assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"}
     links = pl.read_parquet(out / "links.parquet")
     assert links.columns == ["alice", "bob", "match_probability", "link_probability", "match_weight"]
     assert pl.read_csv(out / "links.csv").columns == links.columns
@@ -95,10 +99,15 @@ def test_what_a_rehearsal_leaves_behind(
     profiles = json.loads((out / "profiles.json").read_text())
     assert {side: profile["rows"] for side, profile in profiles.items()} == {"alice": N, "bob": N}
     timings = json.loads((out / "timings.json").read_text())
-    steps = ["provision", "start", "specify", "agree", "contribute", "link", "release", "evaluate"]
+    steps = ["provision", "start", "specify", "agree", "contribute", "link", "assess", "release", "evaluate"]
     assert [stage["name"] for stage in timings["stages"]] == steps
     assert timings["peak_memory_bytes"] > 50 << 20
     assert "http://" not in (out / "report.html").read_text().replace("http://www.w3.org/", "")
+    judged = json.loads((out / "assessment.json").read_text())
+    assert judged["records"] == links.height
+    # So few people are told apart by four traits, which the policy does not admit; the rehearsal's player is steward.
+    assert judged["verdict"] == "breach"
+    assert "The policy is breached" in (out / "risk.html").read_text()
     values = values_of(alice)
     assert len(values) > N
     for path in out.iterdir():
