@@ -91,6 +91,8 @@ def _chapter_5(five: Chapter5) -> list[str]:
         f"Strategy 4 is below strategy 5 in {dominated} samples, as the dominance relation demands; with replacement "
         f"the strategies from sample to population lie on Pr(cm) = cost / {NOTIONAL:,} (to {on_line:.0e}).",
         "",
+        "[smith-2011-strategies.md](smith-2011-strategies.md) has the same where the thesis's means come out.",
+        "",
     ]
 
 
