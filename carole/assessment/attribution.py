@@ -13,7 +13,6 @@ from carole.assessment.combined import Combined
 from carole.assessment.measures import Measure
 from common.parties import Side
 from common.specification.assessment import AssessmentSpec
-from risk.attribution.microdata import Classes, attributions, l_diversity
 from risk.models.counts import distinct_rows
 
 MEASURED = ("certain_attribution", "probable_attribution", "attribution_gain", "few_values")
@@ -160,40 +159,40 @@ def learnt(
     n = len(values)
     if not there.any():
         return Learnt(0.0, 0.0, 0.0, 0.0, 0.0, 0)
-    own = _decided(groups.of_record[there], values[there], levels)
-    told = attributions(own, 1.0 - spec.doubt)
-    different = (own.sensitive > 0).sum(axis=1)
-    spoken = pair_values >= 0
-    table = _counted(groups.of_pair[spoken], pair_values[spoken], weight[spoken], levels)
-    prior = table.sum(axis=0) / table.sum()
-    rows = table.sum(axis=1, keepdims=True)
-    posterior = np.divide(table, rows, out=np.tile(prior, (len(table), 1)), where=rows > 0)
-    records = groups.of_record[there]
-    known = posterior[records, values[there]] >= 1.0 - spec.doubt
-    occurring = np.unique(records)
+    group, value = groups.of_record[there], values[there].astype(np.int64)
+    number = int(max(group.max(), groups.of_pair.max(initial=0))) + 1
+    own = np.unique(group * levels + value)
+    different = np.bincount(own // levels, minlength=number)
+    sizes = np.bincount(group, minlength=number)
+    inside = sizes > 0
+    occurring = len(np.unique(value))
+    prior, cells, posterior = _posterior(groups.of_pair, pair_values, weight, levels, number)
+    at = np.minimum(np.searchsorted(cells, group * levels + value), max(len(cells) - 1, 0))
+    # A record's own pair may weigh nothing, and then its group tells as much as the prior.
+    chance = np.where(cells[at] == group * levels + value, posterior[at], prior[value]) if len(cells) else prior[value]
+    rises = posterior[inside[cells // levels]] - prior[cells[inside[cells // levels]] % levels]
     return Learnt(
-        certain=told.records(told.positive) / n,
-        probable=float(known.sum()) / n,
-        few=float(own.sizes[different < spec.least_values].sum()) / n,
-        gain=max(0.0, float((posterior[occurring] - prior).max())),
-        excluded=told.records(told.negative) / n,
-        diversity=int(l_diversity(own)),
+        certain=float(sizes[different == 1].sum()) / n,
+        probable=float((chance >= 1.0 - spec.doubt).sum()) / n,
+        few=float(sizes[different < spec.least_values].sum()) / n,
+        gain=float(rises.max(initial=0.0)),
+        excluded=float(sizes[different < occurring].sum()) / n,
+        diversity=int(different[inside].min()),
     )
 
 
-def _decided(group: NDArray[np.int64], value: NDArray[np.int32], levels: int) -> Classes:
-    """The groups that records are in, which are numbered already."""
-    table = _counted(group, value, None, levels).astype(np.int64)
-    sizes = table.sum(axis=1)
-    return Classes(np.empty((int((sizes > 0).sum()), 0), dtype=np.int64), group, sizes[sizes > 0], table[sizes > 0])
-
-
-def _counted(
-    group: NDArray[np.int64], value: NDArray[np.int32], weight: NDArray[np.float64] | None, levels: int
-) -> NDArray[np.float64]:
-    number = int(group.max(initial=0)) + 1
-    found = np.bincount(group * levels + value, weight, number * levels).astype(np.float64)
-    return found.reshape(number, levels)
+def _posterior(
+    group: NDArray[np.int64], values: NDArray[np.int32], weight: NDArray[np.float64], levels: int, number: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """The prior by value; the occupied cells, as group * levels + value; and the posterior of each."""
+    spoken = (values >= 0) & (weight > 0)
+    key = group[spoken] * levels + values[spoken]
+    cells, which = np.unique(key, return_inverse=True)
+    sums = np.bincount(which, weight[spoken], len(cells)).astype(np.float64)
+    totals = np.bincount(cells // levels, sums, number)
+    whole = float(sums.sum())
+    prior = np.bincount(cells % levels, sums, levels).astype(np.float64) / (whole if whole > 0 else 1.0)
+    return prior, cells.astype(np.int64), np.asarray(sums / totals[cells // levels])
 
 
 def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:

@@ -9,17 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.assessment.attribution import MEASURED, Groups, Learnt, by_variable
-from carole.assessment.cell_risk import CellRisk
+from carole.assessment.cell_risk import Averaged, CellRisk
 from carole.assessment.combined import Combined
 from carole.assessment.identification import cell_measures
 from carole.assessment.publication import recovery
 from common.specification.assessment import AssessmentSpec, PublishedTable
+from risk.identification.key_file import KeyFile
 from risk.identification.recoding import Recoding
+from risk.identification.recoding_search import least_recoding
 
 _FEW = 0.05
 """Share of the records under which a category is rare."""
 
 _BASE = 3
+
+_EXACT = 200
+"""Recodings up to which the search is exact."""
+
+_SEARCHED = 2_000_000
+"""Combinations times merges that may be looked at in each step of the search for the least recoding."""
 
 
 def options(
@@ -52,6 +60,7 @@ def options(
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
         found += _without_uniques(model, trust)
         found += _until_within(combined, model, trust, spec, measures, effects)
+        found += _least_merges(combined, model, trust, spec, measures)
     found += _without_sensitive(learnt)
     found += _rounded(combined, spec, earlier)
     return found
@@ -167,6 +176,43 @@ def _until_within(
         return []
     end = "the limits of this report hold" if over <= 0 else "no key variable is left, and a limit is still breached"
     return [_option(f"leave out {', '.join(dropped)}: then {end}", effect)]
+
+
+def _least_merges(
+    combined: Combined,
+    model: CellRisk,
+    trust: NDArray[np.float64],
+    spec: AssessmentSpec,
+    measures: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    """The merges of categories that bring `correct_matches` down to its limit at least loss of information."""
+    limit = spec.limits.correct_matches
+    if limit is None or measures["correct_matches"] <= limit or not isinstance(model, Averaged):
+        return []
+    file = model.file
+    pairs = sum(n * (n - 1) // 2 for n in file.levels)
+    if pairs * len(file.cells) > _SEARCHED:
+        return []
+    # Chances are multiplied by link probabilities, which the search does not know.
+    wanted = min(1.0, limit / max(float(trust.mean()), limit, 1e-9))
+    search = least_recoding(model.matching, wanted, "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1)
+    words = "; ".join(_in_codes(search.recoding, file))
+    if not search.reached or not words:
+        return []
+    return [_option(f"at least loss of information: {words}", _effect(combined, model, search.recoding, trust, spec))]
+
+
+def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
+    """A recoding by numbers of codes, which the custodians can read and Carole cannot."""
+    said = []
+    for name, labels, own in zip(file.names, file.labels, recoding.groups, strict=True):
+        members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
+        if len(members) == 1 < len(labels):
+            said.append(f"leave out {name}")
+        elif len(members) < len(labels):
+            joined = " and ".join("+".join(group) for group in members if len(group) > 1)
+            said.append(f"join codes {joined} of {name}")
+    return said
 
 
 _RECODED = (

@@ -7,6 +7,7 @@ and whose upper bound they reach, is laid bare: nobody else is in it.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +29,9 @@ from risk.attribution.tables import Table, Variable
 BASE_CELLS = 2_000_000
 """Cells of the base table up to which all tables are taken together."""
 
-_EXACT_CELLS = 300  # up to which bounds are made tight by integer programming
-_SHUTTLE_CELLS = 200_000
+_TIGHT_CELLS = 150  # up to which bounds are made tight by integer programming
+_TIGHT_RECODED = 200_000  # cells of all its recodings, up to which the same
+_SHUTTLE_CELLS = 2_000_000  # of recodings to single levels and sums, up to which the shuttle algorithm is run
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,7 @@ def base_table(combined: Combined, names: Sequence[str]) -> Table | None:
         levels = len(combined.variables[column].categories)
         labels = [str(k + 1) for k in range(levels)] + (["(missing)"] if gap else [])
         variables.append(Variable(name, tuple(labels)))
-    size = 1
-    for variable in variables:
-        size *= variable.size
-    if size > BASE_CELLS:
+    if math.prod(variable.size for variable in variables) > BASE_CELLS:
         return None
     last = np.array([variable.size - 1 for variable in variables])
     return Table.of_records(variables, np.where(codes < 0, last, codes).astype(np.int64))
@@ -176,7 +175,7 @@ def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int
         axes = [table.names.index(name) for name in truth.names]
         return np.transpose(table.box[1], axes), "what the rounding leaves of each count"
     release = Release(truth.variables, tuple(published), truth)
-    if release.cells <= _EXACT_CELLS:
+    if release.cells <= _TIGHT_CELLS and math.prod(2**n - 1 for n in release.shape) <= _TIGHT_RECODED:
         found = bounds(release)
         return found.upper, found.method
     try:
@@ -186,14 +185,9 @@ def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int
             raise
     else:
         return found.upper, found.method
-    if release.cells <= _SHUTTLE_CELLS:
-        try:
-            found = bounds(release, "shuttle")
-        except TrystError as error:
-            if error.code not in (ErrorCode.PARAMETER, ErrorCode.MEMORY):
-                raise
-        else:
-            return found.upper, found.method
+    if math.prod(2 * n - 1 for n in release.shape) <= _SHUTTLE_CELLS:
+        found = bounds(release, "shuttle", kind="chain")
+        return found.upper, found.method
     # The least of the counts above a cell: valid, and seldom tight.
     upper = np.full(release.shape, INFINITE, dtype=np.int64)
     for table in published:

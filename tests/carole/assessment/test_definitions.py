@@ -18,6 +18,7 @@ from carole.assessment.membership import membership
 from carole.assessment.options import _effect, _recodings
 from carole.assessment.publication import recovery
 from common.specification.assessment import AssessmentSpec, PublishedTable
+from risk.attribution.microdata import attributions, classes, l_diversity
 from risk.attribution.sap import sap_by_inclusion
 from risk.identification.recoding import Recoding
 
@@ -59,6 +60,12 @@ def test_what_groups_tell_is_what_counting_tells(data: st.DataObject) -> None:
 
     assert found.certain == pytest.approx(sum(len(inside[group[i]]) == 1 for i in spoken) / n)
     assert found.few == pytest.approx(sum(len(inside[group[i]]) < 2 for i in spoken) / n)
+    if spoken:
+        made = classes(group[spoken][:, None].astype(np.int64), value[spoken].astype(np.int64), levels)
+        told = attributions(made)
+        assert found.certain == pytest.approx(told.records(told.positive) / n)
+        assert found.excluded == pytest.approx(told.records(told.negative) / n)
+        assert found.diversity == l_diversity(made)
     occurring = set(value[spoken].tolist())
     assert found.excluded == pytest.approx(sum(set(inside[group[i]]) != occurring for i in spoken) / n)
     assert found.diversity == min((len(inside[group[i]]) for i in spoken), default=0)

@@ -91,13 +91,32 @@ def test_no_label_is_in_it(population: Built, assessment: Assessment) -> None:
     assert not labels & words
 
 
-@pytest.mark.parametrize("measure", sorted(MEASURES))
-def test_a_limit_is_breached_above_and_kept_at_it(population: Built, assessment: Assessment, measure: str) -> None:
-    judged = assessment.judgement.measures[measure]
+@pytest.mark.parametrize(("below", "breached"), [(0.0, False), (1e-9, True)])
+def test_a_limit_is_kept_at_the_measure_and_breached_below(
+    population: Built, assessment: Assessment, below: float, breached: bool
+) -> None:
     policy = population.spec.assessment
     assert policy is not None
-    for limit, breached in ((judged, False), (judged - 1e-9, True)):
-        limits = policy.limits.model_copy(update=dict.fromkeys(MEASURES) | {measure: limit})
-        spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits})})
-        entry = assess(population.combined, spec, "r" * 32).document["measures"][measure]
-        assert entry["breached"] is breached
+    limits = policy.limits.model_copy(
+        update={name: value - below for name, value in assessment.judgement.measures.items()}
+    )
+    spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits})})
+    found = assess(population.combined, spec, "r" * 32)
+    assert set(found.judgement.breaches) == (set(MEASURES) if breached else set())
+    assert all(entry["breached"] is breached for entry in found.document["measures"].values())
+    assert found.document["verdict"] == ("breach" if breached else "within")
+
+
+def test_some_option_brings_the_expected_matches_within_their_limit(
+    population: Built, document: dict[str, Any]
+) -> None:
+    """It was searched for; what is given is the measure of the recoded output, not of the search."""
+    policy = population.spec.assessment
+    assert policy is not None
+    limit = policy.limits.correct_matches
+    assert limit is not None
+    assert document["measures"]["correct_matches"]["value"] > limit
+    (least,) = [o for o in document["options"] if o["action"].startswith("at least loss")]
+    assert least["effect"]["correct_matches"] <= limit
+    # Less is lost than by leaving out every key variable but one.
+    assert least["effect"]["correct_matches"] > limit / 10
