@@ -77,6 +77,8 @@ SKEWED = """
   - {name: surname_2-given_name_1, keys: [{field: surname, prefix: 2}, {field: given_name, prefix: 1}]}
   - {name: surname_2-year, keys: [{field: surname, prefix: 2}, {field: date_of_birth, part: year}]}
   - {name: postcode, keys: [{field: postcode}]}
+  - name: given_name_3-surname_3-year
+    keys: [{field: given_name, prefix: 3}, {field: surname, prefix: 3}, {field: date_of_birth, part: year}]
   - {name: surname_3-year, keys: [{field: surname, prefix: 3}, {field: date_of_birth, part: year}]}
   - name: surname_3-year-postcode
     keys: [{field: surname, prefix: 3}, {field: date_of_birth, part: year}, {field: postcode}]

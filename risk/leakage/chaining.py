@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from common.encoding import SignatureSet
 from risk.leakage.frequency import OVERDISPERSION, count_fit
@@ -99,10 +100,9 @@ def recognised_groups(sets: Sequence[SignatureSet], field: str) -> Joins:
             mine, one = _groups(sets[earlier], sets[later].rule, field)
             theirs, other = _groups(sets[later], sets[earlier].rule, field)
             if len(one) and len(other):
-                apart = np.abs(mine[:, None, :] - theirs[None, :, :]).max(axis=2)
-                nearest, back = apart.argmin(axis=1), apart.argmin(axis=0)
-                here = np.arange(len(one))
-                same = (back[nearest] == here) & (apart[here, nearest] < _TOLERANCE)
+                apart, nearest = cKDTree(theirs).query(mine, p=np.inf)
+                _, back = cKDTree(mine).query(theirs, p=np.inf)
+                same = (back[nearest] == np.arange(len(one))) & (apart < _TOLERANCE)
                 same &= (one >= 0) & (other[nearest] >= 0)
                 pairs = np.column_stack([one[same] + first[earlier], other[nearest][same] + first[later]])
                 found.append(pairs.astype(np.int64))
