@@ -368,7 +368,7 @@ def by_hand(deploy: Deploy) -> ByHand:
     assert answer.kind == custody_pb2.TASK_KIND_CONTRIBUTE
     task = Task.read(answer)
     upload = contribution._prepare(desk, task)
-    contribution._begin(desk, upload)
+    contribution._begin(desk, task, upload)
     return ByHand(made, project, desk, task, upload)
 
 
