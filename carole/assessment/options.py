@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.assessment.accumulated import Accumulated
 from carole.assessment.attribution import MEASURED, Groups, Learnt, by_variable
 from carole.assessment.cell_risk import Averaged, CellRisk
 from carole.assessment.combined import Combined
@@ -37,9 +38,11 @@ def options(
     spec: AssessmentSpec,
     measures: Mapping[str, float],
     learnt: Mapping[str, Learnt],
-    earlier: Sequence[PublishedTable],
+    earlier: Accumulated,
 ) -> list[dict[str, Any]]:
-    """Ways of releasing less, each with the measures that it changes.
+    """Ways of releasing less, each with the measures that it changes, as they would be judged.
+
+    What earlier releases have let out is lowered by nothing.
 
     Leaving out a key variable; joining its rare categories; leaving out the records that are unique; all of them, one
     after the other, until the limits on identification hold; leaving out a sensitive variable; rounding the tables.
@@ -52,6 +55,8 @@ def options(
         What is judged now.
     learnt
         Of each sensitive variable.
+    earlier
+        What earlier releases add.
     """
     found: list[dict[str, Any]] = []
     if model is not None:
@@ -59,10 +64,16 @@ def options(
         effects = {recoding: _effect(combined, model, recoding, trust, spec) for recoding in ways.values()}
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
         found += _without_uniques(model, trust)
-        found += _until_within(combined, model, trust, spec, measures, effects)
-        found += _least_merges(combined, model, trust, spec, measures)
+        past = earlier.largest
+        limits = {name: limit for name, limit in spec.limits.given.items() if past.get(name, 0.0) <= limit}
+        found += _until_within(combined, model, trust, spec, measures, limits, effects)
+        if "correct_matches" in limits:
+            found += _least_merges(combined, model, trust, spec, measures)
     found += _without_sensitive(learnt)
-    found += _rounded(combined, spec, earlier)
+    found += _rounded(combined, spec, earlier.tables)
+    for option in found:
+        effect = option["effect"]
+        option["effect"] = {name: max(value, earlier.largest.get(name, 0.0)) for name, value in effect.items()}
     return found
 
 
@@ -151,10 +162,11 @@ def _until_within(
     trust: NDArray[np.float64],
     spec: AssessmentSpec,
     measures: Mapping[str, float],
+    given: Mapping[str, float],
     known: Mapping[Recoding, dict[str, float]],
 ) -> list[dict[str, Any]]:
     """Leave out key variables, always the one that helps most for its loss, until the limits hold or none is left."""
-    limits = {m: limit for m, limit in spec.limits.given.items() if m in _RECODED and m in measures}
+    limits = {m: limit for m, limit in given.items() if m in _RECODED and m in measures}
     over = _excess(measures, limits)
     if not limits or over <= 0:
         return []
@@ -174,7 +186,11 @@ def _until_within(
         left.remove(best)
     if len(dropped) < 2:
         return []
-    end = "the limits of this report hold" if over <= 0 else "no key variable is left, and a limit is still breached"
+    end = (
+        "the limits on what recoding changes hold"
+        if over <= 0
+        else "no key variable is left, and a limit is still breached"
+    )
     return [_option(f"leave out {', '.join(dropped)}: then {end}", effect)]
 
 

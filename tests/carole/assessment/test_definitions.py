@@ -56,7 +56,7 @@ def test_what_groups_tell_is_what_counting_tells(data: st.DataObject) -> None:
 
     def posterior(g: int, v: int) -> float:
         among = [j for j in range(n + more) if pair_group[j] == g and pair_value[j] >= 0]
-        return sum(weight[j] for j in among if pair_value[j] == v) / sum(weight[j] for j in among)
+        return float(sum(weight[j] for j in among if pair_value[j] == v) / sum(weight[j] for j in among))
 
     assert found.certain == pytest.approx(sum(len(inside[group[i]]) == 1 for i in spoken) / n)
     assert found.few == pytest.approx(sum(len(inside[group[i]]) < 2 for i in spoken) / n)

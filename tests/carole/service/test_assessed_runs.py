@@ -149,6 +149,10 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
     assert carole.store.projects.get("trial").state is State.RELEASED
     document = report(carole, first.run)
     assert (document["verdict"], document["records"], document["earlier_releases"]) == ("within", COMMON, 0)
+    # Both hold a person's sex, and the right rows stand side by side: no linked record has two.
+    assert not [warning for warning in document["warnings"] if "differ" in warning]
+    assert document["custodians"]["alice"]["linked"] == document["custodians"]["bob"]["linked"] == COMMON
+    assert document["measures"]["members_learnt"]["value"] == pytest.approx(COMMON / N)
     piece = carole.store.results.report("trial", first.run, 0)
     assert hashlib.sha256(piece.data).digest() == piece.sha256
     # The same links again, to publish another table instead.

@@ -1,0 +1,49 @@
+"""Earlier releases: the larger measure is judged, their tables are attacked along, and no option undoes them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks._built_population import Built
+from carole.assessment import Assessment, assess
+from carole.assessment.accumulated import accumulated
+
+
+def test_nothing_before() -> None:
+    found = accumulated([], ["sex"])
+    assert (found.releases, dict(found.largest), found.tables, found.cautions) == (0, {}, (), ())
+
+
+def test_the_largest_of_each_and_all_tables_that_can_still_be_attacked(assessment: Assessment) -> None:
+    first = assessment.document
+    second = json.loads(assessment.report)
+    second["measures"]["correct_matches"]["judged"] = 0.99
+    names = [variable["name"] for variable in first["supposed"]["variables"]]
+    found = accumulated([first, second], names)
+    assert found.releases == 2
+    assert found.largest["correct_matches"] == 0.99
+    assert found.largest["sample_uniques"] == first["measures"]["sample_uniques"]["judged"]
+    assert [table.variables for table in found.tables] == [("region", "illness"), ("sex", "occupation")]
+    assert not found.cautions
+    fewer = accumulated([first], [name for name in names if name != "illness"])
+    assert [table.variables for table in fewer.tables] == [("sex", "occupation")]
+    assert "illness" in fewer.cautions[0]
+
+
+@pytest.mark.parametrize("much", [0.15, 0.95])
+def test_what_was_let_out_is_judged_and_no_option_lowers_it(
+    population: Built, assessment: Assessment, much: float
+) -> None:
+    """The limit on correct_matches is 0.2: what was let out before holds it, or has breached it for good."""
+    before = json.loads(assessment.report)
+    for entry in before["measures"].values():
+        entry["judged"] = much
+    found = assess(population.combined, population.spec, "s" * 32, [json.dumps(before).encode()]).document
+    for name, entry in found["measures"].items():
+        own = assessment.document["measures"][name]["judged"]
+        assert (entry["earlier"], entry["judged"]) == (much, max(much, own)), name
+    assert all(value >= much for option in found["options"] for value in option["effect"].values())
+    least = [option for option in found["options"] if option["action"].startswith("at least loss")]
+    assert bool(least) == (much < 0.2)
