@@ -105,7 +105,7 @@ def assess(
     }
     judged = {name: float(value["judged"]) for name, value in measures.items()}
     values = by_variable(combined, combined.with_role("key"), policy)
-    ways = options(combined, found.model, found.trust, policy, judged, values, before)
+    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before)
     progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {

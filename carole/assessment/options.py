@@ -38,6 +38,7 @@ def options(
     spec: AssessmentSpec,
     measures: Mapping[str, float],
     learnt: Mapping[str, Learnt],
+    members: Mapping[str, Any],
     earlier: Accumulated,
 ) -> list[dict[str, Any]]:
     """Ways of releasing less, each with the measures that it changes, as they would be judged.
@@ -55,6 +56,8 @@ def options(
         What is judged now.
     learnt
         Of each sensitive variable.
+    members
+        What each custodian learns of the other's file, as `membership` has it.
     earlier
         What earlier releases add.
     """
@@ -71,6 +74,7 @@ def options(
             found += _least_merges(combined, model, trust, spec, measures)
     found += _without_sensitive(learnt)
     found += _rounded(combined, spec, earlier.tables)
+    found += _without_links(members)
     for option in found:
         effect = option["effect"]
         option["effect"] = {name: max(value, earlier.largest.get(name, 0.0)) for name, value in effect.items()}
@@ -253,6 +257,18 @@ def _without_sensitive(learnt: Mapping[str, Learnt]) -> list[dict[str, Any]]:
         others = [one for other, one in learnt.items() if other != name]
         effect = {measure: max((one.measure(measure) for one in others), default=0.0) for measure in MEASURED}
         found.append(_option(f"leave out {name}", effect))
+    return found
+
+
+def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Keep the links from a custodian, which then learns nothing of the other's file."""
+    told = {side: float(found["learnt"]) for side, found in members.items()}
+    found = []
+    for side in (side for side, share in told.items() if share > 0):
+        rest = max((share for other, share in told.items() if other != side), default=0.0)
+        found.append(_option(f"give {side.capitalize()} statistics only", {"members_learnt": rest}))
+    if sum(share > 0 for share in told.values()) > 1:
+        found.append(_option("give both custodians statistics only", {"members_learnt": 0.0}))
     return found
 
 

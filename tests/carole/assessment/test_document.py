@@ -107,6 +107,15 @@ def test_a_limit_is_kept_at_the_measure_and_breached_below(
     assert found.document["verdict"] == ("breach" if breached else "within")
 
 
+def test_a_custodian_without_links_learns_nothing(document: dict[str, Any]) -> None:
+    effects = {option["action"]: option["effect"] for option in document["options"]}
+    learnt = {side: found["learnt"] for side, found in document["custodians"].items()}
+    assert min(learnt.values()) > 0
+    assert effects["give Alice statistics only"] == {"members_learnt": learnt["bob"]}
+    assert effects["give Bob statistics only"] == {"members_learnt": learnt["alice"]}
+    assert effects["give both custodians statistics only"] == {"members_learnt": 0.0}
+
+
 def test_some_option_brings_the_expected_matches_within_their_limit(
     population: Built, document: dict[str, Any]
 ) -> None:
