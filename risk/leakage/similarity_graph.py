@@ -85,6 +85,7 @@ def similarity_graph_alignment(
     most: int | None = None,
     anchors: int = ANCHORS,
     overdispersion: float = OVERDISPERSION,
+    expected: NDArray[np.float64] | None = None,
 ) -> Alignment:
     """Align a field's signatures with a public dictionary.
 
@@ -98,6 +99,9 @@ def similarity_graph_alignment(
         Most values by which others are judged.
     overdispersion
         Of counts, see `frequency.count_fit`.
+    expected
+        Count expected of each public value; default: its share of the records. Where counts are padded, an attacker who
+        knows how pads the expected ones too.
 
     Returns
     -------
@@ -116,7 +120,8 @@ def similarity_graph_alignment(
     order = view.commonest_first()[:limit]
     if not limit:
         return Alignment(guesses, margin)
-    expected = public.shares * view.counts.sum()
+    if expected is None:
+        expected = public.shares * view.counts.sum()
     known, named = _core(view, order, public, expected, overdispersion)
     for rows, columns in _rounds(len(order), len(public)):
         attacked = order[:rows]
