@@ -1,0 +1,42 @@
+"""The gate in a running service: it waits above the limit, and an override reaches Carole with the upload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+import pytest
+
+from common.custodian.control import Control
+from common.custodian.service import CustodianService
+from common.errors import TrystError
+from common.leakage import Finding, LeakageReport
+from common.parties import Side
+from common.specification import Specification
+from tests.common.custodian.conftest import SPECIFICATION
+from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
+
+REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
+
+
+def leaky(columns: Mapping[str, pl.Series], spec: Specification) -> LeakageReport:
+    return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
+
+
+def test_nothing_is_uploaded_before_the_override(make_world) -> None:
+    world = make_world(text=REFUSING)
+    service = CustodianService(world.alice.party, world.alice.configuration, leaky)
+    service.start()
+    try:
+        with running(world.bob):
+            eventually(lambda: "than the limit" in shown(world.alice).trouble)
+            assert "field surname" in shown(world.alice).trouble
+            assert ("BeginUpload", Side.ALICE) not in world.carole.calls
+            with Control.open(world.alice.config, world.alice.party) as control:
+                with pytest.raises(TrystError, match="needs a reason"):
+                    control.override("people", " ")
+                control.override("people", "a public register")
+            world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
+    finally:
+        service.close()
+    assert ("BeginUpload", Side.ALICE) in world.carole.calls
