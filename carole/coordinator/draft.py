@@ -82,7 +82,7 @@ class _Draft:
 
 
 def draft(
-    alice: pl.DataFrame, bob: pl.DataFrame, project: str, block: bool | None = None, mode: Mode = "open"
+    alice: pl.DataFrame, bob: pl.DataFrame, project: str, block: bool | None = None, mode: Mode | None = "open"
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -95,7 +95,7 @@ def draft(
     block
         Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
     mode
-        open; or block_keyed, which is nothing without blocking rules.
+        open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
 
     Returns
     -------
@@ -160,6 +160,7 @@ def draft(
     comments["blocking"] = _blocking_remark(pairs, len(proposals))
     for position, proposal in enumerate(proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
+    mode = mode or ("block_keyed" if proposals else "open")
     if mode == "block_keyed":
         comments["mode"] = _MODE_BLOCK_KEYED
     return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), mode), comments

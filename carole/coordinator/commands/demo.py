@@ -13,7 +13,7 @@ SHARE_IN_COMMON = 0.5
 def command(
     out: Annotated[
         Path, typer.Option(help="Folder for the files, the specification, the links and the report.")
-    ] = Path("demo"),
+    ] = Path("demo", mode=None),
     people: Annotated[int, typer.Option(help="Records in each file.", min=20, max=200_000)] = 5000,
     corrupted: Annotated[float, typer.Option(help="Share of records with errors.", min=0, max=1)] = 0.2,
     seed: Annotated[int, typer.Option(help="The same seed invents the same people.", min=0)] = 1,

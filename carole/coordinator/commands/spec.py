@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from common.specification.defaults import Mode
 
 app = typer.Typer(
     help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
@@ -43,7 +46,10 @@ def draft(
             "--block/--no-block", help="Propose blocking rules or none; by default, when there are too many pairs."
         ),
     ] = None,
-    mode: Annotated[str, typer.Option(help="open, or block_keyed: Carole compares in blocks only.")] = "open",
+    mode: Annotated[
+        str | None,
+        typer.Option(help="open, or block_keyed: Carole compares in blocks only; by default where there are rules."),
+    ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
@@ -61,9 +67,12 @@ def draft(
     if out.exists() and not force:
         raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     left, right = (read_table(path).drop(ignore or [], strict=False) for path in (alice, bob))
-    if mode not in ("open", "block_keyed"):
-        raise TrystError(ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=mode[:40])
-    spec, comments = propose(left, right, project, block, "block_keyed" if mode == "block_keyed" else "open")
+    known: dict[str | None, Mode | None] = {None: None, "open": "open", "block_keyed": "block_keyed"}
+    if mode not in known:
+        raise TrystError(
+            ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
+        )
+    spec, comments = propose(left, right, project, block, known[mode])
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec.mode)

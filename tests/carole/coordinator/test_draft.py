@@ -268,6 +268,9 @@ def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> No
     assert all(rule.keys for rule in spec.blocking)
     assert "inside a block" in comments["mode"]
     assert load_specification(dump_specification(spec, comments)) == spec
+    # Left to itself, it is the mode of whatever is blocked, and of nothing else.
+    assert draft(alice, bob, "test", True, None)[0] == spec
+    assert draft(alice, bob, "test", False, None)[0].mode == "open"
     with pytest.raises(TrystError, match="needs blocking rules"):
         draft(alice, bob, "test", block=False, mode="block_keyed")
 
