@@ -15,7 +15,6 @@ from common.keys.identity import Identity
 from common.parties import Side
 from protos.linkage.v1 import project_pb2
 
-KEYED = project_pb2.PROJECT_STATE_KEYED
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 OTHER = leaf_hash(b"another history")
 
@@ -77,8 +76,8 @@ def test_nothing_is_sent_to_a_carole_whose_log_was_changed(make_world, change: C
 
     def before(method: str, side: Side) -> None:
         nonlocal changed
-        # Both have told their keys: the log is changed before anything is uploaded.
-        if method == "NextTask" and carole.state == KEYED and not changed:
+        # Before the second tells its keys: nothing can have been uploaded yet, whoever of the two is quicker.
+        if method == "ReportKeys" and side.other in carole.reports and not changed:
             changed = True
             change(carole.audit)
 
