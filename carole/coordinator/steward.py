@@ -128,8 +128,8 @@ def _believed(told: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -
 
 
 @contextmanager
-def connect_steward(config: Path, role: Role = Role.STEWARD) -> Iterator[Steward]:
-    """A steward connected to the Carole of its configuration, ``steward.yaml``; or a coordinator, to read.
+def connect_steward(config: Path) -> Iterator[Steward]:
+    """A steward connected to the Carole of its configuration, ``steward.yaml``.
 
     Raises
     ------
@@ -139,5 +139,5 @@ def connect_steward(config: Path, role: Role = Role.STEWARD) -> Iterator[Steward
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)
     linker = Members.load(folder.members).in_role(Role.LINKER).identity
-    with connection_of(settings.carole.address, settings.keys, role) as connection:
+    with connection_of(settings.carole.address, settings.keys, Role.STEWARD) as connection:
         yield Steward(connection, Identity.load(folder.identity), linker)

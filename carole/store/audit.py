@@ -197,24 +197,6 @@ class Log:
                 for entry in found
             ]
 
-    def included(self, sequence: int, size: int) -> list[bytes]:
-        """Proof that entry `sequence` is among the first `size`.
-
-        Raises
-        ------
-        TrystError
-            AUDIT if it is not.
-        """
-        with self._database.read() as connection:
-            if not 1 <= sequence <= size <= last(connection):
-                raise TrystError(
-                    ErrorCode.AUDIT,
-                    "there is no such entry",
-                    where="audit log",
-                    got=f"entry {sequence} of the first {size}",
-                )
-            return merkle.inclusion_proof(sequence - 1, size, lambda h, p: node(connection, h, p))
-
 
 def newest(connection: Connection) -> Checkpoint:
     """The newest checkpoint."""

@@ -222,9 +222,10 @@ def test_every_transaction_ends_with_a_checkpoint_and_chunks_with_none(filled: S
 
 
 def test_proofs_for_whoever_asks(filled: Store) -> None:
-    shown = filled.audit.checkpoint()
-    for entry in filled.audit.entries(PROJECT):
-        proof = filled.audit.included(entry.sequence, shown.size)
+    shown, told = filled.audit.proven(PROJECT, 0, 1000)
+    assert shown == filled.audit.checkpoint()
+    assert [entry for entry, _ in told] == filled.audit.entries(PROJECT)
+    for entry, proof in told:
         assert verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, proof, shown.root)
     for old in range(1, shown.size):
         proof = filled.audit.proof(old, shown.size)
@@ -233,7 +234,6 @@ def test_proofs_for_whoever_asks(filled: Store) -> None:
             tree.append(entry.leaf)
         assert verify_consistency(old, shown.size, tree.root, shown.root, proof)
     for call in (
-        lambda: filled.audit.included(shown.size + 1, shown.size),
         lambda: filled.audit.proof(3, shown.size + 1),
         lambda: filled.audit.continued(shown.size + 1),
     ):
