@@ -319,10 +319,12 @@ class _Estimator:
     def others(
         self, matches: NDArray[np.float64], pairs: Pairs | None, posterior: LinkProbabilities | None
     ) -> NDArray[np.float64]:
-        """Expected non-matches by pattern, of all pairs."""
-        if self._settings.u == "all_pairs":
-            others = self._count
-        elif pairs is None or posterior is None:
+        """Expected non-matches by pattern, of all pairs.
+
+        Also where u is that of all pairs: in one field by itself matches are lost among the others, but nearly all pairs
+        that agree on several fields at once are matches, and would pass for a dependence of non-matches.
+        """
+        if pairs is None or posterior is None:
             others = np.maximum(self._count - matches, 0.0)
         else:
             n_a, n_b = self._model.n_a, self._model.n_b

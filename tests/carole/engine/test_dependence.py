@@ -39,6 +39,27 @@ def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
         assert set(misfit["fields"]) <= {field.name for field in plan.fields}
 
 
+@pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.parametrize("assignment", ["one_to_one", "many_to_one"])
+@pytest.mark.parametrize("dependence", ["pairwise", "decomposable"])
+def test_matches_are_no_dependence_of_others_where_u_is_that_of_all_pairs(files, blocked, assignment, dependence):
+    """Nearly all pairs that agree on several fields are matches: counted as others they would explain themselves."""
+    fixed, corrected = (
+        link(
+            files.a,
+            files.b,
+            files.plan(blocked=blocked, assignment=assignment, dependence=dependence, u=u),
+            ENOUGH,
+            silent,
+        )
+        for u in ("all_pairs", "corrected")
+    )
+    right = [np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links]) for run in (fixed, corrected)]
+    assert right[0] > 0.95 * right[1]
+    assert len(fixed.links) < 1.1 * len(corrected.links)
+    assert fixed.model.expected_matches == pytest.approx(corrected.model.expected_matches, rel=0.1)
+
+
 def test_without_it_independence_is_judged_all_the_same(files):
     run = link(files.a, files.b, files.plan(blocked=True), ENOUGH, silent)
     assert run.scheme.joint is None
