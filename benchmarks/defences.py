@@ -1,0 +1,103 @@
+"""Defences of mode open: what each option costs in links, and what the gate's attack still recovers.
+
+Every line is one specification with something changed, on the same records and blocking rules: FEBRL4 without its
+social security numbers, and two files of generated people. The truth judges the links. The attack is the gate's, on
+Alice's file, with public values as good as an attacker's could be: the share of the records whose name it finds, by
+its best means, and the share that guessing the commonest would.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from benchmarks.modes import DATA, febrl, judged, link_in, people
+from common.cleaning import clean
+from common.keys.derivation import Seed
+from common.parties import Side
+from common.specification import Specification
+from risk.leakage.assessment import assess
+
+ATTACKED = ("surname", "given_name")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A specification with something changed.
+
+    Attributes
+    ----------
+    name
+        In the table.
+    fields
+        Attributes set, by field; a field that a specification does not compare is passed over.
+    sections
+        Sections set.
+    """
+
+    name: str
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sections: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, spec: Specification) -> Specification:
+        """The changed specification, checked as any other is."""
+        document = spec.model_dump(mode="json")
+        for each in document["fields"]:
+            each.update(self.fields.get(each["name"], {}))
+        return Specification.model_validate({**document, **self.sections})
+
+
+def variants() -> Iterator[Variant]:
+    """The lines of the table, in its order."""
+
+    def names(**attributes: Any) -> dict[str, dict[str, Any]]:
+        return dict.fromkeys(ATTACKED, attributes)
+
+    yield Variant("mode open")
+    yield Variant("mode block_keyed", sections={"mode": "block_keyed"})
+    for bits in (256, 128, 64):
+        yield Variant(f"names in {bits} bits", names(bits=bits))
+
+
+def recovered(spec: Specification, frame: pl.DataFrame) -> dict[str, str]:
+    """By attacked field, what the gate's best attack finds and what guessing would, for the table."""
+    found = assess(clean(frame, spec, Side.ALICE).columns, spec).by_field()
+    return {
+        name: f"{found[name].recovered:.1%} ({found[name].chance:.1%})" if name in found else "" for name in ATTACKED
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks defences", description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000, help="generated people in each file")
+    parser.add_argument("--errors", type=float, default=0.2, help="share of the generated records with errors")
+    parser.add_argument("--seed", type=int, default=1, help="of the generated people")
+    parser.add_argument("--only", default="", help="variants with this in their name, and mode open")
+    parser.add_argument("--no-attack", action="store_true", help="links only")
+    options = parser.parse_args(arguments)
+    title = f"{options.rows:,} generated people, {options.errors:.0%} with errors, seed {options.seed}"
+    cases = [("FEBRL4 without soc_sec_id", febrl())] if (DATA / "febrl").is_dir() else []
+    cases.append((title, people(options.rows, options.errors, options.seed)))
+    print(
+        "| data | specification | F1 | difference | precision | recall |", *(f"{a} found (guessed) |" for a in ATTACKED)
+    )
+    print("|---" * (6 + len(ATTACKED)) + "|")
+    for title, (spec, files) in cases:
+        plain: float | None = None
+        for variant in variants():
+            if plain is not None and options.only not in variant.name:
+                continue
+            changed = variant.of(spec)
+            f1, precision, recall = judged(
+                link_in(changed.mode, changed, files, Seed(bytes(range(32)))), files, "person"
+            )
+            plain = f1 if plain is None else plain
+            attack = {} if options.no_attack else recovered(changed, files[Side.ALICE])
+            cells = [title, variant.name, f"{f1:.4f}", f"{f1 - plain:+.4f}", f"{precision:.4f}", f"{recall:.4f}"]
+            print("| " + " | ".join([*cells, *(attack.get(name, "") for name in ATTACKED)]) + " |", flush=True)
+    return 0
