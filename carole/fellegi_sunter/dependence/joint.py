@@ -321,8 +321,8 @@ class _Estimator:
     ) -> NDArray[np.float64]:
         """Expected non-matches by pattern, of all pairs.
 
-        Also where u is that of all pairs: in one field by itself matches are lost among the others, but nearly all pairs
-        that agree on several fields at once are matches, and would pass for a dependence of non-matches.
+        Also where u is that of all pairs: in one field by itself matches are lost among the others, but nearly all
+        pairs that agree on several fields at once are matches, and would pass for a dependence of non-matches.
         """
         if pairs is None or posterior is None:
             others = np.maximum(self._count - matches, 0.0)
