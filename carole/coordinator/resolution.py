@@ -1,15 +1,15 @@
 """The resolver: the coordinator's process says who is who in a run of mode block_keyed, and sees no signature.
 
-It gets each candidate pair's comparison levels from Carole and from either custodian, sealed to it, a random handle of
-each pair's record. It estimates under one-to-one and decides, as Carole does in mode open, and returns the pairs'
-probabilities and the links. Carole does not learn which rows of different rules are one record, and the resolver not
-which record a handle is.
+It gets each candidate pair's comparison levels from Carole and from either custodian, signed and sealed to it, a
+random handle of each pair's record. It estimates under one-to-one and decides, as Carole does in mode open, and returns
+the pairs' probabilities and the links. Carole does not learn which rows of different rules are one record, and the
+resolver not which record a handle is.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING
@@ -22,14 +22,15 @@ from carole.engine.plan import Resources
 from carole.engine.question import checked_handles, pack_answer, unpack_question
 from carole.engine.specified import plan_of
 from common.errors import ErrorCode, TrystError
-from common.keys.sealing import SealContext, open_sealed
+from common.keys.identity import PublicIdentity
 from common.keys.sealing_key import SealingKey
 from common.parties import Role, Side
 from common.pki.folders import PartyFolder
 from common.pki.members import Members
 from common.rpc.client import CHUNK_SECONDS, Connection
-from common.specification import load_specification
+from common.specification import load_specification, specification_digest
 from common.wire.chunks import CHUNK_BYTES
+from common.wire.handles import HANDLES, About, open_answer
 from common.wire.sides import side_to_wire
 from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, resolution_pb2
 
@@ -46,6 +47,8 @@ class Resolver:
     """Who opens what custodians seal to the resolver: the coordinator, by its name in the membership list."""
 
     name: str
+    custodians: Mapping[Side, PublicIdentity]
+    """Who must have signed it."""
     key: SealingKey = dataclass_field(repr=False)
 
     @classmethod
@@ -57,7 +60,9 @@ class Resolver:
         TrystError
             CONFIGURATION, CERTIFICATE.
         """
-        return cls(Members.load(folder.members).in_role(Role.COORDINATOR).name, SealingKey.load(folder.sealing))
+        members = Members.load(folder.members)
+        custodians = {side: members.in_role(side.role).identity for side in Side}
+        return cls(members.in_role(Role.COORDINATOR).name, custodians, SealingKey.load(folder.sealing))
 
 
 def resolve(
@@ -73,21 +78,33 @@ def resolve(
     Raises
     ------
     TrystError
-        What Carole refuses with; SEALED if handles do not open; UPLOAD_CORRUPT if question or handles are not what
-        they should be: then the run cannot go on, and another must be asked for.
+        What Carole refuses with; SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this
+        run, specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the
+        run cannot go on, and another must be asked for.
     """
     exchange = _Exchange(connection, stub, project, run)
     response = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)
-    plan = plan_of(load_specification(response.specification, f"{project} at Carole"))
-    found, threads = unpack_question(exchange.fetch(resolution_pb2.PAPER_QUESTION), plan)
+    spec = load_specification(response.specification, f"{project} at Carole")
+    plan = plan_of(spec)
+    question = unpack_question(exchange.fetch(resolution_pb2.PAPER_QUESTION), plan)
+    found = question.found
     handles: list[NDArray[np.int32]] = []
-    for side, n_records in zip(Side, (found.n_a, found.n_b), strict=True):
+    for side, asked, n_records in zip(Side, question.asked, (found.n_a, found.n_b), strict=True):
+        about = About(
+            project=project,
+            run=run,
+            side=side,
+            specification=specification_digest(spec),
+            question=asked,
+            reader=resolver.name,
+            key=resolver.key.public,
+        )
         sealed = exchange.fetch(resolution_pb2.PAPER_HANDLES, side)
-        content = b"".join(open_sealed(resolver.key, SealContext(project, run, resolver.name), [sealed]))
-        handles.append(checked_handles(content, len(found.pattern), n_records))
+        told = open_answer(resolver.key, resolver.custodians[side], about, sealed)
+        handles.append(checked_handles(told[HANDLES], len(found.pattern), n_records))
     _refuse_repeated(handles[0], handles[1], run)
     linkage, order = conclude(found, handles[0], handles[1], plan, progress)
-    document = findings(linkage, plan, Resources(found.peak_bytes, threads), {})
+    document = findings(linkage, plan, Resources(found.peak_bytes, question.threads), {})
     exchange.put(resolution_pb2.PAPER_ANSWER, pack_answer(linkage, order, document))
 
 

@@ -32,6 +32,25 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a resolver is asked.
+
+    Attributes
+    ----------
+    found
+        What the comparison found, for `conclude`.
+    asked
+        Digest of what Alice, and what Bob, was asked about rows of the same pairs.
+    threads
+        Threads that Carole used, for the document.
+    """
+
+    found: Candidates = dataclass_field(repr=False)
+    asked: tuple[bytes, bytes]
+    threads: int
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a resolver has decided.
 
@@ -50,17 +69,16 @@ class Answer:
     document: dict[str, Any] = dataclass_field(repr=False)
 
 
-def pack_question(found: Candidates, order: NDArray[np.int64], threads: int) -> bytes:
+def pack_question(question: Question, order: NDArray[np.int64]) -> bytes:
     """The question of a comparison, its pairs in another order than Carole found them in.
 
     Parameters
     ----------
-    found : Candidates
+    question : Question
     order : ndarray of int64, shape (n_kept,)
         Which kept pair comes at each place.
-    threads : int
-        Threads that Carole used, for the document.
     """
+    found = question.found
     arrays: Arrays = {
         "gamma": found.patterns.gamma,
         "mask": found.patterns.mask,
@@ -83,13 +101,14 @@ def pack_question(found: Candidates, order: NDArray[np.int64], threads: int) -> 
         "warnings": list(found.warnings),
         "seconds": found.seconds,
         "peak_bytes": found.peak_bytes,
-        "threads": threads,
+        "threads": question.threads,
+        "asked": [digest.hex() for digest in question.asked],
     }
     return _packed(arrays, document)
 
 
-def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> tuple[Candidates, int]:
-    """What `pack_question` was given, from another party; and the threads.
+def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
+    """What `pack_question` was given, from another party.
 
     Raises
     ------
@@ -133,7 +152,8 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> tuple[Can
         for q, field in enumerate(plan.compared):
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
                 raise _malformed("a comparison level that the plan does not have")
-        return found, int(document["threads"])
+        alice, bob = (bytes.fromhex(digest) for digest in document["asked"])
+        return Question(found, (alice, bob), int(document["threads"]))
     except (KeyError, TypeError, ValueError, IndexError):
         raise _malformed("parts that are missing or of another kind") from None
 
@@ -182,7 +202,7 @@ def unpack_answer(content: bytes | memoryview, row_a: NDArray[np.int32], row_b: 
     return Answer(pairs, np.flatnonzero(linked).astype(np.int64), document)
 
 
-def checked_handles(content: bytes, n_pairs: int, n_records: int) -> NDArray[np.int32]:
+def checked_handles(handles: NDArray[np.uint32], n_pairs: int, n_records: int) -> NDArray[np.int32]:
     """A custodian's handles: one for each candidate pair, in the question's order.
 
     Raises
@@ -190,9 +210,8 @@ def checked_handles(content: bytes, n_pairs: int, n_records: int) -> NDArray[np.
     TrystError
         UPLOAD_CORRUPT if they are not as many, or more different ones than the custodian has records.
     """
-    if len(content) != 4 * n_pairs:
-        raise _malformed(f"{len(content)} bytes of handles for {n_pairs} pairs")
-    handles = np.frombuffer(content, dtype="<u4")
+    if len(handles) != n_pairs:
+        raise _malformed(f"{len(handles)} handles for {n_pairs} pairs")
     if n_pairs and int(handles.max()) >= n_records:
         raise _malformed("a handle that is not below the number of records")
     return handles.astype(np.int32)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from carole.engine import SeparateRows, compare, separate_rows
 from carole.engine.plan import Resources
-from carole.engine.question import pack_question, unpack_answer
+from carole.engine.question import Question, pack_question, unpack_answer
 from carole.engine.specified import plan_of
 from carole.service.shares import shares
 from carole.store import Store
@@ -24,6 +24,7 @@ from common.encoding.encode import random_order
 from common.parties import Side
 from common.pki.members import Members
 from common.specification import Specification
+from common.wire.handles import RowsQuestion, question_digest
 
 Progress = Callable[[str, float], None]
 
@@ -61,15 +62,18 @@ def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, 
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
     progress("seal", 0.0)
     order = random_order(len(kept.pattern))
-    contents = {
-        rows_of(Side.ALICE): [kept.row_a[order].astype("<u4").tobytes()],
-        rows_of(Side.BOB): [kept.row_b[order].astype("<u4").tobytes()],
-        QUESTION: [pack_question(found, order, resources.threads)],
+    held = store.projects.get(lease.project)
+    asked = {
+        side: RowsQuestion(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()
+        for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     }
+    digests = question_digest(asked[Side.ALICE]), question_digest(asked[Side.BOB])
+    contents = {rows_of(side): [content] for side, content in asked.items()}
+    contents[QUESTION] = [pack_question(Question(found, digests, resources.threads), order)]
     store.runs.ask(lease, len(order), contents)
 
 
 def _rows(store: Store, run: str, side: Side) -> NDArray[np.int32]:
     content = store.papers.read(run, rows_of(side))
     assert content is not None  # noqa: S101 - written with the question whose answer is there
-    return np.frombuffer(content, dtype="<u4").astype(np.int32)
+    return RowsQuestion.unpack(content).rows.astype(np.int32)

@@ -2,8 +2,8 @@
 
 In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
-and sends the numbers sealed to the resolver, in the order of the pairs. Carole passes on what she cannot read; the
-resolver sees which pairs share a record, and neither rows nor identifiers.
+and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
+neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from common.custodian.row_map import unpack_map
 from common.custodian.schema import Upload
 from common.encoding.encode import random_order
 from common.errors import ErrorCode, TrystError
-from common.keys import SealContext
-from common.keys.sealing import seal
 from common.rpc.client import CHUNK_SECONDS
 from common.wire.chunks import CHUNK_BYTES
+from common.wire.handles import HANDLES, About, RowsQuestion, question_digest, seal_answer
 from protos.linkage.v1 import resolution_pb2
 
 log = structlog.get_logger()
 
 
 def give_handles(desk: Desk, task: Task) -> Outcome:
-    """Fetch the rows that Carole asks about and send a handle for each, sealed to the resolver.
+    """Fetch the rows that Carole asks about and send a handle for each, signed, and sealed to the resolver.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if she asks about rows that were never uploaded, or too many; NOT_FOUND if the map of the upload
-        is no longer there; what she refuses with.
+        UPLOAD_CORRUPT if she asks about another upload than this custodian's newest, or rows that are not in it;
+        NOT_FOUND if the map of the upload is no longer there; what she refuses with.
     """
     require_approved(desk, task)
     with desk.progress.stage(task.project, "saying which rows are one record"):
@@ -49,12 +48,20 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
                 where=f"project {task.project}, run {task.run}",
                 remedy="restore the state folder from its backup",
             )
-        rows = _fetch_rows(desk, task, upload)
+        question = _fetch_question(desk, task)
+        rows = _rows(task, question, upload)
         handles = handles_of(unpack_map(desk.state.row_map(upload)), rows)
-        resolver = desk.keyring.resolver
-        context = SealContext(task.project, task.run, resolver.name)
-        sealed = b"".join(seal(resolver.sealing, context, [handles.astype("<u4").tobytes()]))
-        _put(desk, task, sealed)
+        reader = desk.keyring.resolver
+        about = About(
+            project=task.project,
+            run=task.run,
+            side=desk.party.side,
+            specification=task.specification_digest,
+            question=question_digest(question),
+            reader=reader.name,
+            key=reader.sealing,
+        )
+        _put(desk, task, seal_answer(desk.keyring.identity, about, {HANDLES: handles}))
     log.info("handles", project=task.project, run=task.run, pairs=len(rows))
     return Outcome.DONE
 
@@ -77,8 +84,8 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.u
     return handles
 
 
-def _fetch_rows(desk: Desk, task: Task, upload: Upload) -> NDArray[np.uint32]:
-    """The rows asked about: Carole's word, checked."""
+def _fetch_question(desk: Desk, task: Task) -> bytes:
+    """What Carole asks, as it came."""
     content = bytearray()
     whole, index, count = b"", 0, 1
     while index < count:
@@ -93,12 +100,19 @@ def _fetch_rows(desk: Desk, task: Task, upload: Upload) -> NDArray[np.uint32]:
             raise _wrong(task, "pieces of different papers")
         content += piece.data
         index += 1
-    if hashlib.sha256(content).digest() != whole or len(content) % 4:
+    if hashlib.sha256(content).digest() != whole:
         raise _wrong(task, "bytes of another digest than she names")
-    rows = np.frombuffer(bytes(content), dtype="<u4").astype(np.uint32)
-    if len(rows) and int(rows.max()) >= upload.rows:
+    return bytes(content)
+
+
+def _rows(task: Task, question: bytes, upload: Upload) -> NDArray[np.uint32]:
+    """The rows asked about: Carole's word, checked."""
+    asked = RowsQuestion.unpack(question)
+    if asked.upload != upload.id:
+        raise _wrong(task, "rows of another upload than the newest")
+    if len(asked.rows) and int(asked.rows.max()) >= upload.rows:
         raise _wrong(task, f"a row that is not among the {upload.rows} uploaded")
-    return rows
+    return asked.rows
 
 
 def _put(desk: Desk, task: Task, sealed: bytes) -> None:

@@ -17,17 +17,21 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from carole.coordinator import resolution
 from carole.coordinator.people import IDENTIFIER, TRUTH
 from carole.coordinator.progress import follow_run
 from common.cleaning import clean
 from common.command import build
 from common.encoding import Layout, SignatureSet, from_bytes
 from common.encoding.blocking_keys import key_text
-from common.errors import TrystError
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity, PublicIdentity
+from common.keys.sealing_key import SealingKey
 from common.parties import Side
 from common.rpc.client import Connection
 from common.specification import load_specification
 from common.wire import manifest_from_wire
+from common.wire.handles import About, open_answer, seal_answer
 from protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 
@@ -205,6 +209,7 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
         made.processes("carole")
         made.eventually(lambda: answers(made, project))
         assert made.status(project).run.stage == "resolve"
+        refuses_replaced_handles(made, project, run)
         assert follow_run(made.coordinator, project, run).links > 60
         made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
         actions = [entry["action"] for entry in audited(made)]
@@ -218,6 +223,22 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
         ]
     finally:
         made.close()
+
+
+def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
+    """Whatever Carole makes of the handles: she knows all but a custodian's key. Nothing is answered then."""
+    forger = Identity.create()
+
+    def forged(key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes) -> dict[str, Any]:
+        told = open_answer(key, custodian, about, sealed)
+        return open_answer(key, custodian, about, seal_answer(forger, about, told))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resolution, "open_answer", forged)
+        with pytest.raises(TrystError) as caught:
+            made.coordinator.resolve(project, run, lambda *_: None)
+    assert caught.value.code is ErrorCode.SIGNATURE
+    assert made.status(project).run.stage == "resolve"
 
 
 def answers(made: Deployment, project: str) -> bool:

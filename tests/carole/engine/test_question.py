@@ -11,7 +11,14 @@ import pytest
 from benchmarks.modes import people
 from carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, separate_rows
 from carole.engine.findings import findings
-from carole.engine.question import checked_handles, pack_answer, pack_question, unpack_answer, unpack_question
+from carole.engine.question import (
+    Question,
+    checked_handles,
+    pack_answer,
+    pack_question,
+    unpack_answer,
+    unpack_question,
+)
 from carole.engine.specified import plan_of
 from carole.engine.stream import KeptPairs
 from common.cleaning import clean
@@ -22,6 +29,7 @@ from common.keys.derivation import Seed
 from common.parties import Side
 
 RESOURCES = Resources(2 << 30, 2)
+DIGESTS = bytes(range(32)), bytes(range(32, 64))
 Asked = tuple[LinkagePlan, Candidates, KeptPairs, dict[Side, Encoded]]
 
 
@@ -53,8 +61,9 @@ def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(asked:
     ]
     direct, place = conclude(found, records[0], records[1], plan, quiet)
     order = random_order(len(kept.pattern))
-    question, threads = unpack_question(pack_question(found, order, 3), plan)
-    assert threads == 3
+    unpacked = unpack_question(pack_question(Question(found, DIGESTS, 3), order), plan)
+    question = unpacked.found
+    assert (unpacked.asked, unpacked.threads) == (DIGESTS, 3)
     assert question.warnings == found.warnings
     assert question.missing == found.missing
     # Other handles for the same records change nothing.
@@ -77,7 +86,7 @@ def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(asked:
 
 def test_no_row_and_no_signature_is_in_the_question(asked: Asked) -> None:
     _, found, kept, made = asked
-    content = pack_question(found, random_order(len(kept.pattern)), 1)
+    content = pack_question(Question(found, DIGESTS, 1), random_order(len(kept.pattern)))
     for side in Side:
         for part in made[side].sets:
             for field in part.fields.values():
@@ -90,7 +99,7 @@ def test_no_row_and_no_signature_is_in_the_question(asked: Asked) -> None:
 @pytest.mark.parametrize("spoil", ["truncated", "compressed", "pattern", "field", "object", "document"])
 def test_a_malformed_question_is_refused(asked: Asked, spoil: str) -> None:
     plan, found, kept, _ = asked
-    content = pack_question(found, np.arange(len(kept.pattern)), 1)
+    content = pack_question(Question(found, DIGESTS, 1), np.arange(len(kept.pattern)))
     parts: dict[str, bytes] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -121,9 +130,9 @@ def test_a_malformed_question_is_refused(asked: Asked, spoil: str) -> None:
 
 def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
     plan, found, kept, made = asked
-    good = np.array([0, 1, 1], dtype="<u4").tobytes()
+    good = np.array([0, 1, 1], dtype=np.uint32)
     assert checked_handles(good, 3, 2).tolist() == [0, 1, 1]
-    for bad in (good[:-1], good[:-4], np.array([0, 1, 2], dtype="<u4").tobytes()):
+    for bad in (good[:-1], np.append(good, good[:1]), np.array([0, 1, 2], dtype=np.uint32)):
         with pytest.raises(TrystError):
             checked_handles(bad, 3, 2)
     records = [

@@ -27,6 +27,7 @@ from protos.linkage.v1 import (
     coordination_pb2_grpc,
     custody_pb2,
     custody_pb2_grpc,
+    resolution_pb2,
 )
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload, raw_error
 
@@ -114,6 +115,9 @@ def test_without_a_certificate_there_is_no_connection(deployment: Deployment) ->
         ("alice", "Coordination", "GetStatistics"),
         ("bob", "Coordination", "EraseProject"),
         ("alice", "Coordination", "StartRun"),
+        ("alice", "Coordination", "PutPaper"),
+        ("carole", "Coordination", "PutPaper"),
+        ("coordinator", "Custody", "PutPaper"),
         ("steward", "Coordination", "GetProject"),
         ("steward", "Custody", "NextTask"),
         ("carole", "Coordination", "ListProjects"),
@@ -122,8 +126,8 @@ def test_without_a_certificate_there_is_no_connection(deployment: Deployment) ->
 def test_a_role_calls_its_own_methods_only(deployment: Deployment, party: str, service: str, method: str) -> None:
     deployment.coordinator().create(SPECIFICATION)
     modules = {
-        "Custody": (custody_pb2_grpc.CustodyStub, custody_pb2, contribution_pb2),
-        "Coordination": (coordination_pb2_grpc.CoordinationStub, coordination_pb2),
+        "Custody": (custody_pb2_grpc.CustodyStub, custody_pb2, contribution_pb2, resolution_pb2),
+        "Coordination": (coordination_pb2_grpc.CoordinationStub, coordination_pb2, resolution_pb2),
     }
     stub_class, *messages = modules[service]
     request = next(getattr(m, f"{method}Request")() for m in messages if hasattr(m, f"{method}Request"))
