@@ -155,7 +155,10 @@ def draft(
         )
         return unblocked, comments
     proposals = propose_rules(
-        drafted.fields, clean(alice, unblocked, Side.ALICE).columns, clean(bob, unblocked, Side.BOB).columns
+        drafted.fields,
+        clean(alice, unblocked, Side.ALICE).columns,
+        clean(bob, unblocked, Side.BOB).columns,
+        block_keyed=mode != "open",
     )
     comments["blocking"] = _blocking_remark(pairs, len(proposals))
     for position, proposal in enumerate(proposals):

@@ -3,6 +3,10 @@
 Rules on disjoint fields are sought, since each then catches what the others lose, and each field's agreement among
 matches can be learnt from a rule that does not involve it. Per subject (a date, the names, a code, a text) there is a
 ladder of rules, the widest first; the first that compares few enough pairs is taken.
+
+Where values compare inside blocks only, a block made of names alone is large where the names are common, and its size,
+counts and similarities say which. So there the names are joined by the year of a date; and by each other as wholes, for
+the records whose date is wrong or missing: in such a block all values are equal, and nothing can be compared.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import polars as pl
 
 from carole.coordinator.draft_columns import hint_of
 from common.specification import BlockingKey, BlockingRule, FieldSpec
+from common.specification.defaults import DatePart
 
 PAIRS_PER_ROW = 10
 """A rule may compare so many pairs per row of the larger file."""
@@ -31,7 +36,7 @@ class Proposal:
 
 
 def propose_rules(
-    fields: Sequence[FieldSpec], alice: dict[str, pl.Series], bob: dict[str, pl.Series]
+    fields: Sequence[FieldSpec], alice: dict[str, pl.Series], bob: dict[str, pl.Series], *, block_keyed: bool = False
 ) -> list[Proposal]:
     """Blocking rules for two cleaned files, the most selective kind of field first.
 
@@ -41,6 +46,8 @@ def propose_rules(
         The compared fields.
     alice, bob
         Their cleaned values by field name.
+    block_keyed
+        Whether the rules are for mode block_keyed, where blocks should not tell names.
 
     Returns
     -------
@@ -55,7 +62,7 @@ def propose_rules(
     limit = PAIRS_PER_ROW * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
     chosen: list[Proposal] = []
     narrowest: Proposal | None = None
-    for ladder in _ladders(fields):
+    for ladder in _ladders(fields, block_keyed):
         for rung in ladder:
             proposals = [Proposal(rule, count_pairs(rule, alice, bob)) for rule in rung]
             new = [p for p in proposals if p.pairs and not any(_within(p.rule, other.rule) for other in chosen)]
@@ -72,13 +79,14 @@ def propose_rules(
 
 def _within(narrow: BlockingRule, wide: BlockingRule) -> bool:
     """Whether every pair of one rule is also one of another."""
-    return all(
-        any(
-            mine.field == key.field and (mine.prefix is None or (key.prefix is not None and mine.prefix >= key.prefix))
-            for mine in narrow.keys
-        )
-        for key in wide.keys
-    )
+    return all(any(_implies(mine, key) for mine in narrow.keys) for key in wide.keys)
+
+
+def _implies(mine: BlockingKey, key: BlockingKey) -> bool:
+    """Whether records that agree on one part of a key agree on another."""
+    if mine.field != key.field or (mine.part, mine.prefix) == (None, None):
+        return mine.field == key.field
+    return mine.part == key.part and key.prefix is not None and mine.prefix is not None and mine.prefix >= key.prefix
 
 
 def _independent(
@@ -112,7 +120,7 @@ def _independent(
     return []
 
 
-def _whole(keys: Sequence[str], name: str) -> list[tuple[str, int | None]]:
+def _whole(keys: Sequence[str], name: str) -> list[tuple[str, int | DatePart | None]]:
     return [(key, None) for key in (*keys, name)]
 
 
@@ -129,7 +137,8 @@ def _key_counts(rule: BlockingRule, values: dict[str, pl.Series]) -> pl.DataFram
         column = values[key.field]
         if key.part is not None:
             start, length = _PART[key.part]
-            column = column.str.slice(start, length)
+            part = column.str.slice(start, length)
+            column = part.set(part == "0" * length, None)  # an unknown part agrees with nothing
         elif key.prefix is not None:
             column = column.str.slice(0, key.prefix)
         columns.append(column.alias(f"key{position}"))
@@ -140,7 +149,7 @@ def _key_counts(rule: BlockingRule, values: dict[str, pl.Series]) -> pl.DataFram
 Rung = list[BlockingRule]
 
 
-def _ladders(fields: Sequence[FieldSpec]) -> list[list[Rung]]:
+def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]:
     """Per subject, the rungs from the widest rule to the narrowest."""
     dates, names, codes, texts, others = (
         [field.name for field in fields if field.kind in kinds]
@@ -154,7 +163,13 @@ def _ladders(fields: Sequence[FieldSpec]) -> list[list[Rung]]:
         rungs += [[_rule((date, None), (code, None))] for code in codes[:1]]
         ladders.append(rungs)
     if first and second:
-        ladders.append([[_rule((first, n), (second, n))] for n in (3, 4, 6, None)])
+        alone = [[_rule((first, n), (second, n))] for n in (3, 4, 6, None)]
+        dated = [
+            [_rule((first, n), (second, n), (date, "year")), _rule((first, None), (second, None))]
+            for n in (3, 4, 6)
+            for date in dates[:1]
+        ]
+        ladders.append(dated if block_keyed and dated else alone)
     # A house number is written like a code and blocks like none.
     codes = [code for code in codes if hint_of(code) != "number"] or codes
     for code in codes:
@@ -175,8 +190,15 @@ def _ladders(fields: Sequence[FieldSpec]) -> list[list[Rung]]:
     return ladders
 
 
-def _rule(*keys: tuple[str, int | None]) -> BlockingRule:
-    name = "-".join(field if prefix is None else f"{field}_{prefix}" for field, prefix in keys)
+def _rule(*keys: tuple[str, int | DatePart | None]) -> BlockingRule:
+    """A rule on fields, each whole, by its first characters, or by a part of a date."""
+    name = "-".join(field if taken is None else f"{field}_{taken}" for field, taken in keys)
     if len(name) > 64:
         name = f"{name[:55]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return BlockingRule(name=name, keys=tuple(BlockingKey(field=field, prefix=prefix) for field, prefix in keys))
+    return BlockingRule(
+        name=name,
+        keys=tuple(
+            BlockingKey(field=field, part=taken) if isinstance(taken, str) else BlockingKey(field=field, prefix=taken)
+            for field, taken in keys
+        ),
+    )

@@ -11,13 +11,15 @@ import polars as pl
 import pytest
 
 from carole.coordinator.draft import ALL_PAIRS, draft
+from carole.coordinator.draft_blocking import count_pairs
 from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from common.cleaning import clean
 from common.encoding.encode import encode
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed
 from common.parties import Side
-from common.specification import Specification, dump_specification, load_specification
+from common.specification import BlockingKey, BlockingRule, Specification, dump_specification, load_specification
+from common.specification.defaults import Mode
 
 N = 400
 FIRST = ["anna", "bert", "carla", "dirk", "emma", "frank", "gina", "hugo", "ida", "jan", "karl", "lena", "moritz"]
@@ -273,6 +275,30 @@ def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> No
     assert draft(alice, bob, "test", False, None)[0].mode == "open"
     with pytest.raises(TrystError, match="needs blocking rules"):
         draft(alice, bob, "test", block=False, mode="block_keyed")
+
+
+def test_no_block_is_made_of_the_beginnings_of_names_alone_where_blocks_hide_them() -> None:
+    born = ("dob", None, "year")
+
+    def keys(frame: pl.DataFrame, mode: Mode) -> list[set[tuple[str, int | None, str | None]]]:
+        spec, _ = draft(frame, frame, "test", True, mode)
+        return [{(key.field, key.prefix, key.part) for key in rule.keys} for rule in spec.keyed_rules]
+
+    beginnings = {("given_name", 3, None), ("surname", 3, None)}
+    wholes = {("given_name", None, None), ("surname", None, None)}
+    assert beginnings in keys(people(1), "open")
+    found = keys(people(1), "block_keyed")
+    assert {*beginnings, born} in found
+    assert wholes in found, "which finds those whose date is wrong"
+    assert {("dob", None, None)} in found, "no reason to leave out the date itself"
+    assert not [rule for rule in found if rule <= beginnings]
+    assert beginnings in keys(people(1).drop("dob"), "block_keyed"), "nothing to join them by"
+
+
+def test_an_unknown_year_joins_nobody() -> None:
+    alice, bob = ({"born": pl.Series(["00000501", "19800501", None])} for _ in "ab")
+    rule = BlockingRule(name="year", keys=(BlockingKey(field="born", part="year"),))
+    assert count_pairs(rule, alice, bob) == 1
 
 
 def test_a_project_needs_a_name() -> None:
