@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from common.specification import Specification
 
 
-def _gate(columns: Mapping[str, pl.Series], spec: Specification) -> LeakageReport:
+def _gate(columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]) -> LeakageReport:
     from risk.leakage.assessment import assess  # compiled code, which help does not wait for
 
-    return assess(columns, spec)
+    return assess(columns, spec, variables)
 
 
 app = build(PARTY, _gate)

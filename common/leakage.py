@@ -93,5 +93,5 @@ class LeakageReport:
         return {**asdict(self), "findings": findings, "exceeds": self.exceeds}
 
 
-Gate = Callable[[Mapping[str, pl.Series], Specification], LeakageReport]
-"""Measures, from cleaned columns and a specification, what its encoding would let Carole learn."""
+Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]
+"""Measures, from cleaned columns, a specification and variables' places, what the encoding would let Carole learn."""

@@ -7,6 +7,6 @@ the chance of a right match; `identification`, `attribution`, `publication`, `me
 """
 
 from carole.assessment.assess import Assessment, assess
-from carole.assessment.combined import Combined, combine
+from carole.assessment.combined import Combined, combine, combine_coded
 
-__all__ = ["Assessment", "Combined", "assess", "combine"]
+__all__ = ["Assessment", "Combined", "assess", "combine", "combine_coded"]

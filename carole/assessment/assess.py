@@ -124,8 +124,9 @@ def assess(
         "supposed": _supposed(combined, spec),
         "records": combined.n_records,
         "expected_records": float(combined.pair_probability.sum()),
+        "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
-        "warnings": [*_cautions(combined), *found.cautions, *tables.cautions, *before.cautions],
+        "warnings": [*_cautions(combined), *combined.cautions, *found.cautions, *tables.cautions, *before.cautions],
     }
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
     judgement = Judgement(judged, tuple(breaches), hashlib.sha256(report).digest())

@@ -3,6 +3,9 @@
 A record of it is a link. Beside the links stand the pairs that came near to one, each with its link probability, so
 that a count can be taken as decided (each link one person) or as expected (each pair as much of a person as it is
 likely to be one).
+
+In mode block_keyed Carole has the codes of the links alone: the resolver tells them without the pairs that came near,
+whose graph would have shapes to recognise. Expected counts are then of links only, and `left_out` says what is missing.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.engine.coded_links import GROUP
+from carole.engine.question import Answer
 from carole.engine.result import Linkage
 from common.encoding.contribution import MISSING, SignatureSet
 from common.errors import ErrorCode, TrystError
@@ -43,6 +48,10 @@ class Combined:
     pair_a, pair_b : ndarray of int64, shape (n_pairs,)
         Pairs that may be links, the links among them.
     pair_probability : ndarray of float64, shape (n_pairs,)
+    left_out : float
+        Matches expected among pairs whose codes are not known, and which are therefore not among the pairs.
+    cautions
+        What a reader must know of how it was made.
 
     Raises
     ------
@@ -59,6 +68,8 @@ class Combined:
     pair_a: NDArray[np.int64] = field(repr=False)
     pair_b: NDArray[np.int64] = field(repr=False)
     pair_probability: NDArray[np.float64] = field(repr=False)
+    left_out: float = 0.0
+    cautions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for where, rows_a, rows_b, chance in (
@@ -144,6 +155,54 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
         pairs.row_b[near].astype(np.int64),
         chance[near].astype(np.float64),
     )
+
+
+def combine_coded(answer: Answer, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
+    """The combined output of a run in mode block_keyed.
+
+    Parameters
+    ----------
+    answer
+        What the resolver decided, with the links by their rows of codes.
+    alice, bob
+        The two sets of codes.
+    spec
+        Names and holders of the variables.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the answer does not tell the links' rows of codes.
+    """
+    links = answer.coded
+    if links is None:
+        raise _wrong("expected links by their rows of codes", "links", "none")
+    left_out = _expected_elsewhere(answer)
+    rows_a, rows_b = links.row_a.astype(np.int64), links.row_b.astype(np.int64)
+    return Combined(
+        tuple(spec.variables),
+        _codes(alice, spec.variables, Side.ALICE),
+        _codes(bob, spec.variables, Side.BOB),
+        rows_a,
+        rows_b,
+        links.probability,
+        rows_a,
+        rows_b,
+        links.probability,
+        left_out,
+        (
+            "In mode block_keyed Carole knows the codes of links only. Expected counts leave out the pairs that came"
+            f" near to a link, among which {left_out:.3g} matches are expected; and each link's probability is the mean"
+            f" of at least {GROUP} links alike, or of all where there are fewer.",
+        ),
+    )
+
+
+def _expected_elsewhere(answer: Answer) -> float:
+    """Matches expected among the pairs that may be links and are none."""
+    chance = np.clip(answer.pairs.link_probability, 0.0, 1.0)
+    chance[answer.links] = 0.0
+    return float(chance[chance >= LEAST_PROBABILITY].sum())
 
 
 def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) -> Codes:

@@ -35,6 +35,8 @@ def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Member
     found = {str(side): _of(combined, side, str(getattr(release, str(side))), doubt) for side in Side}
     worst = max(found, key=lambda side: found[side]["learnt"])
     how = f"link probability at least {1 - doubt:g}, as released; the larger share is {worst.capitalize()}'s"
+    if combined.left_out and getattr(release, worst) == "pairs":
+        how += "; at most, since pairs whose codes are not known may be of any of its records"
     return Membership(Measure(found[worst]["learnt"], how), found)
 
 
@@ -48,7 +50,11 @@ def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, A
         likely += np.bincount(pair_rows, combined.pair_probability, n)
     elif grant == "links":
         np.maximum.at(likely, rows, combined.probability)
-    likely = np.minimum(likely, 1.0)
+    learnt = int((np.minimum(likely, 1.0) >= 1.0 - doubt).sum())
+    if grant == "pairs":
+        # Pairs of unknown records: as many of these as their probabilities can lift so far.
+        lacking = np.sort(1.0 - doubt - likely[likely < 1.0 - doubt])
+        learnt += int(np.searchsorted(np.cumsum(lacking), combined.left_out, side="right"))
     own = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]
     alone = 0
     if own and n:
@@ -60,6 +66,6 @@ def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, A
         "records": n,
         "linked": len(np.unique(rows)),
         "expected_members": float(np.minimum(np.bincount(pair_rows, combined.pair_probability, n), 1.0).sum()),
-        "learnt": float((likely >= 1.0 - doubt).sum()) / n if n else 0.0,
+        "learnt": learnt / n if n else 0.0,
         "found_by_own_variables": alone / len(rows) if len(rows) else 0.0,
     }

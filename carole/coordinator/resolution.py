@@ -4,6 +4,10 @@ It gets each candidate pair's comparison levels from Carole and from either cust
 random handle of each pair's record. It estimates under one-to-one and decides, as Carole does in mode open, and returns
 the pairs' probabilities and the links. Carole does not learn which rows of different rules are one record, and the
 resolver not which record a handle is.
+
+Where the linked records are assessed, the custodians tell the resolver also each record's row among those of the codes
+that Carole holds, and its answer names the links by these rows too, in a way that nothing joins them to the pairs asked
+about (`carole.engine.coded_links`).
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carole.engine import conclude
+from carole.engine.coded_links import coded_links
 from carole.engine.findings import findings
 from carole.engine.plan import Resources
-from carole.engine.question import checked_handles, pack_answer, unpack_question
+from carole.engine.question import checked_codes, checked_handles, pack_answer, unpack_question
 from carole.engine.specified import plan_of
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import PublicIdentity
@@ -30,7 +35,7 @@ from common.pki.members import Members
 from common.rpc.client import CHUNK_SECONDS, Connection
 from common.specification import load_specification, specification_digest
 from common.wire.chunks import CHUNK_BYTES
-from common.wire.handles import HANDLES, About, open_answer
+from common.wire.handles import CODES_ROWS, HANDLES, About, open_answer
 from common.wire.sides import side_to_wire
 from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, resolution_pb2
 
@@ -89,6 +94,7 @@ def resolve(
     question = unpack_question(exchange.fetch(resolution_pb2.PAPER_QUESTION), plan)
     found = question.found
     handles: list[NDArray[np.int32]] = []
+    codes: list[NDArray[np.int32]] = []
     for side, asked, n_records in zip(Side, question.asked, (found.n_a, found.n_b), strict=True):
         about = About(
             project=project,
@@ -102,10 +108,13 @@ def resolve(
         sealed = exchange.fetch(resolution_pb2.PAPER_HANDLES, side)
         told = open_answer(resolver.key, resolver.custodians[side], about, sealed)
         handles.append(checked_handles(told[HANDLES], len(found.pattern), n_records))
+        if spec.assessment is not None:
+            codes.append(checked_codes(told.get(CODES_ROWS), handles[-1], n_records))
     _refuse_repeated(handles[0], handles[1], run)
     linkage, order = conclude(found, handles[0], handles[1], plan, progress)
     document = findings(linkage, plan, Resources(found.peak_bytes, question.threads), {})
-    exchange.put(resolution_pb2.PAPER_ANSWER, pack_answer(linkage, order, document))
+    coded = coded_links(linkage, codes[0], codes[1]) if codes else None
+    exchange.put(resolution_pb2.PAPER_ANSWER, pack_answer(linkage, order, document, coded))
 
 
 class _Exchange:

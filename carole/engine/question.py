@@ -1,7 +1,8 @@
 """The question to a resolver and its answer, as bytes: arrays by name, and a document.
 
 The question holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
-of the two files; no signature, no blocking key, no row. The answer holds the pairs' probabilities and which are links.
+of the two files; no signature, no blocking key, no row. The answer holds the pairs' probabilities and which are links,
+and where these are to be assessed also the links as rows of the two sets of codes (`coded_links`).
 Both are uncompressed zip archives of NumPy arrays, which hold numbers only; whoever reads one trusts nothing in it.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.engine.coded_links import CodedLinks, Expected, check_coded
 from carole.engine.conclusion import Candidates
 from carole.engine.plan import LinkagePlan
 from carole.engine.result import Linkage, ScoredPairs
@@ -62,11 +64,14 @@ class Answer:
         int64, ascending: which of them are links.
     document
         The model and the aggregates, as `findings` makes them.
+    coded
+        The links by their rows in the sets of codes; None where nothing is assessed.
     """
 
     pairs: ScoredPairs = dataclass_field(repr=False)
     links: NDArray[np.int64] = dataclass_field(repr=False)
     document: dict[str, Any] = dataclass_field(repr=False)
+    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
 
 
 def pack_question(question: Question, order: NDArray[np.int64]) -> bytes:
@@ -158,7 +163,9 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
         raise _malformed("parts that are missing or of another kind") from None
 
 
-def pack_answer(linkage: Linkage, order: NDArray[np.int64], document: Mapping[str, Any]) -> bytes:
+def pack_answer(
+    linkage: Linkage, order: NDArray[np.int64], document: Mapping[str, Any], coded: CodedLinks | None = None
+) -> bytes:
     """The answer that a conclusion gives, its pairs in the order of the question.
 
     Parameters
@@ -168,6 +175,8 @@ def pack_answer(linkage: Linkage, order: NDArray[np.int64], document: Mapping[st
         Which pair of the question each of the linkage's pairs is, as `conclude` gives it.
     document
         The model and the aggregates.
+    coded
+        The links by their rows in the sets of codes, where they are to be assessed.
     """
     pairs = linkage.pairs
     linked = np.zeros(len(order), dtype=np.bool_)
@@ -177,11 +186,22 @@ def pack_answer(linkage: Linkage, order: NDArray[np.int64], document: Mapping[st
         values = np.empty(len(order))
         values[order] = getattr(pairs, name)
         arrays[name] = values
+    if coded is not None:
+        arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
     return _packed(arrays, document)
 
 
-def unpack_answer(content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> Answer:
+def unpack_answer(
+    content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32], expected: Expected | None = None
+) -> Answer:
     """A resolver's answer, for pairs of known rows.
+
+    Parameters
+    ----------
+    row_a, row_b
+        Rows of the pairs asked about, in the order of the question.
+    expected
+        What is known of the links' rows of codes, where these are assessed; None: they must not be told.
 
     Raises
     ------
@@ -199,7 +219,18 @@ def unpack_answer(content: bytes | memoryview, row_a: NDArray[np.int32], row_b: 
     if n and (min(match.min(), link.min()) < 0 or max(match.max(), link.max()) > 1):
         raise _malformed("probabilities beyond 0 and 1")
     pairs = ScoredPairs(row_a, row_b, np.zeros(n, dtype=np.int32), weight, match, link)
-    return Answer(pairs, np.flatnonzero(linked).astype(np.int64), document)
+    links = np.flatnonzero(linked).astype(np.int64)
+    coded = None
+    if expected is not None:
+        coded = CodedLinks(
+            _array(arrays, "coded_a", np.int32, (len(links),)),
+            _array(arrays, "coded_b", np.int32, (len(links),)),
+            _array(arrays, "coded_probability", np.float64, (len(links),)),
+        )
+        check_coded(coded, link[links], expected)
+    elif "coded_a" in arrays:
+        raise _malformed("links by rows of codes where nothing is assessed")
+    return Answer(pairs, links, document, coded)
 
 
 def checked_handles(handles: NDArray[np.uint32], n_pairs: int, n_records: int) -> NDArray[np.int32]:
@@ -215,6 +246,24 @@ def checked_handles(handles: NDArray[np.uint32], n_pairs: int, n_records: int) -
     if n_pairs and int(handles.max()) >= n_records:
         raise _malformed("a handle that is not below the number of records")
     return handles.astype(np.int32)
+
+
+def checked_codes(codes: NDArray[np.uint32] | None, handles: NDArray[np.int32], n_records: int) -> NDArray[np.int32]:
+    """A custodian's row of codes of each handle's record.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if there are none, not as many as handles, some beyond the custodian's records or one twice.
+    """
+    n = int(handles.max(initial=-1)) + 1
+    if codes is None or len(codes) != n:
+        raise _malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
+    if n and int(codes.max()) >= n_records:
+        raise _malformed("a row of codes that is not below the number of records")
+    if len(np.unique(codes)) != n:
+        raise _malformed("one row of codes for two records")
+    return codes.astype(np.int32)
 
 
 def _packed(arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,7 @@ from carole.blocking.separate import SeparateRules
 from carole.blocking.skew import Skew
 from carole.engine.plan import LinkagePlan
 from carole.engine.sources import Source
-from common.encoding.contribution import MISSING, FieldSignatures, SignatureSet
+from common.encoding.contribution import CODES, MISSING, FieldSignatures, SignatureSet
 from common.errors import ErrorCode, TrystError
 
 
@@ -66,13 +66,20 @@ class SeparateRows:
 
 
 def separate_rows(sets: Sequence[SignatureSet], n_records: int) -> SeparateRows:
-    """Put a contribution's sets, one per rule and the sample last, one below the other.
+    """Put a contribution's sets of the rules one below the other, with the sample beside them.
+
+    Parameters
+    ----------
+    sets
+        One per rule, then the sample; codes, which come last, are not for this half of a run.
+    n_records
+        Records in the file.
 
     Notes
     -----
     Copies the signatures. Rules share none, so nothing is merged.
     """
-    *rules, sample = sets
+    *rules, sample = (part for part in sets if part.rule != CODES)
     starts = tuple(int(n) for n in np.cumsum([0, *(part.n_rows for part in rules)]))
     fields = {}
     for name, first in rules[0].fields.items():

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from carole.assessment import assess, combine
+from carole.assessment import combine
 from carole.engine import link
 from carole.engine.findings import findings
 from carole.engine.plan import Resources
 from carole.engine.specified import plan_of
 from carole.projects import Project
+from carole.service.ending import end_run
 from carole.service.resolving import ask_or_release
-from carole.service.shares import shares
 from carole.store import Store
-from carole.store.results import JOINT, REPORT
 from carole.store.runs import Lease
 from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
@@ -54,23 +53,12 @@ def carry_out(
     seconds = {"read": time.perf_counter() - started}
     plan = plan_of(spec)
     linkage = link(alice, bob, plan, resources, progress)
-    assessed = None
-    if spec.assessment is not None:
-        earlier = store.results.reports(lease.project)
-        assessed = assess(combine(linkage, alice, bob, spec), spec, lease.run, earlier, progress)
-    progress("seal", 0.0)
-    document = findings(linkage, plan, resources, seconds)
+    combined = None if spec.assessment is None else combine(linkage, alice, bob, spec)
     joint = None
     if linkage.latent is not None and linkage.latent.joint is not None:
         joint = linkage.latent.joint.to_json().encode()
-    granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
-    sealed = shares(lease.project, lease.run, linkage, document, project.grants, members, granted)
-    if joint is not None:
-        sealed[JOINT] = (joint,)
-    if assessed is not None:
-        sealed[REPORT] = (assessed.report,)
-    store.runs.finish(lease, int(linkage.links.size), sealed, None if assessed is None else assessed.judgement)
-    return int(linkage.links.size)
+    document = findings(linkage, plan, resources, seconds)
+    return end_run(store, lease, spec, members, linkage, document, combined, progress, joint)
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

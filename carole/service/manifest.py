@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from carole.projects import Project
-from common.encoding.contribution import SAMPLE_ROWS, Layout, SetLayout
+from common.encoding.blocks import SAMPLE
+from common.encoding.contribution import CODES, SAMPLE_ROWS, Layout, SetLayout
 from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import Specification
+from common.specification import Specification, VariableSpec
 from common.wire.manifest import Manifest
 
 _REMEDY = "make the contribution again from the specification that all parties have approved"
@@ -46,23 +46,27 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             got=f"another value than this custodian reported in epoch {project.epoch}",
             remedy="sign the records again with the agreed seed",
         )
-    # In mode block_keyed there is a set for every rule, and a sample; otherwise one set serves every rule.
+    # In mode block_keyed there is a set for every rule, a sample and the codes; otherwise one set serves every rule.
     separate = spec.mode == "block_keyed"
-    rules = [rule.name for rule in spec.keyed_rules] if separate else []
-    _same("manifest.sets", "signature sets for rules", [part.rule for part in manifest.layout.sets], [*rules, ""])
+    sets = [*[rule.name for rule in spec.keyed_rules], SAMPLE, *([CODES] if spec.variables else [])]
+    found = [part.rule for part in manifest.layout.sets]
+    _same("manifest.sets", "signature sets for rules", found, sets if separate else [""])
     _check_records(manifest.layout, separate=separate)
     for part in manifest.layout.sets:
-        _check_set(part, spec)
-        _check_variables(part, spec, manifest.side)
+        if part.rule != CODES:
+            _check_set(part, spec)
+        _check_variables(part, () if separate and part.rule != CODES else spec.variables_of(manifest.side))
 
 
 def _check_records(layout: Layout, *, separate: bool) -> None:
     if (layout.records > 0) is not separate:
         what = "the number of records is named in mode block_keyed, and only there"
         raise _encoding("manifest.records", what, str(layout.records))
-    if separate and layout.sets[-1].rows != min(layout.records, SAMPLE_ROWS):
-        what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
-        raise _encoding("manifest.sets[-1].rows", what, f"{layout.sets[-1].rows} of {layout.records}")
+    if separate:
+        (sample,) = (part for part in layout.sets if part.rule == SAMPLE)
+        if sample.rows != min(layout.records, SAMPLE_ROWS):
+            what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
+            raise _encoding("manifest.sets", what, f"{sample.rows} of {layout.records}")
 
 
 def _check_set(part: SetLayout, spec: Specification) -> None:
@@ -82,8 +86,7 @@ def _check_set(part: SetLayout, spec: Specification) -> None:
             raise _encoding(where, f"signatures have {bits} bits", str(field.bits))
 
 
-def _check_variables(part: SetLayout, spec: Specification, side: Side) -> None:
-    held = spec.variables_of(side)
+def _check_variables(part: SetLayout, held: Sequence[VariableSpec]) -> None:
     where = "manifest.sets[0].variables"
     _same(where, "variables", [variable.name for variable in part.variables], [variable.name for variable in held])
     for found, variable in zip(part.variables, held, strict=True):

@@ -1,8 +1,9 @@
 """A run in mode block_keyed: compared here, resolved elsewhere, released here.
 
 The first half compares inside blocks and asks who is who: each custodian gets its own rows of the candidate pairs, and
-the resolver the pairs' comparison levels. The second half takes the resolver's answer and makes the shares. Pairs are
-in a random order on the way, so that their order says nothing of blocks.
+the resolver the pairs' comparison levels. The second half takes the resolver's answer, assesses the linked records by
+their codes where the specification asks for it, and makes the shares. Pairs are in a random order on the way, so that
+their order says nothing of blocks.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.assessment import combine_coded
 from carole.engine import SeparateRows, compare, separate_rows
+from carole.engine.coded_links import Expected
 from carole.engine.plan import Resources
 from carole.engine.question import Question, pack_question, unpack_answer
 from carole.engine.specified import plan_of
-from carole.service.shares import shares
+from carole.service.ending import end_run
 from carole.store import Store
 from carole.store.papers import ANSWER, QUESTION, rows_of
 from carole.store.runs import Lease
@@ -43,13 +46,16 @@ def ask_or_release(
     if answer is None:
         _ask(store, lease, spec, resources, progress)
         return None
-    progress("seal", 0.0)
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
-    decided = unpack_answer(answer, row_a, row_b)
-    grants = store.projects.get(lease.project).grants
-    sealed = shares(lease.project, lease.run, decided, decided.document, grants, members)
-    store.runs.finish(lease, int(decided.links.size), sealed)
-    return int(decided.links.size)
+    if spec.assessment is None:
+        decided, combined = unpack_answer(answer, row_a, row_b), None
+    else:
+        progress("read", 0.0)
+        alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
+        expected = Expected(alice.n_rows, bob.n_rows, plan_of(spec).one_to_one)
+        decided = unpack_answer(answer, row_a, row_b, expected)
+        combined = combine_coded(decided, alice, bob, spec)
+    return end_run(store, lease, spec, members, decided, decided.document, combined, progress)
 
 
 def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from carole.projects import Upload, operations
 from carole.projects.operations.outcome import Detail
-from carole.store.bodies import Bodies, BodyReader, Clock, erased
+from carole.store.bodies import Bodies, BodyReader, Chunk, Clock, erased
 from carole.store.database import Database
 from carole.store.integrity import (
     MOST_RANGES,
@@ -29,10 +29,11 @@ from carole.store.integrity import (
 )
 from carole.store.tables import uploads
 from carole.store.view import Held, hold, look, not_found, number, settle, upload_of
-from common.encoding.contribution import Layout, SignatureSet, from_bytes
+from common.encoding.contribution import CODES, Layout, SignatureSet, from_bytes
 from common.errors import ErrorCode, TrystError
+from common.keys.vault import DataKey
 from common.parties import Side
-from common.wire.chunks import chunk_count, missing_ranges, root_digest
+from common.wire.chunks import CHUNK_BYTES, chunk_count, missing_ranges, root_digest
 
 
 @dataclass(frozen=True)
@@ -191,16 +192,28 @@ class Uploads:
         TrystError
             WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if the disk has changed it.
         """
-        with self._database.read() as connection:
-            held = look(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None or not held.project.contributed(side):
-                raise erased()
-            row = _living(connection, held.id, side, there.upload)
-            chunks = self._bodies.chunks(connection, row.body)
-            key = self._bodies.key(connection, row.body)
+        row, chunks, key = self._committed(name, side)
         body = BodyReader(self._bodies, key, row.body, chunks).take(row.total_bytes)
         return from_bytes(layout_from_text(row.layout), body)
+
+    def codes(self, name: str, side: Side) -> SignatureSet:
+        """Decrypt and check the set of codes alone, which comes last in a contribution of mode block_keyed.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if the contribution has none; otherwise as `read`.
+        """
+        row, chunks, key = self._committed(name, side)
+        layout = layout_from_text(row.layout)
+        last = layout.sets[-1]
+        if last.rule != CODES:
+            raise not_found()
+        first, skipped = divmod(layout.total_bytes - last.total_bytes, CHUNK_BYTES)
+        reader = BodyReader(self._bodies, key, row.body, chunks[first:])
+        reader.take(skipped)
+        (only,) = from_bytes(Layout((last,), layout.records), reader.take(last.total_bytes))
+        return only
 
     def records(self, name: str, side: Side) -> int:
         """Records of the file that a side contributed in mode block_keyed.
@@ -228,6 +241,16 @@ class Uploads:
                 update(uploads).where(uploads.c.body == row.body).values(ended=why, ended_at=self._clock())
             )
         return [row.body for row in found]
+
+    def _committed(self, name: str, side: Side) -> tuple[Row[Any], list[Chunk], DataKey]:
+        """The contribution of one side, with its chunks and their key."""
+        with self._database.read() as connection:
+            held = look(connection, name)
+            there = held.project.uploads.get(side)
+            if there is None or not held.project.contributed(side):
+                raise erased()
+            row = _living(connection, held.id, side, there.upload)
+            return row, self._bodies.chunks(connection, row.body), self._bodies.key(connection, row.body)
 
     def _insert(self, connection: Connection, held: Held, side: Side, upload: Upload, layout: Layout) -> str:
         body = self._bodies.create(connection, held.id)

@@ -253,7 +253,8 @@ def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
 
         spec = read_specification(specification)
         table = read_compared(records, spec, party.side)
-        report = gate(clean(table.frame, spec, party.side, table.places).columns, spec)
+        cleaned = clean(table.frame, spec, party.side, table.places)
+        report = gate(cleaned.columns, spec, cleaned.variables)
         if json_file is not None:
             json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
         show_leakage(report, details)

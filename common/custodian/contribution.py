@@ -77,7 +77,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
         del table
         desk.check_stop()
 
-        pass_gate(desk, task, cleaned.columns)
+        pass_gate(desk, task, cleaned.columns, cleaned.variables)
         desk.check_stop()
 
         def tell(doing: str, done: float) -> None:
@@ -112,7 +112,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
                     project=task.project,
                     epoch=task.epoch,
                     manifest=manifest_to_wire(manifest).SerializeToString(deterministic=True),
-                    rows=len(encoded.order),
+                    rows=encoded.n_signed,
                     total_bytes=layout.total_bytes,
                 ),
                 to_bytes(encoded.sets),

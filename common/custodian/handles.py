@@ -4,6 +4,9 @@ In mode block_keyed a record has another row under every rule, and Carole must n
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers.
+
+Where the linked records are to be assessed the resolver is also told each numbered record's row in the set of codes, so
+that it can tell Carole of links between rows of codes, which she cannot join to the rows she asked about.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from common.encoding.encode import random_order
 from common.errors import ErrorCode, TrystError
 from common.rpc.client import CHUNK_SECONDS
 from common.wire.chunks import CHUNK_BYTES
-from common.wire.handles import HANDLES, About, RowsQuestion, question_digest, seal_answer
+from common.wire.handles import CODES_ROWS, HANDLES, About, RowsQuestion, question_digest, seal_answer
 from protos.linkage.v1 import resolution_pb2
 
 log = structlog.get_logger()
@@ -50,7 +53,10 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
             )
         question = _fetch_question(desk, task)
         rows = _rows(task, question, upload)
-        handles = handles_of(unpack_map(desk.state.row_map(upload)), rows)
+        identifiers = unpack_map(desk.state.row_map(upload))
+        told = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
+        if task.spec.assessment is not None:
+            told[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, told[HANDLES])
         reader = desk.keyring.resolver
         about = About(
             project=task.project,
@@ -61,7 +67,7 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
             reader=reader.name,
             key=reader.sealing,
         )
-        _put(desk, task, seal_answer(desk.keyring.identity, about, {HANDLES: handles}))
+        _put(desk, task, seal_answer(desk.keyring.identity, about, told))
     log.info("handles", project=task.project, run=task.run, pairs=len(rows))
     return Outcome.DONE
 
@@ -72,9 +78,9 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.u
     Parameters
     ----------
     identifiers
-        The custodian's own identifier of each uploaded row.
+        The custodian's own identifier of each signed row.
     rows
-        Rows of the upload.
+        Some of these rows.
     """
     asked = identifiers.gather(pl.Series(rows))
     # In the order of first appearance, which the order of the pairs would tell.
@@ -82,6 +88,44 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.u
     names = random_order(int(place.max()) + 1) if len(place) else place
     handles: NDArray[np.uint32] = names[place].astype(np.uint32)
     return handles
+
+
+def codes_rows(
+    identifiers: pl.Series, n_signed: int, rows: NDArray[np.uint32], handles: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Row in the set of codes of each handle's record.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own identifier of each row of the upload: the signed rows, then those of the set of codes.
+    n_signed
+        Signed rows.
+    rows, handles
+        Some of these, and the handle of each.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_handles,)
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if the upload has no codes of such a record.
+    """
+    handle, first = np.unique(handles, return_index=True)
+    asked = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
+    coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
+    found = asked.join(coded, on="identifier", how="inner").sort("handle")
+    if found.height != len(handle):
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "rows of codes are asked for of an upload that does not have them",
+            where="handles",
+            got=f"{found.height} of {len(handle)}",
+            remedy="contribute again under the specification that all parties have approved",
+        )
+    return found["row"].to_numpy().astype(np.uint32)
 
 
 def _fetch_question(desk: Desk, task: Task) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import polars as pl
 import structlog
@@ -24,7 +25,9 @@ MAX_REASON = 1000
 log = structlog.get_logger()
 
 
-def pass_gate(desk: Desk, task: Task, columns: Mapping[str, pl.Series]) -> None:
+def pass_gate(
+    desk: Desk, task: Task, columns: Mapping[str, pl.Series], variables: Mapping[str, pl.Series] = MappingProxyType({})
+) -> None:
     """Measure cleaned records, and refuse to go on above the limit.
 
     Raises
@@ -38,7 +41,7 @@ def pass_gate(desk: Desk, task: Task, columns: Mapping[str, pl.Series]) -> None:
     if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
         # Measured anew at every attempt: the source may have been mended in between.
         desk.progress.update(task.project, "measuring what Carole could learn", 0.0)
-        report = desk.gate(columns, task.spec)
+        report = desk.gate(columns, task.spec, variables)
         worst = report.worst
         known = Leakage(
             project=task.project,

@@ -15,6 +15,10 @@ Chance agreement cannot be had from pairs of rows when only rows of a block comp
 *sample* of each field, up to `SAMPLE_ROWS` signatures under a key that serves nothing else, drawn and shuffled field by
 field: what is in one row of the sample belongs to different people.
 
+Codes of category variables hold for the whole file. Beside signatures they would join a record's rows across rules, so
+they have a set of their own: every record once, shuffled by itself, with codes and nothing else. Which of its rows are
+links the resolver tells, so that the linked records' codes can be assessed; nothing joins them to rows of a rule.
+
 A rule's `split` always enters its blocking key here. To split large blocks only, both custodians would have to know
 which are large in either file, and telling each other (or Carole) would reveal common values; a field that always
 splits reveals nothing, and loses pairs that a rule without it can still find.
@@ -26,18 +30,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import blocking_keys
-from common.encoding.contribution import MISSING, NO_KEY, SAMPLE_ROWS, FieldSignatures, Layout, SignatureSet, layout_of
+from common.encoding.contribution import (
+    CODES,
+    MISSING,
+    NO_KEY,
+    SAMPLE_ROWS,
+    FieldSignatures,
+    Layout,
+    SignatureSet,
+    layout_of,
+)
 from common.encoding.distinct import distinct_values
 from common.encoding.encode import (
     Progress,
     canonical,
     check_columns,
+    check_variables,
+    coded_variables,
     field_tokens,
     random_order,
     run_jobs,
@@ -62,7 +78,8 @@ class Encoded:
     Attributes
     ----------
     sets
-        In block-keyed mode one set per rule, in the specification's order, then the sample; otherwise one set.
+        In block-keyed mode one set per rule, in the specification's order, then the sample, then the codes where the
+        specification has variables; otherwise one set.
     orders
         By set, for each row (its pseudonym) the row of the file; the sample has none. It never leaves the custodian.
     records
@@ -80,8 +97,13 @@ class Encoded:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The row of the file for each row of all sets but the sample, one set after the other."""
+        """The row of the file for each row of all sets but the sample, one set after the other; codes come last."""
         return np.concatenate([self.orders[part.rule] for part in self.sets if part.rule in self.orders])
+
+    @property
+    def n_signed(self) -> int:
+        """Rows with signatures, the sample's apart: in `order` they come first."""
+        return sum(len(order) for name, order in self.orders.items() if name != CODES)
 
 
 @dataclass(frozen=True)
@@ -99,6 +121,7 @@ def encode_blocks(
     seed: Seed,
     epoch: int,
     *,
+    variables: Mapping[str, pl.Series] = MappingProxyType({}),
     shuffle: Callable[[int], NDArray[np.int64]] = random_order,
     threads: int = 2,
     progress: Progress | None = None,
@@ -107,7 +130,7 @@ def encode_blocks(
 
     Parameters
     ----------
-    columns, specification, seed, epoch, threads, progress
+    columns, specification, seed, epoch, variables, threads, progress
         As for `encode`; the specification has blocking rules of keys only.
     shuffle
         Makes the order of a given number of rows. Anything but the default is for fixed test records.
@@ -130,6 +153,7 @@ def encode_blocks(
     if not rules:
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     n_rows = check_columns(columns, specification)
+    check_variables(variables, specification, n_rows)
     digest = encoding_digest(specification)
     project = specification.project
     fields: dict[str, _Field] = {}
@@ -187,6 +211,11 @@ def encode_blocks(
                 blocks[other.name] = tags(own, digests[other.name][orders[rule.name]], key)
         sets.append(whole(rule.name, len(own), blocks))
     sets.append(whole(SAMPLE, min(n_rows, SAMPLE_ROWS), {}))
+    if specification.variables:
+        # Also where the other custodian holds all of them: a link is told as two rows of these sets.
+        orders[CODES] = shuffle(n_rows)
+        coded = coded_variables(variables, orders[CODES], specification, seed, epoch)
+        sets.append(SignatureSet(CODES, n_rows, {}, {}, coded))
     return Encoded(tuple(sets), orders, n_rows)
 
 

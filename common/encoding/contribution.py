@@ -16,6 +16,9 @@ bytes to a multiple of 8 so that the receiver can use the arrays where they lie:
 
 Its size follows from the `Layout` alone, which is known before any data arrives. Everything that comes from
 another party is untrusted: `from_bytes` accepts only the one canonical body of a set.
+
+In mode block_keyed the variables' codes have a set of their own, `CODES`, with a row for every record and nothing but
+codes in it: beside a signature they would join a record's rows across rules.
 """
 
 from __future__ import annotations
@@ -55,6 +58,9 @@ itself, where values are evenly spread; a file of fewer records is sampled whole
 MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000
 
+CODES = "+codes"
+"""Name of the set of codes among the sets of mode block_keyed, where others have their rule's; no rule can have it."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ALIGNMENT = 8
 _ROWS_AT_ONCE = 1 << 14
@@ -82,7 +88,7 @@ class VariableLayout:
 
 @dataclass(frozen=True)
 class SetLayout:
-    """Sizes of one signature set: its rule ("" in open mode), rows, fields, rules with blocking keys, variables."""
+    """Sizes of one set: its rule ("" in open mode, or `CODES`), rows, fields, rules with blocking keys, variables."""
 
     rule: str
     rows: int
@@ -122,15 +128,18 @@ class Layout:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, max(part.rows for part in self.sets) if self.records else 0, MAX_ROWS, "records", "layout")
-        _distinct_names([part.rule for part in self.sets], "layout", "rule", allow_empty=True)
+        reserved = ("", CODES) if self.records else ("",)
+        _distinct_names([part.rule for part in self.sets], "layout", "rule", reserved=reserved)
         for part in self.sets:
             where = _where(part.rule)
-            _limit(part.rows, 0, MAX_ROWS, "rows", where)
-            _limit(len(part.fields), 1, MAX_FIELDS, "fields", where)
-            _limit(len(part.blocks), 0, MAX_RULES, "blocking rules", where)
+            codes = part.rule == CODES
+            _limit(part.rows, self.records if codes else 0, self.records if codes else MAX_ROWS, "rows", where)
+            _limit(len(part.fields), 0 if codes else 1, 0 if codes else MAX_FIELDS, "fields", where)
+            _limit(len(part.blocks), 0, 0 if codes else MAX_RULES, "blocking rules", where)
             _distinct_names([field.name for field in part.fields], where, "field")
             _distinct_names(part.blocks, where, "blocking rule")
-            _limit(len(part.variables), 0, MAX_VARIABLES, "variables", where)
+            # Beside signatures of a block, codes that hold for the whole file would join what the mode keeps apart.
+            _limit(len(part.variables), 0, 0 if self.records and not codes else MAX_VARIABLES, "variables", where)
             _distinct_names([variable.name for variable in part.variables], where, "variable")
             for variable in part.variables:
                 _limit(variable.categories, 2, MAX_CATEGORIES, "categories", f"{where}, variable {variable.name}")
@@ -192,7 +201,8 @@ class SignatureSet:
     Attributes
     ----------
     rule
-        Blocking rule the set was made for; "" in open mode, where one set serves the whole file.
+        Blocking rule the set was made for; "" in open mode, where one set serves the whole file; `CODES` for the set
+        of codes in mode block_keyed, which has variables and nothing else.
     n_rows
         Number of rows.
     fields
@@ -241,7 +251,7 @@ class SignatureSet:
             _array(keys, np.uint64, (self.n_rows,), f"{where}, blocking rule {rule}")
         for name, variable in self.variables.items():
             _array(variable.codes, np.int16, (self.n_rows,), f"{where}, variable {name}, codes")
-        Layout((self.layout,)).validate()
+        Layout((self.layout,), self.n_rows if self.rule == CODES else 0).validate()
         for name, field in self.fields.items():
             inside = f"{where}, field {name}"
             _check_codes(field, f"{inside}, codes")
@@ -414,11 +424,11 @@ def _array(array: object, kind: type[np.generic], shape: tuple[int | None, ...],
         raise _corrupt("a contiguous, aligned array in C order expected", where, "another memory order")
 
 
-def _distinct_names(names: Iterable[str], where: str, what: str, *, allow_empty: bool = False) -> None:
+def _distinct_names(names: Iterable[str], where: str, what: str, *, reserved: Sequence[str] = ()) -> None:
     seen: set[str] = set()
     for position, name in enumerate(names):
         # The name itself is not shown: it is the other side's text.
-        if not (_NAME.fullmatch(name) or (allow_empty and name == "")):
+        if not (_NAME.fullmatch(name) or name in reserved):
             rule = f"a {what}'s name has 1 to 64 letters, digits, '_', '-' or '.'"
             raise _limits(rule, where, f"another name for {what} {position + 1}")
         if name in seen:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import blocking_keys
 from common.encoding.categories import category_codes
-from common.encoding.contribution import MAX_ROWS, MISSING, FieldSignatures, SignatureSet
+from common.encoding.contribution import MAX_ROWS, MISSING, FieldSignatures, SignatureSet, VariableCodes
 from common.encoding.distinct import distinct_values
 from common.encoding.values import pack_values
 from common.errors import ErrorCode, TrystError
@@ -86,7 +86,7 @@ def encode(
     if specification.mode == "block_keyed":
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed signs for each rule", where="encode", got="one set")
     n_rows = check_columns(columns, specification)
-    _check_variables(variables, specification, n_rows)
+    check_variables(variables, specification, n_rows)
     digest = encoding_digest(specification)
     order = (shuffle or random_order)(n_rows)
     fields: dict[str, FieldSignatures] = {}
@@ -106,13 +106,7 @@ def encode(
     jobs = {f"signed {field.name}": partial(sign, field) for field in specification.fields}
     jobs |= {f"blocking keys {rule.name}": partial(block, rule) for rule in specification.keyed_rules}
     run_jobs(jobs, threads, progress)
-    coded = {
-        variable.name: category_codes(
-            variables[variable.name][order], variable, specification.project, seed, digest, epoch
-        )
-        for variable in specification.variables
-        if variable.name in variables
-    }
+    coded = coded_variables(variables, order, specification, seed, epoch)
     # Jobs end in any order; the set has the specification's.
     in_order = SignatureSet(
         "",
@@ -267,8 +261,22 @@ def check_columns(columns: Mapping[str, pl.Series], specification: Specification
     return n_rows
 
 
-def _check_variables(variables: Mapping[str, pl.Series], specification: Specification, n_rows: int) -> None:
-    """The variables are one custodian's, and have a place in the list or null for every row."""
+def coded_variables(
+    variables: Mapping[str, pl.Series], order: NDArray[np.int64], specification: Specification, seed: Seed, epoch: int
+) -> dict[str, VariableCodes]:
+    """Codes of a file's rows in the given order, by variable, as the specification lists them."""
+    digest = encoding_digest(specification)
+    return {
+        variable.name: category_codes(
+            variables[variable.name][order], variable, specification.project, seed, digest, epoch
+        )
+        for variable in specification.variables
+        if variable.name in variables
+    }
+
+
+def check_variables(variables: Mapping[str, pl.Series], specification: Specification, n_rows: int) -> None:
+    """Raise `TrystError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
     held = [{v.name for v in specification.variables_of(side)} for side in Side]
     if set(variables) not in held:
         raise TrystError(

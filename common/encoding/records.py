@@ -26,12 +26,22 @@ def encode_records(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Encoded:
-    """Encode a file's records: one set in modes open and trusted, one per blocking rule and a sample in block_keyed.
+    """Encode a file's records: one set in modes open and trusted, one per blocking rule and a sample in block_keyed,
+    and there one of codes where the specification has variables.
 
     The parameters and errors are those of `encode` and `encode_blocks`.
     """
     if specification.mode == "block_keyed":
-        return encode_blocks(columns, specification, seed, epoch, shuffle=shuffle, threads=threads, progress=progress)
+        return encode_blocks(
+            columns,
+            specification,
+            seed,
+            epoch,
+            variables=variables,
+            shuffle=shuffle,
+            threads=threads,
+            progress=progress,
+        )
     part, order = encode(
         columns,
         specification,

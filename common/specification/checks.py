@@ -157,7 +157,7 @@ def inconsistencies(
             yield Mistake(("blocking", position), "only rules with keys are possible in mode trusted", remedy=remedy)
     yield from _swaps(swaps, by_name, other_names, mode)
     yield from _repeated("variables", {i: variable.name for i, variable in variables.items()})
-    yield from variable_mistakes(variables, frozenset(by_name), identifiers, mode)
+    yield from variable_mistakes(variables, frozenset(by_name), identifiers)
     if latent is not None:
         yield from latent_mistakes(latent, variables.values(), by_name, unsure or bool(other_names), mode)
     yield from _repeated_rules(rules)

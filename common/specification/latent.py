@@ -56,7 +56,8 @@ def latent_mistakes(
     if mode == "block_keyed":
         yield Mistake(
             ("latent",),
-            "the extended latent step is not possible in mode block_keyed: values and codes hold within a block only",
+            "the extended latent step is not possible in mode block_keyed: it needs candidate pairs' codes beside their"
+            " comparison, the very join that the mode cuts",
             remedy="drop it, or link in mode open",
         )
     for position, key in enumerate(latent.keys):

@@ -86,7 +86,7 @@ class VariableSpec(Section):
 
 
 def variable_mistakes(
-    variables: Mapping[int, VariableSpec], fields: frozenset[str], identifiers: Mapping[Side, str], mode: object
+    variables: Mapping[int, VariableSpec], fields: frozenset[str], identifiers: Mapping[Side, str]
 ) -> Iterator[Mistake]:
     """Every mistake that lies between the values of the variables.
 
@@ -98,16 +98,7 @@ def variable_mistakes(
         Names of the compared fields.
     identifiers
         The custodians' identifier columns, where they are known.
-    mode
-        The specification's mode, where it is known.
     """
-    if variables and mode not in ("open", "trusted", None):
-        yield Mistake(
-            ("variables",),
-            f"variables are not possible in mode {shown(mode)} yet: their codes join a row's parts across rules",
-            f"{len(variables)} variables",
-            "drop them, or link in mode open",
-        )
     if len(variables) > MAX_VARIABLES:
         yield Mistake(
             ("variables",), f"at most {MAX_VARIABLES} variables are possible", str(len(variables)), "drop some"

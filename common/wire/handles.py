@@ -34,7 +34,10 @@ from common.parties import Side
 HANDLES = "handles"
 """A number for the record of each row asked about, from 0 without gaps."""
 
-ARRAYS: dict[str, np.dtype[Any]] = {HANDLES: np.dtype("<u4")}
+CODES_ROWS = "codes"
+"""Row of each handle's record in the custodian's set of codes, where the linked records are to be assessed."""
+
+ARRAYS: dict[str, np.dtype[Any]] = {HANDLES: np.dtype("<u4"), CODES_ROWS: np.dtype("<u4")}
 """What an answer may hold, and in which type. An array's number is its place here: append only."""
 
 PURPOSE = "give-handles"

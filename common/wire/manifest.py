@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.encoding.contribution import Content, FieldLayout, Layout, SetLayout, VariableLayout
+from common.encoding.contribution import CODES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.sides import side_from_wire, side_to_wire
@@ -15,6 +15,8 @@ VERSION_WITH_VARIABLES = 2
 """Of a contribution that carries variables, which a reader of version 1 would not look for."""
 VERSION_BLOCK_KEYED = 3
 """Of a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records."""
+VERSION_WITH_CODES = 4
+"""Of one that has a set of codes besides."""
 
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
@@ -81,7 +83,7 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
 
 def _version(layout: Layout) -> int:
     if layout.records:
-        return VERSION_BLOCK_KEYED
+        return VERSION_WITH_CODES if any(part.rule == CODES for part in layout.sets) else VERSION_BLOCK_KEYED
     return VERSION_WITH_VARIABLES if any(part.variables for part in layout.sets) else VERSION
 
 
@@ -107,10 +109,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         body would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if message.version not in (VERSION, VERSION_WITH_VARIABLES, VERSION_BLOCK_KEYED):
+    if not VERSION <= message.version <= VERSION_WITH_CODES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests of versions {VERSION} to {VERSION_BLOCK_KEYED} are understood",
+            f"manifests of versions {VERSION} to {VERSION_WITH_CODES} are understood",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -139,7 +141,8 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     if message.version != _version(layout):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "a manifest is of version 2 where a set has variables and 3 where it names records, and only there",
+            "a manifest is of version 2 where a set has variables, 3 where it names records and 4 where it has codes"
+            " besides, and only there",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",

@@ -12,6 +12,7 @@ the rows that such blocks hold.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -28,6 +29,7 @@ from common.specification import BlockingRule, FieldSpec, Specification
 from common.tokens import tokenise
 from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood
 from risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
+from risk.leakage.category_codes import unique_rows
 from risk.leakage.frequency import frequency_alignment
 from risk.leakage.public import PublicValues
 from risk.leakage.recovery import UNKNOWN, Recovery, score
@@ -47,7 +49,12 @@ _OTHERS = 200
 _PUBLIC_KEY = bytes(32)
 
 
-def assess(columns: Mapping[str, pl.Series], spec: Specification, seed: int = 1) -> LeakageReport:
+def assess(
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    variables: Mapping[str, pl.Series] = MappingProxyType({}),
+    seed: int = 1,
+) -> LeakageReport:
     """Measure what the signatures of a file give away.
 
     Parameters
@@ -56,6 +63,8 @@ def assess(columns: Mapping[str, pl.Series], spec: Specification, seed: int = 1)
         Cleaned values per field, null where missing.
     spec
         The specification, with its limit.
+    variables
+        Places of the rows' categories, by variable, null where missing.
     seed
         Of the public counts and of the blocks drawn; the same file and seed give the same report, but for what the
         throw-away keys decide.
@@ -79,8 +88,21 @@ def assess(columns: Mapping[str, pl.Series], spec: Specification, seed: int = 1)
     if spec.mode == "trusted":
         everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
         return LeakageReport(spec.mode, n, limit, refuses, everything, ("Mode trusted sends the values themselves.",))
-    found = list(_blocks(columns, spec, rng) if spec.mode == "block_keyed" else _whole(columns, spec, rng))
-    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), _remarks(spec))
+    signed = spec.model_copy(update={"variables": ()})  # codes are no signatures: what they tell is a remark
+    found = list(_blocks(columns, signed, rng) if spec.mode == "block_keyed" else _whole(columns, signed, rng))
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), (*_remarks(spec), *_codes(spec, variables)))
+
+
+def _codes(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[str]:
+    """What the variables' codes single out."""
+    if not variables:
+        return
+    codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
+    where = "beside no signature" if spec.mode == "block_keyed" else "beside their signatures"
+    yield (
+        f"The codes of {len(variables)} variables are sent {where}: {unique_rows(codes):.1%} of the records have a"
+        " combination of their own."
+    )
 
 
 def _remarks(spec: Specification) -> tuple[str, ...]:

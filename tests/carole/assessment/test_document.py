@@ -28,6 +28,7 @@ FORM = {
     "supposed",
     "records",
     "expected_records",
+    "expected_left_out",
     "earlier_releases",
     "warnings",
 }

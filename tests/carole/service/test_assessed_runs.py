@@ -191,7 +191,7 @@ DYING_WORKER = """\
 # A worker that kills itself at a given point of a run's end.
 import os, signal, sys
 from carole.configuration import load_carole
-from carole.service import linking, worker
+from carole.service import ending, worker
 from carole.store import runs
 from pathlib import Path
 
@@ -206,7 +206,7 @@ def dies_after(owner, name):
     setattr(owner, name, then_die)
 
 if where == "assessed":
-    dies_after(linking, "assess")
+    dies_after(ending, "assess")
 elif where == "committed":
     dies_after(runs.Runs, "finish")
 made = worker.Worker(load_carole(Path(sys.argv[2])), "dying")

@@ -19,7 +19,7 @@ from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, s
 REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
 
 
-def leaky(columns: Mapping[str, pl.Series], spec: Specification) -> LeakageReport:
+def leaky(columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]) -> LeakageReport:
     return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
 
 

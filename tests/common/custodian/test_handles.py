@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.custodian.handles import handles_of
+from common.custodian.handles import codes_rows, handles_of
+from common.encoding.encode import random_order
+from common.errors import ErrorCode, TrystError
 
 
 @given(data=st.data())
@@ -29,3 +32,30 @@ def test_they_are_new_every_time() -> None:
     # Fixed points of a random permutation are Poisson(1).
     assert np.count_nonzero(first == second) < 20
     assert np.count_nonzero(first == rows) < 20
+
+
+def test_the_row_of_codes_is_the_same_records() -> None:
+    """Records under three rules, then all of them once more as rows of codes, each in an order of its own."""
+    n = 500
+    names = pl.Series([f"id-{i}" for i in range(n)])
+    signed = np.concatenate([random_order(n)[: n - 50 * rule] for rule in range(3)])
+    coded = random_order(n)
+    identifiers = names.gather(pl.Series(np.concatenate([signed, coded])))
+    rows = np.random.default_rng(1).integers(0, len(signed), 400).astype(np.uint32)
+    handles = handles_of(identifiers.head(len(signed)), rows)
+    found = codes_rows(identifiers, len(signed), rows, handles)
+    assert found.dtype == np.uint32
+    assert len(found) == len(np.unique(found)) == int(handles.max()) + 1
+    for row, handle in zip(rows.tolist(), handles.tolist(), strict=True):
+        assert coded[found[handle]] == signed[row]
+
+
+def test_rows_of_codes_that_are_not_there_are_an_error() -> None:
+    identifiers = pl.Series(["a", "b", "a", "b", "a"])
+    rows = np.array([0, 1, 2], dtype=np.uint32)
+    handles = handles_of(identifiers.head(4), rows)
+    with pytest.raises(TrystError) as caught:
+        codes_rows(identifiers, 4, rows, handles)
+    assert caught.value.code is ErrorCode.NOT_FOUND
+    none = rows[:0]
+    assert codes_rows(identifiers, 4, none, handles_of(identifiers, none)).shape == (0,)

@@ -50,7 +50,9 @@ class Measured:
         self.recovered = recovered
         self.times = 0
 
-    def __call__(self, columns: Mapping[str, pl.Series], spec: Specification) -> LeakageReport:
+    def __call__(
+        self, columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]
+    ) -> LeakageReport:
         self.times += 1
         limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
         found = (Finding("surname", "", "counts", self.recovered, 0.01), Finding("surname", "", "ranks", 0.02, 0.01))

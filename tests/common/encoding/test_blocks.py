@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from common.encoding import blocks as subject
 from common.encoding.blocks import Encoded, encode_blocks, tags
-from common.encoding.contribution import SAMPLE_ROWS
+from common.encoding.categories import relabelling
+from common.encoding.contribution import CODES, SAMPLE_ROWS
 from common.encoding.encode import file_order
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive
@@ -283,3 +284,55 @@ def test_without_a_rule_nothing_is_encoded() -> None:
     with pytest.raises(TrystError) as caught:
         encoded(people(5, 1), spec)
     assert caught.value.code is ErrorCode.PARAMETER
+
+
+VARIABLES = """
+variables:
+  - {name: region, holder: both, categories: [n, e, s, w]}
+  - {name: illness, holder: bob, categories: [none, some, grave]}
+"""
+CODED = load_specification(TEXT + VARIABLES)
+
+
+def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
+    """Every record once, under the keyed relabelling; nothing in the bytes but codes, nothing joins them to a rule."""
+    n = 4000
+    columns = people(n, 5) | {"born": ["19151107"] * n}
+    places = {
+        "region": pl.Series(np.arange(n) % 4, dtype=pl.Int32),
+        "illness": pl.Series([None if i % 7 == 0 else i % 3 for i in range(n)], dtype=pl.Int32),
+    }
+    made = encode_blocks(series(columns), CODED, SEED, 1, variables=places)
+    assert [part.rule for part in made.sets] == ["born", "sex", "name", "", CODES]
+    codes = made.sets[-1]
+    assert (codes.n_rows, codes.fields, codes.blocks) == (n, {}, {})
+    assert all(not part.variables for part in made.sets[:-1])
+    body = b"".join(to_bytes([codes]))
+    assert len(body) == 2 * 2 * n
+    order = made.orders[CODES]
+    assert sorted(order.tolist()) == list(range(n))
+    digest = encoding_digest(CODED)
+    for variable in CODED.variables:
+        new = relabelling(variable, CODED.project, SEED, digest, 1)
+        expected = [-1 if place is None else int(new[place]) for place in places[variable.name][order].to_list()]
+        assert codes.variables[variable.name].codes.tolist() == expected
+    # Orders are independent: a rank correlation of n random pairs has standard deviation 1 / sqrt(n - 1).
+    for rule in ("born", "sex", "name"):
+        of_record = {int(record): place for place, record in enumerate(made.orders[rule])}
+        both = [(of_record[int(record)], place) for place, record in enumerate(order) if int(record) in of_record]
+        ranks = np.argsort(np.argsort(np.array(both), axis=0), axis=0)
+        correlation = np.corrcoef(ranks.T)[0, 1]
+        assert abs(correlation) < 5 / np.sqrt(len(both) - 1)
+    # What the custodian keeps: signed rows first, then those of the codes.
+    assert made.n_signed == sum(len(made.orders[rule]) for rule in ("born", "sex", "name"))
+    assert made.order[made.n_signed :].tolist() == order.tolist()
+    back = from_bytes(layout_of(made.sets, n), b"".join(to_bytes(made.sets)))
+    assert back[-1].layout == codes.layout
+
+
+def test_who_holds_no_variable_has_rows_of_codes_all_the_same() -> None:
+    none = load_specification(TEXT + VARIABLES.replace("holder: both", "holder: bob"))
+    made = encode_blocks(series(people(9, 2)), none, SEED, 1)
+    assert (made.sets[-1].rule, made.sets[-1].n_rows, made.sets[-1].variables) == (CODES, 9, {})
+    with pytest.raises(TrystError, match="one custodian holds"):
+        encode_blocks(series(people(9, 2)), CODED, SEED, 1)

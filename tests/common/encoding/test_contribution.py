@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.encoding.contribution import (
+    CODES,
     FieldLayout,
     FieldSignatures,
     Layout,
@@ -253,3 +254,47 @@ def test_wrong_arrays_are_refused(part: SignatureSet) -> None:
     check(signatures=field.signatures.reshape(-1))
     with pytest.raises(TrystError, match="shape"):
         dataclasses.replace(part, blocks={"rule-0": part.blocks["rule-0"][:-1]}).validate()
+
+
+CODED = SetLayout(CODES, 5, (), (), (VariableLayout("region", 3), VariableLayout("age", 9)))
+SIGNED = SetLayout("born", 4, (FieldLayout("surname", 64, 2),), ("born",))
+
+
+def test_codes_come_back_and_have_nothing_beside_them() -> None:
+    signed = random_set(1, 4, [64], 1, rule="born")
+    coded = random_set(2, 5, [], 0, rule=CODES, variables=2)
+    layout = layout_of([signed, coded], 5)
+    _, back = from_bytes(layout, b"".join(to_bytes([signed, coded])))
+    assert back.layout == coded.layout
+    assert (back.fields, back.blocks) == ({}, {})
+    for name, variable in coded.variables.items():
+        np.testing.assert_array_equal(back.variables[name].codes, variable.codes)
+    # Where the other custodian holds all variables: rows, and nothing of them.
+    bare = SignatureSet(CODES, 5, {}, {})
+    _, back = from_bytes(layout_of([signed, bare], 5), b"".join(to_bytes([signed, bare])))
+    assert back.layout.total_bytes == 0
+    assert back.n_rows == 5
+
+
+@pytest.mark.parametrize(
+    ("sets", "records", "what"),
+    [
+        ((SIGNED, dataclasses.replace(CODED, rows=4)), 5, "rows"),
+        ((SIGNED, dataclasses.replace(CODED, rows=6)), 6 - 1, "records"),
+        ((SIGNED, CODED), 0, "rule"),
+        ((dataclasses.replace(CODED, rows=0),), 0, "rule"),
+        ((SIGNED, CODED, CODED), 5, "once"),
+        ((SIGNED, dataclasses.replace(CODED, fields=SIGNED.fields)), 5, "fields"),
+        ((SIGNED, dataclasses.replace(CODED, blocks=("born",))), 5, "blocking rules"),
+        ((dataclasses.replace(SIGNED, variables=CODED.variables), CODED), 5, "variables"),
+        ((dataclasses.replace(SIGNED, variables=CODED.variables),), 5, "variables"),
+        ((SIGNED, dataclasses.replace(SIGNED, rule="", fields=(), variables=CODED.variables)), 5, "fields"),
+    ],
+)
+def test_a_layout_that_would_put_codes_beside_anything_is_refused(
+    sets: tuple[SetLayout, ...], records: int, what: str
+) -> None:
+    Layout((SIGNED, CODED), 5).validate()
+    with pytest.raises(TrystError, match=what) as caught:
+        Layout(sets, records).validate()
+    assert caught.value.code is ErrorCode.UPLOAD_LIMIT

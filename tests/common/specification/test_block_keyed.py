@@ -23,6 +23,17 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
 
 
+VARIABLES = """
+variables:
+  - {name: region, holder: alice, categories: [n, s], role: key}
+  - {name: illness, holder: bob, categories: [none, some], role: sensitive}
+  - {name: sex, holder: both, categories: [f, m], role: key}
+"""
+ASSESSMENT = """
+assessment: {fractions: {alice: 1, bob: 1, combined: 1}, limits: {sample_uniques: 0.5}}
+"""
+
+
 def test_it_is_another_encoding_and_reads_back():
     spec = load_specification(TEXT)
     assert load_specification(dump_specification(spec)) == spec
@@ -61,8 +72,8 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
         ("kind: name}", "kind: name, comparator: jaro}", r"comparator.*mode trusted only"),
         (
             "retention:",
-            "variables: [{name: region, holder: alice, categories: [n, s], role: key}]\nretention:",
-            r"variables.*their codes join",
+            "latent: {keys: [sex]}\nretention:",
+            r"latent.*candidate pairs' codes beside their comparison, the very join that the mode cuts",
         ),
     ],
 )
@@ -71,6 +82,14 @@ def test_what_needs_values_across_the_file_is_refused_with_its_reason(old: str, 
         load_specification(TEXT.replace(old, new))
     if "comparator" not in new:
         load_specification(TEXT.replace("block_keyed", "open").replace(old, new))
+
+
+def test_variables_and_an_assessment_are_possible_and_part_of_the_encoding():
+    text = TEXT + VARIABLES + ASSESSMENT
+    spec = load_specification(text)
+    assert load_specification(dump_specification(spec)) == spec
+    assert encoding_digest(spec) == encoding_digest(load_specification(TEXT + VARIABLES))
+    assert encoding_digest(spec) != encoding_digest(load_specification(TEXT))
 
 
 def test_without_blocking_it_is_refused():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from common.encoding.contribution import FieldLayout, Layout, SetLayout, VariableLayout
+from common.encoding.contribution import CODES, FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire import Manifest, manifest_from_wire, manifest_to_wire
@@ -43,6 +43,19 @@ def test_variables_make_a_manifest_of_version_2() -> None:
     with pytest.raises(TrystError) as caught:
         manifest_from_wire(message, **LIMITS)
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
+
+
+def test_codes_make_a_manifest_of_version_4() -> None:
+    """In mode block_keyed: a set of every record, of codes only; nothing else may have them."""
+    codes = SetLayout(CODES, 12, (), (), (VariableLayout("driving", 3),))
+    manifest = replace(MANIFEST, layout=Layout((*LAYOUT.sets, codes), 12))
+    message = manifest_to_wire(manifest)
+    assert message.version == 4
+    assert manifest_from_wire(message, **LIMITS) == manifest
+    for version in (2, 3, 5):
+        message.version = version
+        with pytest.raises(TrystError, match="version"):
+            manifest_from_wire(message, **LIMITS)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,162 @@
+"""Links between rows of the two sets of codes, as a resolver tells them: what the assessment needs, and no join.
+
+In mode block_keyed Carole knows which pairs of a rule's rows are links, and their probabilities. She is also to know
+which rows of codes are linked, and not which of the two lists is which. So the second list is sorted by its rows, whose
+order is random, and its probabilities are micro-aggregated: a value that occurs once in both lists would join them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.result import Linkage
+from common.errors import ErrorCode, TrystError
+
+GROUP = 20
+"""Least number of links that have one probability."""
+
+WIDTH = 0.01
+"""A group takes in every link whose probability is so little above its lowest."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class CodedLinks:
+    """Links by their rows in the sets of codes.
+
+    Attributes
+    ----------
+    row_a, row_b : ndarray of int32, shape (n_links,)
+        Ascending by Alice's row, then Bob's; no pair twice.
+    probability : ndarray of float64, shape (n_links,)
+        Link probabilities, micro-aggregated.
+    """
+
+    row_a: NDArray[np.int32] = dataclass_field(repr=False)
+    row_b: NDArray[np.int32] = dataclass_field(repr=False)
+    probability: NDArray[np.float64] = dataclass_field(repr=False)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What Carole knows of a resolver's links by rows of codes: records of both files, and whether each has one link
+    at most."""
+
+    n_a: int
+    n_b: int
+    one_to_one: bool
+
+
+def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[np.int32]) -> CodedLinks:
+    """The links of a resolved linkage.
+
+    Parameters
+    ----------
+    linkage
+        Its pairs' rows are handles.
+    codes_a, codes_b : ndarray of int32, shape (n_handles,)
+        Row of each handle's record in Alice's and in Bob's set of codes.
+    """
+    pairs, links = linkage.pairs, linkage.links
+    row_a, row_b = codes_a[pairs.row_a[links]], codes_b[pairs.row_b[links]]
+    order = np.lexsort((row_b, row_a))
+    probability = micro_aggregated(np.clip(pairs.link_probability[links], 0.0, 1.0))
+    return CodedLinks(row_a[order], row_b[order], probability[order])
+
+
+def check_coded(links: CodedLinks, probability: NDArray[np.float64], expected: Expected) -> None:
+    """Believe no other links than the rest of an answer allows.
+
+    Parameters
+    ----------
+    links
+        A resolver's word; as many as there are links.
+    probability : ndarray of float64, shape (n_links,)
+        Link probabilities of the links, in any order.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT for rows that are not there, out of order or used too often, or probabilities that are not those
+        of the links, micro-aggregated.
+    """
+    for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
+        if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
+            raise _malformed("a row of codes that is not there")
+        if expected.one_to_one and len(np.unique(row)) != len(row):
+            raise _malformed("two links of one row of codes")
+    place = links.row_a.astype(np.int64) << 32 | links.row_b
+    if (place[1:] <= place[:-1]).any():
+        raise _malformed("links by rows of codes out of order, or one twice")
+    if not np.allclose(np.sort(links.probability), np.sort(micro_aggregated(probability)), rtol=0.0, atol=_ROUNDING):
+        raise _malformed("other probabilities than the means of the links' groups")
+
+
+def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of which each is that of at least `GROUP` links, or of all where there are fewer.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n,)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The mean of each one's group; the total stays as it was.
+
+    Notes
+    -----
+    From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; what is left over at
+    the top joins the last group. There are at most 1 / `WIDTH` + 1 groups. `micro_aggregated_plainly` defines it.
+    O(n log n).
+    """
+    n = len(probability)
+    order = np.argsort(probability, kind="stable")
+    ascending = probability[order]
+    begins = [0]
+    while True:
+        start = begins[-1]
+        reach = int(np.searchsorted(ascending, ascending[start] + WIDTH, side="right")) if n else 0
+        end = max(start + GROUP, reach)
+        if n - end < GROUP:
+            break
+        begins.append(end)
+    sizes = np.diff([*begins, n])
+    means = np.add.reduceat(ascending, begins) / sizes if n else np.empty(0)
+    found = np.empty(n)
+    found[order] = np.repeat(means, sizes)
+    return np.clip(found, 0.0, 1.0)
+
+
+def micro_aggregated_plainly(probability: list[float]) -> list[float]:
+    """The definition of `micro_aggregated`, link by link."""
+    groups: list[list[int]] = []
+    for place in sorted(range(len(probability)), key=lambda i: probability[i]):
+        lowest = probability[groups[-1][0]] if groups else 0.0
+        if groups and (len(groups[-1]) < GROUP or probability[place] <= lowest + WIDTH):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    if len(groups) > 1 and len(groups[-1]) < GROUP:
+        rest = groups.pop()
+        groups[-1] += rest
+    found = [0.0] * len(probability)
+    for group in groups:
+        for place in group:
+            found[place] = sum(probability[i] for i in group) / len(group)
+    return found
+
+
+def _malformed(got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.UPLOAD_CORRUPT,
+        "the resolver's links by rows of codes are not those of its answer",
+        where="resolution",
+        got=got,
+        remedy="run the same version of Tryst everywhere; if you do, ask for another run",
+    )

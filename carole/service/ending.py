@@ -1,0 +1,69 @@
+"""The end of a run, the same in every mode: the output assessed, the shares sealed, all of it stored or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from carole.assessment import Combined, assess
+from carole.service.shares import Decided, shares
+from carole.store import Store
+from carole.store.results import JOINT, REPORT
+from carole.store.runs import Lease
+from common.parties import Side
+from common.pki.members import Members
+from common.specification import Specification
+
+Progress = Callable[[str, float], None]
+
+
+def end_run(
+    store: Store,
+    lease: Lease,
+    spec: Specification,
+    members: Members,
+    decided: Decided,
+    document: Mapping[str, Any],
+    combined: Combined | None,
+    progress: Progress,
+    joint: bytes | None = None,
+) -> int:
+    """Assess a run's output, seal the shares, and release, hold or refuse them as the policy says.
+
+    The report and its judgement are stored in the transaction that ends the run: there is no result without them.
+
+    Parameters
+    ----------
+    decided
+        The pairs, and which of them are links.
+    document
+        The model and the aggregates.
+    combined
+        The linked records' codes, where the specification asks for an assessment.
+    joint
+        The joint distribution of the variables in codes, where there is one.
+
+    Returns
+    -------
+    int
+        Number of links.
+
+    Raises
+    ------
+    TrystError
+        As `assess` and `shares`; WRONG_STATE if the run was taken from this worker.
+    """
+    assessed = None
+    if combined is not None:
+        assessed = assess(combined, spec, lease.run, store.results.reports(lease.project), progress)
+    progress("seal", 0.0)
+    granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
+    grants = store.projects.get(lease.project).grants
+    sealed = shares(lease.project, lease.run, decided, document, grants, members, granted)
+    if joint is not None:
+        sealed[JOINT] = (joint,)
+    if assessed is not None:
+        sealed[REPORT] = (assessed.report,)
+    links = int(decided.links.size)
+    store.runs.finish(lease, links, sealed, None if assessed is None else assessed.judgement)
+    return links
