@@ -14,10 +14,10 @@ import pytest
 
 from carole.projects import State
 from carole.store import Store
-from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of, to_bytes
+from common.encoding.contribution import CODES, FieldSignatures, SignatureSet, VariableCodes, layout_of, to_bytes
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
-from common.wire.chunks import chunk_count, root_digest
+from common.wire.chunks import chunk_count, chunk_slices, root_digest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
 
 UPLOAD = UPLOADS[Side.ALICE]
@@ -52,6 +52,33 @@ def test_chunks_come_in_any_order_and_often_and_are_read_back_as_sent(store: Sto
         assert np.array_equal(found.fields[name].signatures, field.signatures)
         assert np.array_equal(found.fields[name].codes, field.codes)
     assert np.array_equal(found.blocks["born"], sent.blocks["born"])
+
+
+@pytest.mark.parametrize("variables", [3, 0])
+def test_the_codes_are_read_by_themselves(store: Store, variables: int) -> None:
+    """They come last, over a chunk's border and without what is before them."""
+    rows = 400_000
+    rng = np.random.default_rng(2)
+    held = {f"v{i}": VariableCodes(9, rng.integers(-1, 9, rows).astype(np.int16)) for i in range(variables)}
+    given = Contribution(1, rows=9_000)
+    given.sets = (replace(given.sets[0], rule="born"), SignatureSet(CODES, rows, {}, {}, held))
+    given.layout = layout_of(given.sets, rows)
+    given.body = b"".join(to_bytes(given.sets))
+    given.chunks = [given.body[part] for part in chunk_slices(len(given.body))]
+    given.digests = [hashlib.sha256(chunk).digest() for chunk in given.chunks]
+    given.root = root_digest(given.digests)
+    contributed(store, {Side.ALICE: given})
+    found = store.uploads.codes(PROJECT, Side.ALICE)
+    assert found.layout == given.sets[1].layout
+    for name, variable in held.items():
+        assert np.array_equal(found.variables[name].codes, variable.codes)
+
+
+def test_a_contribution_without_codes_has_none_to_read(store: Store, given: Contribution) -> None:
+    contributed(store, {Side.ALICE: given})
+    with pytest.raises(TrystError) as caught:
+        store.uploads.codes(PROJECT, Side.ALICE)
+    assert caught.value.code is ErrorCode.NOT_FOUND
 
 
 def test_four_chunks_at_a_time(store: Store, given: Contribution) -> None:

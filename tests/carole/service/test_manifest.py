@@ -1,0 +1,69 @@
+"""Manifests of mode block_keyed: a set for every rule, a sample, and codes where the specification has variables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from carole.projects import Project
+from carole.service.manifest import check_manifest
+from common.encoding.contribution import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.specification import load_specification
+from common.wire import Manifest
+
+TEXT = """
+version: 1
+project: keyed
+mode: block_keyed
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, bits: 128}
+blocking:
+  - {name: start, keys: [{field: surname, prefix: 3}]}
+variables:
+  - {name: region, holder: alice, categories: [n, s, w], role: key}
+  - {name: age, holder: both, categories: [young, old], role: key}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+FIELD = FieldLayout("surname", 128, 4)
+RULE, SAMPLE = SetLayout("start", 8, (FIELD,), ("start",)), SetLayout("", 9, (FIELD,))
+REGION, AGE = VariableLayout("region", 3), VariableLayout("age", 2)
+CODED = SetLayout(CODES, 9, (), (), (REGION, AGE))
+
+
+def check(*sets: SetLayout, side: Side = Side.ALICE, text: str = TEXT) -> None:
+    project = SimpleNamespace(encoding_digest=b"e" * 32, epoch=1, reports={})
+    manifest = Manifest("keyed", side, 1, b"e" * 32, b"k" * 8, Layout(sets, 9))
+    check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
+
+
+def test_what_the_specification_says_is_taken() -> None:
+    check(RULE, SAMPLE, CODED)
+    check(RULE, SAMPLE, replace(CODED, variables=(AGE,)), side=Side.BOB)
+    alices = TEXT.replace("holder: both", "holder: alice")
+    check(RULE, SAMPLE, replace(CODED, variables=()), side=Side.BOB, text=alices)
+    check(RULE, SAMPLE, text=TEXT[: TEXT.index("variables")] + TEXT[TEXT.index("retention") :])
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        (RULE, SAMPLE),
+        (RULE, CODED, SAMPLE),
+        (RULE, replace(SAMPLE, rows=8), CODED),
+        (RULE, SAMPLE, replace(CODED, variables=(AGE, REGION))),
+        (RULE, SAMPLE, replace(CODED, variables=(REGION,))),
+        (RULE, SAMPLE, replace(CODED, variables=(REGION, replace(AGE, categories=3)))),
+        (replace(RULE, variables=(REGION, AGE)), SAMPLE, CODED),
+        (RULE, SAMPLE, CODED, replace(RULE, rule="other")),
+    ],
+)
+def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
+    with pytest.raises(TrystError) as caught:
+        check(*sets)
+    assert caught.value.code is ErrorCode.ENCODING_MISMATCH

@@ -1,0 +1,237 @@
+"""Variables and an assessment in mode block_keyed, through real services: released, refused, and nothing that joins.
+
+Carole and her worker are processes; both custodians are services in this process, so that every message they send can
+be kept, and their maps be read; the coordinator resolves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carole.coordinator.connect import connection_of
+from carole.coordinator.people import IDENTIFIER, TRUTH
+from carole.coordinator.people.insured import KEY, trait_variables, with_traits
+from carole.coordinator.progress import follow_run
+from carole.coordinator.steward import Steward
+from carole.engine.coded_links import GROUP
+from common.custodian.row_map import unpack_map
+from common.custodian.service import CustodianService
+from common.encoding import Layout, SignatureSet, from_bytes
+from common.encoding.contribution import CODES
+from common.errors import ErrorCode, TrystError
+from common.keys.identity import Identity
+from common.parties import Role, Side
+from common.rpc.client import Connection
+from common.specification import load_specification
+from common.wire import manifest_from_wire
+from protos.linkage.v1 import contribution_pb2, resolution_pb2
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+
+N, COMMON = 400, 200
+ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", KEY: "other", "RiskAversion": "sensitive"}
+VARIABLES = "\n".join(
+    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
+    f" categories: [{', '.join(v['categories'])}]}}"
+    for v in trait_variables()
+    if v["name"] in ROLES
+)
+MORE = f"""\
+blocking:
+  - {{name: born, keys: [{{field: born}}]}}
+  - {{name: names, keys: [{{field: surname}}, {{field: given_name, prefix: 1}}]}}
+  - {{name: place, keys: [{{field: postcode}}, {{field: sex}}]}}
+variables:
+{VARIABLES}
+assessment:
+  fractions: {{alice: 0.05, bob: 0.05, combined: 0.025}}
+  tables: [{{variables: [Age, RiskAversion], protection: conventional, base: 5}}]
+  limits: {{sample_uniques: LIMIT}}
+  on_breach: refuse
+release: {{assessment: policy, alice: links, bob: links, coordinator: statistics}}
+"""
+
+
+def text_of(project: str, limit: str) -> str:
+    more = MORE.replace("LIMIT", limit)
+    return specification(project, bits=512, more=more).replace("mode: open", "mode: block_keyed")
+
+
+TEXTS = {"passes": text_of("passes", "1"), "refused": text_of("refused", "0")}
+SPEC = load_specification(TEXTS["passes"])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Both projects linked and judged, and everything the parties sent."""
+
+    made: Deployment
+    files: dict[Side, pl.DataFrame]
+    services: dict[Side, CustodianService]
+    sent: list[Any]
+    runs: dict[str, str]
+    reports: dict[str, dict[str, Any]]
+    contributions: dict[Side, tuple[SignatureSet, ...]]
+
+    def identifiers(self, side: Side) -> dict[str, list[str]]:
+        """The custodian's own identifiers of the rows of each set of its upload, from its map."""
+        state = self.services[side]._desk.state
+        upload = state.newest_upload("passes")
+        assert upload is not None
+        names = unpack_map(state.row_map(upload)).to_list()
+        found, start = {}, 0
+        for part in self.contributions[side]:
+            if part.rule:
+                found[part.rule] = names[start : start + part.n_rows]
+                start += part.n_rows
+        assert start == len(names)
+        return found
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    plain = people(N, COMMON, seed=5)
+    files = dict(zip(Side, with_traits(plain[Side.ALICE], plain[Side.BOB], np.random.default_rng(3)), strict=True))
+    made = Deployment(tmp_path_factory.mktemp("coded"), TEXTS.values(), files)
+    sent: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        call = Connection.call
+
+        def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
+            answer = call(self, method, request, **given)
+            sent.append(request)
+            return answer
+
+        patch.setattr(Connection, "call", kept)
+        try:
+            made.processes("carole")
+            services = {side: made.start(side) for side in Side}
+            runs, reports = {}, {}
+            folder = made.made.parties["steward"]
+            linker = made.made.members.in_role(Role.LINKER).identity
+            with connection_of(made.address, folder.path, Role.STEWARD) as connection:
+                steward = Steward(connection, Identity.load(folder.identity), linker)
+                for project, text in TEXTS.items():
+                    made.create(text)
+                    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+                    run = made.coordinator.start(project).run
+                    runs[project] = follow_run(made.coordinator, project, run).run
+                    reports[project] = json.loads(steward.report(project, run).text)
+            contributions = {side: contribution(sent, side, "passes")[1] for side in Side}
+            yield Judged(made, files, services, sent, runs, reports, contributions)
+        finally:
+            made.close()
+
+
+def contribution(sent: list[Any], side: Side, project: str) -> tuple[Layout, tuple[SignatureSet, ...]]:
+    """What a custodian's messages carried."""
+    manifests = {
+        message.upload: manifest_from_wire(message.manifest, 1 << 40, 1 << 30)
+        for message in sent
+        if isinstance(message, contribution_pb2.BeginUploadRequest)
+    }
+    ((upload, layout),) = [(u, m.layout) for u, m in manifests.items() if m.side is side and m.project == project]
+    chunks = {m.index: m.data for m in sent if isinstance(m, contribution_pb2.PutChunkRequest) and m.upload == upload}
+    return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
+
+
+def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judged: Judged) -> None:
+    made, document = judged.made, judged.reports["passes"]
+    assert made.status("passes").state == STATE.PROJECT_STATE_RELEASED
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("passes").sides))
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    linked = [
+        pl.read_parquet(Path(made.shown(side, "passes").results) / "links.parquet").join(
+            judged.files[side].with_columns(pl.col(named[side]).alias("identifier")), on="identifier", validate="1:1"
+        )
+        for side in Side
+    ]
+    joined = linked[0].join(linked[1], on="link_id", suffix="_bob", validate="1:1")
+    assert document["verdict"] == "within"
+    assert document["records"] == joined.height > 0.9 * COMMON
+    assert 2 * joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height > 1.9 * COMMON
+    # What Carole assessed from rows of codes is what the linked people truly have.
+    differ = joined.filter(pl.col(KEY) != pl.col(f"{KEY}_bob")).height
+    assert 0 < differ < joined.height / 3
+    assert any(warning.startswith(f"In {differ} linked records") for warning in document["warnings"])
+    keys = joined.select(name for name, role in ROLES.items() if role == "key")
+    alone = keys.filter(keys.is_unique()).height / joined.height
+    assert document["measures"]["sample_uniques"]["value"] == pytest.approx(alone)
+    assert any("codes of links only" in warning for warning in document["warnings"])
+    assert document["custodians"]["alice"]["records"] == document["custodians"]["bob"]["records"] == N
+
+
+def test_what_the_policy_refuses_nobody_gets(judged: Judged) -> None:
+    made = judged.made
+    assert judged.reports["refused"]["verdict"] == "breach"
+    assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
+    with pytest.raises(TrystError) as caught:
+        made.coordinator.statistics("refused", judged.runs["refused"])
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert not any((made.folders[side] / "results" / "refused").exists() for side in Side)
+
+
+def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(judged: Judged) -> None:
+    """Rank correlations of independent orders of n have standard deviation 1 / sqrt(n - 1)."""
+    for side in Side:
+        *signed, codes = judged.contributions[side]
+        assert (codes.rule, codes.n_rows, codes.fields, codes.blocks) == (CODES, N, {}, {})
+        assert list(codes.variables) == [v.name for v in SPEC.variables_of(side)]
+        assert not any(part.variables for part in signed)
+        names = judged.identifiers(side)
+        place = {name: i for i, name in enumerate(names[CODES])}
+        for rule in SPEC.blocking:
+            places = np.array([place[name] for name in names[rule.name]])
+            assert len(places) > N / 2
+            correlation = np.corrcoef(np.arange(len(places)), np.argsort(np.argsort(places)))[0, 1]
+            assert abs(correlation) < 5 / np.sqrt(len(places) - 1), rule.name
+        # Each code is one category, and no label is in any message of a custodian.
+        frame = judged.files[side].rename({BOBS_NAMES[IDENTIFIER]: IDENTIFIER}, strict=False)
+        own = pl.DataFrame({IDENTIFIER: names[CODES]}).join(frame, on=IDENTIFIER, how="left", maintain_order="left")
+        for name, variable in codes.variables.items():
+            pairs = set(zip(own[name].to_list(), variable.codes.tolist(), strict=True))
+            labels, numbers = zip(*pairs, strict=True)
+            assert len(set(labels)) == len(set(numbers)) == len(pairs)
+            assert (None, -1) in pairs
+    uploads = (contribution_pb2.BeginUploadRequest, contribution_pb2.PutChunkRequest, resolution_pb2.PutPaperRequest)
+    wire = b"\0".join(message.SerializeToString() for message in judged.sent if isinstance(message, uploads))
+    labels = {label for variable in SPEC.variables for label in variable.categories if len(label) >= 7}
+    assert len(labels) > 5
+    assert not any(label.encode() in wire for label in labels)
+
+
+def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs(judged: Judged) -> None:
+    papers = [message for message in judged.sent if isinstance(message, resolution_pb2.PutPaperRequest)]
+    handles = [paper for paper in papers if paper.paper == resolution_pb2.PAPER_HANDLES]
+    assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles if paper.index == 0)
+    pieces = {
+        paper.index: paper.data
+        for paper in papers
+        if (paper.paper, paper.project) == (resolution_pb2.PAPER_ANSWER, "passes")
+    }
+    content = b"".join(pieces[index] for index in sorted(pieces))
+    assert hashlib.sha256(content).digest() in {paper.sha256 for paper in papers}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        arrays = {name: np.load(io.BytesIO(archive.read(name))) for name in archive.namelist() if name.endswith("npy")}
+    links = int(arrays["linked.npy"].sum())
+    assert {name for name in arrays if name.startswith("coded")} == {
+        "coded_a.npy",
+        "coded_b.npy",
+        "coded_probability.npy",
+    }
+    assert (np.diff(arrays["coded_a.npy"]) > 0).all()
+    assert len(arrays["coded_a.npy"]) == len(np.unique(arrays["coded_b.npy"])) == links
+    _, sizes = np.unique(arrays["coded_probability.npy"], return_counts=True)
+    assert sizes.min() >= GROUP
+    own = arrays["link_probability.npy"][arrays["linked.npy"]]
+    assert arrays["coded_probability.npy"].sum() == pytest.approx(own.sum())
