@@ -18,8 +18,10 @@ from carole.assessment.combined import Combined
 from carole.assessment.identification import identification
 from carole.assessment.measures import Measure, entry
 from carole.assessment.membership import membership
+from carole.assessment.memory import left_for_uniques
 from carole.assessment.options import options
 from carole.assessment.publication import publication
+from carole.engine.plan import Resources
 from carole.projects import Judgement
 from common.errors import ErrorCode, TrystError
 from common.specification import Specification
@@ -27,6 +29,9 @@ from common.specification.assessment import MEASURES
 
 VERSION = 1
 """Of the document."""
+
+UNLESS_TOLD = Resources(3 << 30, 1)
+"""What an assessment may use."""
 
 Progress = Callable[[str, float], None]
 
@@ -55,6 +60,7 @@ def assess(
     spec: Specification,
     run: str,
     earlier: Sequence[bytes] = (),
+    resources: Resources = UNLESS_TOLD,
     progress: Progress = lambda stage, fraction: None,
 ) -> Assessment:
     """Assess a combined output.
@@ -69,13 +75,15 @@ def assess(
         The run's name, for the document.
     earlier
         Reports on the project's earlier releases, oldest first: this release is judged together with them.
+    resources
+        Memory, that of `combined` included, and threads, which change nothing in the document.
     progress
         Told the stage "assess" and the fraction of it done.
 
     Raises
     ------
     TrystError
-        PARAMETER if the specification asks for no assessment.
+        PARAMETER if the specification asks for no assessment; MEMORY if it takes more than it may use.
 
     Notes
     -----
@@ -87,8 +95,9 @@ def assess(
         raise TrystError(ErrorCode.PARAMETER, "the specification asks for no assessment", where="assessment")
     names = [variable.name for variable in combined.variables]
     before = accumulated([json.loads(report) for report in earlier], names)
+    left = left_for_uniques(combined, policy, resources)
     progress("assess", 0.0)
-    found = identification(combined, policy.fractions)
+    found = identification(combined, policy.fractions, left)
     progress("assess", 0.5)
     learnt = attribution(combined, policy)
     tables = publication(combined, policy.tables, before.tables, policy.known_people)

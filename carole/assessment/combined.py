@@ -89,6 +89,13 @@ class Combined:
         """Linked records."""
         return len(self.row_a)
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory, with `codes` and `pair_codes`."""
+        each = 4 * len(self.variables)
+        rows = (len(self.alice) + len(self.bob) + self.n_records + len(self.pair_a)) * each
+        return rows + 24 * (self.n_records + len(self.pair_a))
+
     @cached_property
     def codes(self) -> Codes:
         """One value for each linked record and variable, shape (n_links, n_variables); -1 where nobody has it.

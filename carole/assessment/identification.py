@@ -13,10 +13,14 @@ from carole.assessment.cell_risk import CellRisk, Cells, cell_risk
 from carole.assessment.combined import Combined
 from carole.assessment.keys import key_file
 from carole.assessment.measures import CONFIDENCE, Measure
+from carole.engine.plan import Resources
+from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.specification.assessment import Fractions
 from risk.identification.file_measures import Dis, dis
-from risk.identification.suda_scores import suda_scores
+from risk.identification.key_file import KeyFile
+from risk.identification.suda import minimal_uniques, most_within
+from risk.identification.suda_scores import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _MOST_SIZE = 4
@@ -49,8 +53,15 @@ class Identification:
     cautions: tuple[str, ...]
 
 
-def identification(combined: Combined, fractions: Fractions) -> Identification:
+def identification(combined: Combined, fractions: Fractions, left: Resources) -> Identification:
     """Measures of the combined output, and of the same people in each file alone.
+
+    Parameters
+    ----------
+    combined, fractions
+        The combined output, and what share of the population each file is.
+    left
+        What the search for minimal sample uniques may use.
 
     Notes
     -----
@@ -105,9 +116,9 @@ def identification(combined: Combined, fractions: Fractions) -> Identification:
             }
             for side in alone
         },
-        **_special(model),
     }
-    return Identification(found, document, model, trust, model.cautions)
+    special, cautions = _special(model, left)
+    return Identification(found, {**document, **special}, model, trust, (*model.cautions, *cautions))
 
 
 def cell_measures(cells: Cells, trust: NDArray[np.float64], fraction: float) -> tuple[dict[str, float], float]:
@@ -162,12 +173,27 @@ def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:
     return found
 
 
-def _special(model: CellRisk) -> dict[str, Any]:
-    """Which sets of key variables single records out, and how much each variable adds to that."""
-    file = model.file
+def _scores(file: KeyFile, left: Resources) -> SudaScores:
+    """Scores by the minimal uniques of all sizes, or of as many as memory is left for."""
+    limit = most_within(file, left.memory_bytes, left.threads)
     most = file.n_keys if file.n_keys <= _ALL_SIZES else _MOST_SIZE
-    scores = suda_scores(file, max_size=most)
+    while True:
+        try:
+            return suda_scores(file, found=minimal_uniques(file, most, left.threads, limit))
+        except TrystError as error:
+            if error.code is not ErrorCode.MEMORY or most == 1:
+                raise
+        most = min(most, _MOST_SIZE + 1) - 1
+
+
+def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Which sets of key variables single records out, how much each variable adds to that, and what was left out."""
+    file = model.file
+    scores = _scores(file, left)
     own = scores.minimal_uniques
+    cautions: tuple[str, ...] = ()
+    if not own.complete:
+        cautions = (f"Special uniques were looked for by up to {own.max_size} of the {own.n_keys} key variables only.",)
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
     riskiest = [
@@ -177,7 +203,7 @@ def _special(model: CellRisk) -> dict[str, Any]:
         }
         for i in order[:_SHOWN]
     ]
-    return {
+    document = {
         "riskiest": riskiest,
         "suda": {
             "max_size": own.max_size,
@@ -189,3 +215,4 @@ def _special(model: CellRisk) -> dict[str, Any]:
             ],
         },
     }
+    return document, cautions

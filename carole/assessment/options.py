@@ -27,7 +27,7 @@ _BASE = 3
 _EXACT = 200
 """Recodings up to which the search is exact."""
 
-_SEARCHED = 2_000_000
+SEARCHED = 2_000_000
 """Combinations times merges that may be looked at in each step of the search for the least recoding."""
 
 
@@ -211,7 +211,7 @@ def _least_merges(
         return []
     file = model.file
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
-    if pairs * len(file.cells) > _SEARCHED:
+    if pairs * len(file.cells) > SEARCHED:
         return []
     # Chances are multiplied by link probabilities, which the search does not know.
     wanted = min(1.0, limit / max(float(trust.mean()), limit, 1e-9))

@@ -64,6 +64,11 @@ class ScoredPairs:
     link_probability: NDArray[np.float64]
     value_bits: NDArray[np.float64] | None = None
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory of all columns."""
+        return sum(column.nbytes for column in vars(self).values() if column is not None)
+
 
 @dataclass(frozen=True)
 class Duplicates:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from carole.assessment import Combined, assess
+from carole.engine.plan import Resources
 from carole.service.shares import Decided, shares
 from carole.store import Store
 from carole.store.results import JOINT, REPORT
@@ -25,6 +27,7 @@ def end_run(
     decided: Decided,
     document: Mapping[str, Any],
     combined: Combined | None,
+    resources: Resources,
     progress: Progress,
     joint: bytes | None = None,
 ) -> int:
@@ -40,6 +43,8 @@ def end_run(
         The model and the aggregates.
     combined
         The linked records' codes, where the specification asks for an assessment.
+    resources
+        What the run may use; the assessment has what the pairs leave.
     joint
         The joint distribution of the variables in codes, where there is one.
 
@@ -55,7 +60,8 @@ def end_run(
     """
     assessed = None
     if combined is not None:
-        assessed = assess(combined, spec, lease.run, store.results.reports(lease.project), progress)
+        left = replace(resources, memory_bytes=max(0, resources.memory_bytes - decided.pairs.n_bytes))
+        assessed = assess(combined, spec, lease.run, store.results.reports(lease.project), left, progress)
     progress("seal", 0.0)
     granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
     grants = store.projects.get(lease.project).grants

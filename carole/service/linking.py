@@ -54,11 +54,12 @@ def carry_out(
     plan = plan_of(spec)
     linkage = link(alice, bob, plan, resources, progress)
     combined = None if spec.assessment is None else combine(linkage, alice, bob, spec)
+    del alice, bob  # the signatures make room for the assessment
     joint = None
     if linkage.latent is not None and linkage.latent.joint is not None:
         joint = linkage.latent.joint.to_json().encode()
     document = findings(linkage, plan, resources, seconds)
-    return end_run(store, lease, spec, members, linkage, document, combined, progress, joint)
+    return end_run(store, lease, spec, members, linkage, document, combined, resources, progress, joint)
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

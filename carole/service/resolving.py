@@ -55,7 +55,7 @@ def ask_or_release(
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(spec).one_to_one)
         decided = unpack_answer(answer, row_a, row_b, expected)
         combined = combine_coded(decided, alice, bob, spec)
-    return end_run(store, lease, spec, members, decided, decided.document, combined, progress)
+    return end_run(store, lease, spec, members, decided, decided.document, combined, resources, progress)
 
 
 def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress) -> None:

@@ -24,8 +24,12 @@ _MOST_KEYS = 62  # bits of a subset
 
 _PARTS = 4  # tasks for each highest key
 
-LIMIT = 2**27
-"""What one task may find before `minimal` sorts it out: some 1.6 GB."""
+LIMIT = 2**26
+"""What may be found before `minimal` sorts it out: some 4 GB."""
+
+_FOUND_BYTES = 64  # of one found, in the list of its task, which may be half empty, and in those that `minimal` makes
+
+_CELL_BYTES = 48  # of a combination, in a task
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +107,10 @@ def minimal_uniques(
     max_size
         Largest number of keys in a minimal unique; by default any.
     threads
-        By default as many as there are processors.
+        By default as many as there are processors for this process.
     limit
-        Of what one task may hold in memory.
+        Of what may be found before it is known to be minimal, by all tasks together; `most_within` gives it for a size
+        of memory.
 
     Returns
     -------
@@ -121,7 +126,8 @@ def minimal_uniques(
     -----
     A pruned search of the subsets of keys (see `suda_kernels`); the cost is about that of the records that are still
     neither unique nor alike at each subset, and grows with the number of minimal uniques. For each highest key
-    a few tasks; within a task, memory for a few numbers a record.
+    a few tasks; within a task, memory for a few numbers a record. Whether the limit is kept does not depend on the
+    threads.
 
     References
     ----------
@@ -139,12 +145,18 @@ def minimal_uniques(
         return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), most)
     if not len(records):
         return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, most)
-    offsets, subsets = _searched(file, most, threads or os.cpu_count() or 1, limit)
+    offsets, subsets = _searched(file, most, threads or len(os.sched_getaffinity(0)), limit)
     cells = file.of_record[records]
     lengths = np.diff(offsets)[cells]
     begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     taken = np.repeat(offsets[cells] - begins[:-1], lengths) + np.arange(begins[-1])
     return MinimalUniques(file.names, file.n_records, records, begins, subsets[taken], most)
+
+
+def most_within(file: KeyFile, memory_bytes: int, threads: int) -> int:
+    """How many may be found within a size of memory: the limit for `minimal_uniques`; 0 where nothing is to spare."""
+    cells = len(file.cells) * (threads + 2) * _CELL_BYTES
+    return max(0, memory_bytes - cells) // _FOUND_BYTES
 
 
 def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -158,14 +170,19 @@ def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArr
     rows, layout = packed(codes[arranged], levels[order])
     candidate = ((file.sizes == 1) & (file.counts == 1))[arranged].astype(np.uint8)
 
+    held = np.zeros(file.n_keys * _PARTS, dtype=np.int64)
+
     def search(highest: int, part: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        of_cell, found, whole = uniques(rows, layout, candidate, levels[order], highest, part, _PARTS, most, limit)
-        if not whole:
+        task = highest * _PARTS + part
+        of_cell, found, whole = uniques(
+            rows, layout, candidate, levels[order], highest, part, _PARTS, most, held, task, limit
+        )
+        if not whole or held.sum() > limit:
             raise TrystError(
                 ErrorCode.MEMORY,
                 "there are too many minimal sample uniques to be held",
                 where=f"{file.n_keys} keys",
-                got=f"more than {limit:,} found in one task",
+                got=f"more than {limit:,} found",
                 remedy="give a largest size of a minimal unique, such as 4, or use fewer keys",
             )
         return of_cell, found
@@ -176,10 +193,14 @@ def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArr
         tasks = [
             [pool.submit(search, highest, part) for part in range(_PARTS)] for highest in reversed(range(file.n_keys))
         ]
-        while tasks:
-            found = [task.result() for task in tasks.pop()]
-            of_cell, subsets = (np.concatenate(column) for column in zip(*found, strict=True))
-            offsets, kept = minimal(offsets, kept, of_cell, subsets)
+        try:
+            while tasks:
+                found = [task.result() for task in tasks.pop()]
+                of_cell, subsets = (np.concatenate(column) for column in zip(*found, strict=True))
+                offsets, kept = minimal(offsets, kept, of_cell, subsets)
+        except TrystError:
+            pool.shutdown(cancel_futures=True)
+            raise
     place = np.empty(len(arranged), dtype=np.int64)
     place[arranged] = np.arange(len(arranged))
     lengths = np.diff(offsets)[place]

@@ -66,7 +66,7 @@ def _grown(array: Any, size: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def uniques(rows, layout, candidate, levels, highest, part, parts, most, limit):  # type: ignore[no-untyped-def]  # compiled
+def uniques(rows, layout, candidate, levels, highest, part, parts, most, held, task, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
     Parameters
@@ -82,8 +82,12 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, most, limit):
         Of the classes of the highest key only each `parts`-th, from number `part` on: tasks that share no record.
     most
         Largest size of a subset.
+    held : ndarray of int64, shape (n_tasks,)
+        What each task has found, as far as it has told: this one writes its own.
+    task
+        Number of this task.
     limit
-        What may be found at most; more, and the search stops.
+        What all tasks may find together; more, and the search stops.
 
     Returns
     -------
@@ -164,9 +168,10 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, most, limit):
                     tally[v] = 0
                     if depth == 0 and part > 0:
                         continue
-                    if n_found == limit:
-                        return of_cell[:0], found[:0], False
                     if n_found == len(found):
+                        held[task] = n_found
+                        if held.sum() > limit:
+                            return of_cell[:0], found[:0], False
                         found = _grown(found, 0)
                         of_cell = _grown(of_cell, 0)
                     found[n_found], of_cell[n_found] = subset, place[v]
@@ -240,7 +245,8 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, most, limit):
             depth += 1
             first_class[depth], n_classes[depth], end[depth] = class_base, made, out
             following[depth], lowest[depth], mask[depth] = 0, key, subset
-    return of_cell[:n_found], found[:n_found], True
+    held[task] = n_found
+    return of_cell[:n_found].copy(), found[:n_found].copy(), True
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from common.errors import ErrorCode, TrystError
 from risk.identification import KeyFile, minimal_uniques, suda_of_key_sets, suda_scores
+from risk.identification.suda import most_within
 from risk.identification.suda_scores import calibrated
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
@@ -211,3 +212,29 @@ def test_bad_settings():
     for scores, dis in (([1.0], 0.0), ([-1.0], 0.5)):
         with pytest.raises(TrystError):
             calibrated(np.array(scores), dis, 3)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_limit_is_of_all_tasks_together_whatever_the_threads(threads):
+    rng = np.random.default_rng(1)
+    file = KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
+    least = next(limit for limit in range(100, 20_000, 100) if _fits(file, limit, 1))
+    assert least > 500
+    assert _fits(file, least, threads)
+    assert not _fits(file, least - 100, threads)
+
+
+def _fits(file, limit, threads):
+    try:
+        minimal_uniques(file, threads=threads, limit=limit)
+    except TrystError:
+        return False
+    return True
+
+
+def test_memory_gives_the_limit():
+    file = KeyFile.from_columns({"a": list("xxyz"), "b": list("pqpq")}, 0.1)
+    limits = [most_within(file, memory, 2) for memory in (0, 2**10, 2**20, 2**30)]
+    assert limits[0] == 0
+    assert limits == sorted(limits)
+    assert most_within(file, 2**20, 1) > most_within(file, 2**20, 64)

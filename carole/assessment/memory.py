@@ -1,0 +1,78 @@
+"""The memory of an assessment, counted before it is taken.
+
+Nearly all of it is arrays of a few numbers per record, pair and cell, whose sizes are known before anything is
+computed; what they come to was measured (`tests/carole/assessment/test_memory.py` compares both). The search for
+minimal sample uniques alone may find any number: it gets what is left, and looks for smaller ones only where that is
+not enough.
+"""
+
+from __future__ import annotations
+
+import math
+
+from carole.assessment.cell_risk import MODEL_CELLS
+from carole.assessment.combined import Combined
+from carole.assessment.options import SEARCHED
+from carole.assessment.publication import BASE_CELLS
+from carole.engine.memory import MemoryBudget
+from carole.engine.plan import Resources
+from common.specification.assessment import AssessmentSpec
+
+ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16
+"""Of a record of either file."""
+
+PAIR_BYTES, PAIR_BYTES_PER_VARIABLE = 512, 32
+"""Of a pair that may be a link."""
+
+MODEL_CELL_BYTES, MODEL_CELL_BYTES_PER_KEY = 64, 40
+"""Of a cell of the table of all keys, as far as models have them."""
+
+MERGE_BYTES = 160
+"""Of a combination and a merge of two categories, in the search for the least recoding."""
+
+TABLE_CELL_BYTES = 200
+"""Of a cell of the table that the published ones are made of."""
+
+
+def needed(combined: Combined, policy: AssessmentSpec) -> int:
+    """Bytes that an assessment takes, the search for minimal sample uniques left out.
+
+    Parameters
+    ----------
+    combined
+        The combined output.
+    policy
+        With the tables to be published.
+    """
+    variables = len(combined.variables)
+    rows = len(combined.alice) + len(combined.bob)
+    pairs = len(combined.pair_a)
+    levels = {variable.name: len(variable.categories) + 1 for variable in combined.variables}
+    of_keys = [levels[name] for name in combined.with_role("key")]
+    keys = math.prod(of_keys)
+    merges = min(keys, combined.n_records) * sum(n * (n - 1) // 2 for n in of_keys)
+    searched = 0 if policy.limits.correct_matches is None else min(merges, SEARCHED)
+    published = {name for table in policy.tables for name in table.variables}
+    cells = math.prod(levels[name] for name in published) if published else 0
+    return (
+        rows * (ROW_BYTES + ROW_BYTES_PER_VARIABLE * variables)
+        + pairs * (PAIR_BYTES + PAIR_BYTES_PER_VARIABLE * variables)
+        + min(keys, MODEL_CELLS) * (MODEL_CELL_BYTES + MODEL_CELL_BYTES_PER_KEY * len(of_keys))
+        + searched * MERGE_BYTES
+        + min(cells, BASE_CELLS) * TABLE_CELL_BYTES
+    )
+
+
+def left_for_uniques(combined: Combined, policy: AssessmentSpec, resources: Resources) -> Resources:
+    """What an assessment may use, less the combined output and what else it takes in any case.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if it takes more than it may use.
+    """
+    budget = MemoryBudget(resources.memory_bytes)
+    budget.take(
+        combined.n_bytes + needed(combined, policy), "the assessment of the combined output", "carry fewer variables"
+    )
+    return Resources(budget.free, resources.threads)

@@ -1,0 +1,79 @@
+"""The memory of an assessment: what is counted covers what is taken, and what is left decides on special uniques."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from benchmarks._built_population import SMALL, WIDE, Built, built
+from carole.assessment import Assessment, assess
+from carole.assessment.keys import key_file
+from carole.assessment.memory import left_for_uniques, needed
+from carole.engine.plan import Resources
+from common.errors import ErrorCode, TrystError
+from risk.identification.suda import most_within
+
+RUN = "r" * 32
+
+
+def policy_of(population: Built):  # type: ignore[no-untyped-def]
+    assert population.spec.assessment is not None
+    return population.spec.assessment
+
+
+@pytest.mark.parametrize("traits", [SMALL, WIDE])
+def test_what_is_counted_covers_what_is_taken(traits) -> None:  # type: ignore[no-untyped-def]
+    population = built(traits, 6_000, (0.5, 0.5), np.random.default_rng(3), "correct_matches: 0.1")
+    assess(population.combined, population.spec, RUN)  # compiled
+    tracemalloc.start()
+    found = assess(population.combined, population.spec, RUN)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.judgement.breaches
+    counted = needed(population.combined, policy_of(population))
+    assert peak < counted < 20 * peak
+
+
+def test_threads_change_nothing(population: Built, assessment: Assessment) -> None:
+    for threads in (1, 3):
+        found = assess(population.combined, population.spec, RUN, resources=Resources(3 << 30, threads))
+        assert found.report == assessment.report
+
+
+def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built, assessment: Assessment) -> None:
+    combined, whole = population.combined, json.loads(assessment.report)
+    keys = combined.with_role("key")
+    file = key_file(combined.codes[:, combined.columns(keys)], keys, 0.25)
+    assert file is not None
+    # One fewer than there are: what is found before it is known to be minimal is more.
+    wanted = sum(whole["identification"]["suda"]["by_size"]) - 1
+    extra = next(size for size in range(0, 2**24, 64) if most_within(file, size, 1) == wanted)
+    resources = Resources(combined.n_bytes + needed(combined, policy_of(population)) + extra, 1)
+    short = json.loads(assess(combined, population.spec, RUN, resources=resources).report)
+    special, all_sizes = (each["identification"]["suda"] for each in (short, whole))
+    assert all_sizes["complete"]
+    assert not special["complete"]
+    size = special["max_size"]
+    assert 1 <= size < all_sizes["max_size"]
+    assert special["by_size"][: size + 1] == all_sizes["by_size"][: size + 1]
+    assert any(f"by up to {size} of the 5 key variables only" in said for said in short["warnings"])
+    assert short["measures"] == whole["measures"]
+
+
+def test_an_assessment_that_does_not_fit_is_refused_before_it_begins(population: Built) -> None:
+    least = population.combined.n_bytes + needed(population.combined, policy_of(population))
+    assert left_for_uniques(population.combined, policy_of(population), Resources(least + 5, 2)) == Resources(5, 2)
+    stages: list[str] = []
+    with pytest.raises(TrystError, match="the assessment of the combined output needs") as caught:
+        assess(
+            population.combined,
+            population.spec,
+            RUN,
+            resources=Resources(least - 1, 2),
+            progress=lambda stage, _: stages.append(stage),
+        )
+    assert caught.value.code == ErrorCode.MEMORY
+    assert not stages
