@@ -22,6 +22,7 @@ from carole.engine.specified import plan_of
 from common.cleaning import clean
 from common.encoding.records import encode_records
 from common.keys.derivation import Seed
+from common.keys.noise import NoiseKey
 from common.parties import Side
 from common.specification import Specification, load_specification
 
@@ -79,7 +80,10 @@ class Linked:
 def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed) -> Linked:
     """Encode and link two files in one mode; links as pairs of rows of the files, shape (n_links, 2)."""
     spec = spec.model_copy(update={"mode": mode})
-    encoded = {side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1) for side in Side}
+    encoded = {
+        side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NoiseKey.generate())
+        for side in Side
+    }
     plan = plan_of(spec)
     alice, bob = (encoded[side] for side in Side)
     started = time.perf_counter()

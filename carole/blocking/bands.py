@@ -6,7 +6,8 @@ probability (1 + J)/2, so in a band of r bits with the r-th power of that, and i
 .. math:: 1 - (1 - ((1 + J)/2)^r)^b.
 
 More bits per band let fewer chance pairs through, more bands lose fewer similar ones. Carole forms the bands from the
-signatures she holds; the custodians need not be asked. No two bands share a bit.
+signatures she holds; the custodians need not be asked. No two bands share a bit. Where each bit was flipped with
+probability f on either side, (1 - 2f)^2 J stands for J.
 
 References
 ----------
@@ -26,7 +27,7 @@ MAX_BITS = 63
 """Bits of a band: with one more than these the bits would not leave room for "no key"."""
 
 
-def share_probability(jaccard: float, bands: int, bits: int) -> float:
+def share_probability(jaccard: float, bands: int, bits: int, flip: float = 0.0) -> float:
     """Probability that two values share a band.
 
     Parameters
@@ -35,8 +36,10 @@ def share_probability(jaccard: float, bands: int, bits: int) -> float:
         Their similarity, 0 to 1.
     bands, bits : int
         Bands, and bits of each.
+    flip : float
+        Probability with which each bit was flipped on either side.
     """
-    return float(1 - (1 - ((1 + jaccard) / 2) ** bits) ** bands)
+    return float(1 - (1 - ((1 + (1 - 2 * flip) ** 2 * jaccard) / 2) ** bits) ** bands)
 
 
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:

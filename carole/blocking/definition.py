@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.comparison.definition import agreeing_bits
+from carole.comparison.definition import agreeing_bits, jaccard_estimate
 from common.encoding.contribution import FieldSignatures
 
 NO_KEY = 0
@@ -47,19 +47,19 @@ def banded_pairs(a: FieldSignatures, b: FieldSignatures, bands: int, bits: int) 
     }
 
 
-def similar_rows(a: FieldSignatures, b: FieldSignatures, least: float) -> set[tuple[int, int]]:
+def similar_rows(a: FieldSignatures, b: FieldSignatures, least: float, flip: float = 0.0) -> set[tuple[int, int]]:
     """Every pair of rows whose values have an estimated similarity of at least `least`."""
     return {
         (i, j)
         for i in range(len(a.codes))
         for j in range(len(b.codes))
         if a.codes[i] >= 0 <= b.codes[j]
-        and estimate(a.signatures[a.codes[i]], b.signatures[b.codes[j]]) >= Fraction(str(least))
+        and estimate(a.signatures[a.codes[i]], b.signatures[b.codes[j]], flip) >= Fraction(str(least))
     }
 
 
 def canopy_rows(
-    a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, order: Sequence[int]
+    a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, order: Sequence[int], flip: float = 0.0
 ) -> set[tuple[int, int]]:
     """Every pair of rows whose values lie in a common canopy, centres being picked in a given order.
 
@@ -70,7 +70,7 @@ def canopy_rows(
     pairs: set[tuple[int, int]] = set()
     for centre in order:
         if centre in free:
-            alike = [estimate(values[centre], value) for value in values]
+            alike = [estimate(values[centre], value, flip) for value in values]
             free -= {i for i, similarity in enumerate(alike) if similarity >= Fraction(str(tight))}
             inside = {i for i, similarity in enumerate(alike) if similarity >= Fraction(str(loose))}
             pairs |= {
@@ -82,6 +82,6 @@ def canopy_rows(
     return pairs
 
 
-def estimate(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> Fraction:
-    """Estimated similarity 2n/M - 1 of two signatures, exactly, not clipped."""
-    return Fraction(2 * agreeing_bits(one, other), 64 * len(one)) - 1
+def estimate(one: NDArray[np.uint64], other: NDArray[np.uint64], flip: float = 0.0) -> Fraction:
+    """Estimated similarity of two signatures with flipped bits, exactly, not clipped."""
+    return jaccard_estimate(agreeing_bits(one, other), 64 * len(one), flip)

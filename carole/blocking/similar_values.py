@@ -40,17 +40,22 @@ class ValuePairs:
     partner: NDArray[np.int32]
 
 
-def disagreements_allowed(bits: int, least: float) -> int:
+def disagreements_allowed(bits: int, least: float, flip: float = 0.0) -> int:
     """Greatest number of disagreeing bits at which the estimated similarity is at least `least`.
 
-    ``2n/M - 1 >= s`` is ``M - n <= M (1 - s)/2``, decided in exact arithmetic for the decimal number that `least`
-    prints as.
+    ``(2n/M - 1)/c >= s`` is ``M - n <= M (1 - cs)/2``, where ``c = (1 - 2r)^2`` for bits flipped with probability r;
+    decided in exact arithmetic for the decimal numbers that `least` and `flip` print as.
     """
-    return int(bits * (1 - Fraction(str(least))) / 2)
+    return int(bits * (1 - (1 - 2 * Fraction(str(flip))) ** 2 * Fraction(str(least))) / 2)
 
 
 def similar_pairs(
-    a: FieldSignatures, b: FieldSignatures, least: float, most: int, progress: Callable[[float], None]
+    a: FieldSignatures,
+    b: FieldSignatures,
+    least: float,
+    most: int,
+    progress: Callable[[float], None],
+    flip: float = 0.0,
 ) -> ValuePairs:
     """All pairs of values whose estimated similarity is at least `least`, by a multibit tree over B's.
 
@@ -65,7 +70,7 @@ def similar_pairs(
        Algorithms for Molecular Biology 5, 2010. doi:10.1186/1748-7188-5-9
     """
     tree = MultibitTree(b.signatures)
-    first, partner = tree.within(a.signatures, disagreements_allowed(a.bits, least), most, progress)
+    first, partner = tree.within(a.signatures, disagreements_allowed(a.bits, least, flip), most, progress)
     if len(partner) > most:
         raise _too_many(most)
     return ValuePairs(first, partner)
@@ -73,7 +78,7 @@ def similar_pairs(
 
 def canopy_pairs(
     a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, most: int,
-    progress: Callable[[float], None],
+    progress: Callable[[float], None], flip: float = 0.0,
 ) -> ValuePairs:  # fmt: skip
     """Pairs of values that lie in a common canopy.
 
@@ -89,6 +94,8 @@ def canopy_pairs(
         Of the order of picking.
     most : int
         Pairs that memory allows.
+    flip : float
+        Probability with which each bit was flipped, within a file as between the two.
 
     Raises
     ------
@@ -105,7 +112,7 @@ def canopy_pairs(
        doi:10.1145/347090.347123
     """
     values = np.ascontiguousarray(np.concatenate([a.signatures, b.signatures]))
-    near, far = (disagreements_allowed(a.bits, similarity) for similarity in (tight, loose))
+    near, far = (disagreements_allowed(a.bits, similarity, flip) for similarity in (tight, loose))
     free = np.ones(len(values), dtype=np.bool_)
     found: list[NDArray[np.int64]] = []
     waiting, distinct = 0, np.empty(0, dtype=np.int64)

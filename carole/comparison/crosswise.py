@@ -19,9 +19,16 @@ from carole.comparison.kernels import popcount
 from carole.comparison.levels import DRAWN_AT_ONCE, read_only
 from carole.comparison.thresholds import levels_by_disagreement
 from common.encoding.contribution import FieldSignatures
+from common.specification.widening import widened
 
 BOUNDS = (0.8, 0.999, 1.0)
 """Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""
+
+
+def crosswise_bounds(bits: int, flip: float = 0.0) -> tuple[float, ...]:
+    """The bounds for signatures of so many bits, each flipped with probability `flip`: widened where they are noisy."""
+    return widened(BOUNDS, bits, flip) if flip else BOUNDS
+
 
 TwoFields = tuple[FieldSignatures, FieldSignatures]
 
@@ -33,9 +40,13 @@ class CrosswiseComparison:
     ----------
     a, b : pair of FieldSignatures
         Both fields of each file, of equal numbers of bits and under the same keys.
+    flip : float
+        Probability with which each bit was flipped on either side.
     """
 
-    def __init__(self, a: TwoFields, b: TwoFields) -> None:
+    def __init__(self, a: TwoFields, b: TwoFields, flip: float = 0.0) -> None:
+        bounds = crosswise_bounds(a[0].bits, flip)
+        self._n_levels = len(bounds)
         self._signatures = (
             read_only(a[0].signatures),
             read_only(a[1].signatures),
@@ -43,7 +54,7 @@ class CrosswiseComparison:
             read_only(b[1].signatures),
         )
         self._codes = read_only(a[0].codes), read_only(a[1].codes), read_only(b[0].codes), read_only(b[1].codes)
-        self._levels = read_only(levels_by_disagreement(a[0].bits, BOUNDS))
+        self._levels = read_only(levels_by_disagreement(a[0].bits, bounds, flip))
         self._n_rows = len(a[0].codes), len(b[0].codes)
 
     def add(
@@ -71,7 +82,7 @@ class CrosswiseComparison:
 
     def distribution(self, pool: ThreadPoolExecutor, rng: np.random.Generator, sample: int) -> NDArray[np.float64]:
         """Numbers of pairs by level over all pairs of the two files, or over a random sample where they are more."""
-        n_levels = len(BOUNDS)
+        n_levels = self._n_levels
         n_a, n_b = self._n_rows
         everything = n_a * n_b <= sample
         n = min(n_a * n_b, sample)

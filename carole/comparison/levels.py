@@ -54,6 +54,7 @@ def level_table(
     bounds: Sequence[float],
     pool: ThreadPoolExecutor,
     comparator: AnyComparator = "jaccard",
+    flip: float = 0.0,
 ) -> NDArray[np.int8]:
     """Level of every pair of distinct signatures, or values, of a field.
 
@@ -67,6 +68,8 @@ def level_table(
         Runs blocks of rows of `a`.
     comparator : {"jaccard", "jaro", "jaro_winkler"}
         The last two for values, in trusted mode.
+    flip : float
+        Probability with which each bit was flipped on either side.
 
     Returns
     -------
@@ -89,7 +92,7 @@ def level_table(
         for _ in pool.map(compare_values, range(0, a.n_distinct, ROWS_PER_BLOCK)):
             pass
         return table
-    limits = read_only(disagreement_limits(a.bits, bounds))
+    limits = read_only(disagreement_limits(a.bits, bounds, flip))
     tiles = read_only(word_major_tiles(b.signatures))
 
     def compare(first: int) -> None:
@@ -108,6 +111,7 @@ def level_counts(
     pool: ThreadPoolExecutor,
     table: NDArray[np.int8] | None = None,
     comparator: AnyComparator = "jaccard",
+    flip: float = 0.0,
 ) -> NDArray[np.int64]:
     """Exact number of pairs of rows at each level, over all pairs of two files.
 
@@ -117,7 +121,7 @@ def level_counts(
         As for `level_table`.
     table : ndarray of int8, optional
         From `level_table`; without it the levels are computed in strips and forgotten.
-    comparator
+    comparator, flip
         As for `level_table`.
 
     Returns
@@ -131,7 +135,7 @@ def level_counts(
     total = np.zeros(n_levels, dtype=np.int64)
     if a.n_distinct == 0 or b.n_distinct == 0:
         return total
-    limits = read_only(disagreement_limits(a.bits, bounds))
+    limits = read_only(disagreement_limits(a.bits, bounds, flip))
     trusted = comparator != "jaccard"
     tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
     values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
@@ -166,7 +170,7 @@ class FieldComparison:
         Inclusive upper bounds of the levels.
     table : ndarray of int8, optional
         From `level_table`; without it, pairs are compared as they come.
-    comparator
+    comparator, flip
         As for `level_table`.
     """
 
@@ -177,6 +181,7 @@ class FieldComparison:
         bounds: Sequence[float],
         table: NDArray[np.int8] | None = None,
         comparator: AnyComparator = "jaccard",
+        flip: float = 0.0,
     ) -> None:
         self.n_levels = len(bounds)
         self._values: ValuePairs | None = None
@@ -185,7 +190,7 @@ class FieldComparison:
         self._table = None if table is None else read_only(table)
         self._signatures = read_only(a.signatures), read_only(b.signatures)
         self._codes = read_only(a.codes), read_only(b.codes)
-        self._levels = read_only(levels_by_disagreement(a.bits, bounds))
+        self._levels = read_only(levels_by_disagreement(a.bits, bounds, flip))
 
     @property
     def missing(self) -> int:
@@ -233,7 +238,7 @@ class ValuePairs:
 
 
 def equal_pairs(a: FieldSignatures, b: FieldSignatures) -> int:
-    """Exact number of pairs of rows whose values of a field are equal, by equality of signatures.
+    """Exact number of pairs of rows with equal signatures of a field: equal values, unless bits are flipped.
 
     Notes
     -----
@@ -261,6 +266,7 @@ def level_distribution(
     exact_limit: int,
     sample: int,
     comparator: AnyComparator = "jaccard",
+    flip: float = 0.0,
 ) -> NDArray[np.float64]:
     """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
@@ -275,7 +281,7 @@ def level_distribution(
     sample : int
         Beyond it, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
         slower than signatures, and a sixteenth of both limits holds for them.
-    comparator
+    comparator, flip
         As for `level_table`.
 
     Returns
@@ -286,7 +292,8 @@ def level_distribution(
     Notes
     -----
     A sample says next to nothing of equality in a field with many values, yet that is where u matters most. So
-    the share of equal pairs is exact even then (see `equal_pairs`), and only unequal ones are sampled.
+    the share of equal pairs is exact even then (see `equal_pairs`), and only unequal ones are sampled. Where bits are
+    flipped, equal values no longer have equal signatures, and u of the top level has the error of the sample.
     """
     rows_a = np.flatnonzero(a.codes >= 0).astype(np.int32)
     rows_b = np.flatnonzero(b.codes >= 0).astype(np.int32)
@@ -296,10 +303,10 @@ def level_distribution(
     if comparator != "jaccard":
         exact_limit, sample = exact_limit // 16, sample // 16
     if table is not None or a.n_distinct * b.n_distinct <= exact_limit:
-        return level_counts(a, b, bounds, pool, table, comparator).astype(np.float64)
+        return level_counts(a, b, bounds, pool, table, comparator, flip).astype(np.float64)
     compared = None if comparator == "jaccard" else ValuePairs(a, b, bounds, comparator)
     # The level of a pair with no disagreeing bit is set apart, so that equal pairs can be left out.
-    lookup = levels_by_disagreement(a.bits, bounds)
+    lookup = levels_by_disagreement(a.bits, bounds, flip)
     lookup[0] = len(bounds)
     levels = read_only(lookup)
     signatures_a, signatures_b = read_only(a.signatures), read_only(b.signatures)

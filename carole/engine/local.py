@@ -342,6 +342,7 @@ class _Run:
                 field.bounds,
                 tables.get(field.name),
                 field.comparator,
+                field.flip,
             )
             for field in fields
         ]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from carole.comparison.crosswise import BOUNDS
+from carole.comparison.crosswise import crosswise_bounds
 from carole.comparison.levels import AnyComparator
 from carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from common.errors import ErrorCode, TrystError
@@ -32,6 +32,8 @@ class FieldPlan:
         Whether agreement on a rare value counts for more.
     missing_as_level
         Whether it says something that a value is missing; otherwise it is missing at random.
+    flip
+        Probability with which each bit of its signatures was flipped, on either side.
     """
 
     name: str
@@ -40,6 +42,7 @@ class FieldPlan:
     comparator: AnyComparator = "jaccard"
     value_frequencies: bool = False
     missing_as_level: bool = False
+    flip: float = 0.0
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -232,9 +235,21 @@ class LinkagePlan:
         level whether both records have it (1) or not (0). The field itself stays missing in the latter case and adds
         nothing, so that P(missing) and P(level | there) together are the distribution of its levels, missing being one.
         """
-        crosswise = (FieldPlan(f"{first}-{second}-exchanged", 64, BOUNDS) for first, second in self.swaps)
+        crosswise = (
+            FieldPlan(
+                f"{first}-{second}-exchanged", 64, crosswise_bounds(self.field(first).bits, self.field(first).flip)
+            )
+            for first, second in self.swaps
+        )
         presence = (FieldPlan(f"{name}-present", 64, PRESENT_BOUNDS) for name in self.present)
         return (*self.fields, *crosswise, *presence)
+
+    def field(self, name: str) -> FieldPlan:
+        """The compared field of a name; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
 
     @property
     def present(self) -> tuple[str, ...]:

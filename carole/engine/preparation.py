@@ -70,13 +70,13 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
     """
     made = []
     for first, second in plan.swaps:
-        sides = [(part.fields[first], part.fields[second]) for part in (a, b)]
-        if len({field.bits for side in sides for field in side}) > 1:
+        in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
+        if len({field.bits for field in (*in_a, *in_b)}) > 1:
             raise TrystError(
                 ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged have signatures of one length",
                 where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same bits",
             )  # fmt: skip
-        made.append(CrosswiseComparison(*sides))
+        made.append(CrosswiseComparison(in_a, in_b, plan.field(first).flip))
     return made
 
 
@@ -110,7 +110,7 @@ def level_tables(
         copies = side_b.signatures.nbytes * 2
         cells = sizes[field.name]
         if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
-            tables[field.name] = level_table(side_a, side_b, field.bounds, pool, field.comparator)
+            tables[field.name] = level_table(side_a, side_b, field.bounds, pool, field.comparator, field.flip)
             budget.give_back(copies)
         progress((done + 1) / len(plan.fields))
     return tables
@@ -141,7 +141,7 @@ def all_pairs_levels(
         counts[q, : len(field.bounds)] = level_distribution(
             a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
             table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-            comparator=field.comparator,
+            comparator=field.comparator, flip=field.flip,
         )  # fmt: skip
         progress((q + 1) / len(plan.compared))
     for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):

@@ -67,6 +67,7 @@ def _rule(
         keys_a, keys_b, skew = _keys(a, b, rule)
         return KeyedRule([keys_a], [keys_b]), skew
     side_a, side_b = a.fields[formed.field], b.fields[formed.field]
+    flip = plan.field(formed.field).flip
     if isinstance(formed, Bands):
         take_index(a, b, formed.bands, budget)
         bands = zip(*(band_keys(side, formed.bands, formed.bits) for side in (side_a, side_b)), strict=True)
@@ -74,9 +75,9 @@ def _rule(
         return KeyedRule([keys for keys, _, _ in capped], [keys for _, keys, _ in capped]), _together(capped)
     most = int(VALUE_PAIRS_SHARE * budget.free) // BYTES_EACH
     if isinstance(formed, Similar):
-        related = similar_pairs(side_a, side_b, formed.least, most, progress)
+        related = similar_pairs(side_a, side_b, formed.least, most, progress, flip)
     else:
-        related = canopy_pairs(side_a, side_b, formed.tight, formed.loose, plan.seed, most, progress)
+        related = canopy_pairs(side_a, side_b, formed.tight, formed.loose, plan.seed, most, progress, flip)
     budget.take(BYTES_EACH * len(related.partner), f"the similar values of rule {rule.name}", "ask for more similarity")
     return ValueRule(related, side_a.codes, side_b.codes), Skew()
 

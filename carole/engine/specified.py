@@ -17,6 +17,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
                 spec.comparator_of(field),
                 field.value_frequencies,
                 field.missing_as == "level",
+                field.flip,
             )
             for field in spec.fields
         ),
@@ -52,7 +53,9 @@ def _latent(spec: Specification) -> LatentPlan | None:
 
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
     # The exact scheme knows nothing between equal and unequal: no need to count what it does not look at.
-    return LEVELS["exact"] if spec.model.scheme == "exact" else field.bounds
+    if spec.model.scheme != "exact":
+        return field.bounds
+    return field.widened(LEVELS["exact"]) if field.flip else LEVELS["exact"]
 
 
 def _rule(rule: BlockingRule) -> RulePlan:

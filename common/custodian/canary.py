@@ -25,8 +25,9 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
     frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
     # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
-    # What each makes of its own values differs on purpose, and is part of the encoding digest.
-    fields = tuple(field.model_copy(update={"categorisation": ()}) for field in spec.fields)
+    # What each makes of its own values differs on purpose, and is part of the encoding digest; so is how many bits are
+    # flipped, while the noise that flips them is each custodian's own.
+    fields = tuple(field.model_copy(update={"categorisation": (), "flip": 0.0}) for field in spec.fields)
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
     mode = "block_keyed" if spec.mode == "block_keyed" else "open"
     signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields})

@@ -27,7 +27,7 @@ from common.custodian.source import read_records
 from common.encoding import to_bytes
 from common.encoding.records import encode_records
 from common.errors import ErrorCode, TrystError
-from common.keys import Seed, key_check_value
+from common.keys import NoiseKey, Seed, key_check_value
 from common.rpc.client import CHUNK_SECONDS, COMMIT_SECONDS, CONTROL_SECONDS
 from common.wire import Manifest, chunk_count, manifest_to_wire, root_digest
 from protos.linkage.v1 import contribution_pb2
@@ -90,6 +90,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
                 task.spec,
                 seed,
                 task.epoch,
+                noise=_noise(desk, task),
                 variables=cleaned.variables,
                 threads=os.cpu_count() or 1,
                 progress=tell,
@@ -124,6 +125,10 @@ def _prepare(desk: Desk, task: Task) -> Upload:
     desk.state.update(task.project, rows=upload.rows, stage="signed")
     log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)
     return upload
+
+
+def _noise(desk: Desk, task: Task) -> NoiseKey | None:
+    return desk.state.noise_key() if any(field.flip for field in task.spec.fields) else None
 
 
 def _check_value(task: Task, seed: Seed) -> bytes:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Kept in the database as SQLite's ``user_version``."""
+
+EXTENDED_VERSIONS = (3,)
+"""Former versions that lack tables only: these are made, and nothing else has to change."""
 
 
 class Base(DeclarativeBase):
@@ -73,6 +76,15 @@ class Secret(Base):
 
     project: Mapped[str] = mapped_column(ForeignKey("project.name"), primary_key=True)
     epoch: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[bytes]
+
+
+class OwnSecret(Base):
+    """A secret of the custodian's own, of no project, encrypted by the vault."""
+
+    __tablename__ = "own_secret"
+
     kind: Mapped[str] = mapped_column(primary_key=True)
     content: Mapped[bytes]
 

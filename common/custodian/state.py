@@ -2,7 +2,7 @@
 
 The database is the truth. Files (the body of an upload, its pseudonym map) are written whole before the row that names
 them, and a file that no row names is removed at the next start. What is secret is encrypted by the vault: the seed, the
-state of its agreement, the body and the map. To erase is to delete the wrapped key and then the file.
+state of its agreement, the noise key, the body and the map. To erase is to delete the wrapped key and then the file.
 """
 
 from __future__ import annotations
@@ -22,11 +22,25 @@ from sqlalchemy.orm import Session
 
 from common.audit import Checkpoint
 from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, write_encrypted
-from common.custodian.schema import SCHEMA_VERSION, Base, Leakage, Project, Result, Secret, Seen, Upload
+from common.custodian.schema import (
+    EXTENDED_VERSIONS,
+    SCHEMA_VERSION,
+    Base,
+    Leakage,
+    OwnSecret,
+    Project,
+    Result,
+    Secret,
+    Seen,
+    Upload,
+)
 from common.errors import ErrorCode, TrystError
+from common.keys.noise import NoiseKey
 from common.keys.vault import Vault
 
 DAY_SECONDS = 86_400.0
+
+_NOISE = "noise"
 
 
 class State:
@@ -163,6 +177,22 @@ class State:
             statement = statement.where(Secret.epoch < before_epoch)
         with self._session() as session:
             session.execute(statement)
+
+    def noise_key(self) -> NoiseKey:
+        """This custodian's noise key: made when it is first needed, and then the same for every project and upload.
+
+        Raises
+        ------
+        TrystError
+            VAULT if it does not decrypt.
+        """
+        with self._session() as session:
+            row = session.get(OwnSecret, _NOISE)
+            if row is None:
+                key = NoiseKey.generate()
+                session.add(OwnSecret(kind=_NOISE, content=self._vault.protect(_own_subject(_NOISE), key.reveal())))
+                return key
+        return NoiseKey(self._vault.reveal(_own_subject(_NOISE), row.content))
 
     # Uploads
 
@@ -302,6 +332,10 @@ def _subject(project: str, epoch: int, kind: str) -> str:
     return f"custodian {kind} of project {project}, epoch {epoch}"
 
 
+def _own_subject(kind: str) -> str:
+    return f"custodian {kind} of its own"
+
+
 def _body_subject(upload: str) -> str:
     return f"custodian body of upload {upload}"
 
@@ -345,7 +379,7 @@ def _engine(path: Path) -> sqlalchemy.Engine:
         path.touch(mode=0o600)
         with engine.begin() as connection:
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            if version == 0:
+            if version in (0, *EXTENDED_VERSIONS):
                 Base.metadata.create_all(connection)
                 connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
             elif version != SCHEMA_VERSION:

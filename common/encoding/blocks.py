@@ -50,6 +50,7 @@ from common.encoding.contribution import (
 from common.encoding.distinct import distinct_values
 from common.encoding.encode import (
     Progress,
+    as_sent,
     canonical,
     check_columns,
     check_variables,
@@ -61,6 +62,7 @@ from common.encoding.encode import (
 from common.errors import ErrorCode, TrystError
 from common.keys.bulk import encrypt
 from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from common.keys.noise import NoiseKey
 from common.minhash import block_signatures
 from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens
@@ -121,6 +123,7 @@ def encode_blocks(
     seed: Seed,
     epoch: int,
     *,
+    noise: NoiseKey | None = None,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
     shuffle: Callable[[int], NDArray[np.int64]] = random_order,
     threads: int = 2,
@@ -130,7 +133,7 @@ def encode_blocks(
 
     Parameters
     ----------
-    columns, specification, seed, epoch, variables, threads, progress
+    columns, specification, seed, epoch, noise, variables, threads, progress
         As for `encode`; the specification has blocking rules of keys only.
     shuffle
         Makes the order of a given number of rows. Anything but the default is for fixed test records.
@@ -185,12 +188,14 @@ def encode_blocks(
     def sign(rule: BlockingRule, field: _Field) -> None:
         keys = derive(seed, project, Purpose.SIGNATURE, digest, field.spec.key_domain, rule.name, epoch)
         order = orders[rule.name]
-        signed[rule.name, field.spec.name] = _sign(field, keys, order, digests[rule.name][order])
+        blocks = digests[rule.name][order]
+        signed[rule.name, field.spec.name] = _sign(field, keys, order, blocks, project, noise)
 
     def draw(field: _Field) -> None:
         keys = derive(seed, project, Purpose.SAMPLE, digest, field.spec.key_domain, epoch=epoch)
         drawn = shuffle(n_rows)[:SAMPLE_ROWS]
-        signed[SAMPLE, field.spec.name] = _sign(field, keys, drawn, np.zeros(len(drawn), dtype=np.uint64))
+        no_block = np.zeros(len(drawn), dtype=np.uint64)
+        signed[SAMPLE, field.spec.name] = _sign(field, keys, drawn, no_block, project, noise)
 
     jobs: dict[str, Callable[[], None]] = {
         f"signed {name} for rule {rule.name}": partial(sign, rule, fields[name]) for rule in rules for name in fields
@@ -249,7 +254,14 @@ def _prepared(column: pl.Series, field: FieldSpec, project: str, seed: Seed, dig
     return _Field(field, tokens, np.append(places, MISSING).astype(np.int32)[codes])
 
 
-def _sign(field: _Field, keys: FieldKeys, rows: NDArray[np.int64], block: NDArray[np.uint64]) -> FieldSignatures:
+def _sign(
+    field: _Field,
+    keys: FieldKeys,
+    rows: NDArray[np.int64],
+    block: NDArray[np.uint64],
+    project: str,
+    noise: NoiseKey | None,
+) -> FieldSignatures:
     """Signatures of one field of some rows, each in its block; equal values of a block are signed once."""
     codes = field.codes[rows]
     here = np.flatnonzero(codes != MISSING)
@@ -257,7 +269,8 @@ def _sign(field: _Field, keys: FieldKeys, rows: NDArray[np.int64], block: NDArra
     n_values = max(1, field.tokens.n_values)
     pairs, inverse = np.unique(places * n_values + codes[here], return_inverse=True)
     value, its_block = (pairs % n_values).astype(np.int32), blocks[pairs // n_values]
-    signatures, ranks = canonical(block_signatures(field.tokens, value, its_block, keys, field.spec.bits))
+    signed = block_signatures(field.tokens, value, its_block, keys, field.spec.bits)
+    signatures, ranks = canonical(as_sent(signed, field.spec, project, noise))
     final = np.full(len(rows), MISSING, dtype=np.int32)
     final[here] = ranks[inverse]
     return FieldSignatures(field.spec.bits, signatures, final)

@@ -24,7 +24,8 @@ from common.encoding.distinct import distinct_values
 from common.encoding.values import pack_values
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive, derive_key
-from common.minhash import signatures
+from common.keys.noise import NoiseKey
+from common.minhash import flipped, signatures
 from common.parties import Side
 from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens, tokenise
@@ -39,6 +40,7 @@ def encode(
     seed: Seed,
     epoch: int,
     *,
+    noise: NoiseKey | None = None,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
     shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
@@ -54,6 +56,8 @@ def encode(
         What is compared and how.
     seed, epoch
         The seed the custodians agreed, and the number of that agreement.
+    noise
+        The custodian's own noise key, where a field has its bits flipped.
     variables
         Places of the rows' categories, by name of the variables that this custodian holds: Int32, null where missing.
     shuffle
@@ -76,7 +80,8 @@ def encode(
     TrystError
         FIELD_MISSING if a field has no column, EMPTY_SOURCE if there are no rows, PARAMETER if columns
         differ in length or hold something else than texts, or if values do not suit the field's
-        tokenisation, or in mode block_keyed, for which one set of signatures would show too much.
+        tokenisation, or if bits are to be flipped and there is no noise key, or in mode block_keyed, for which one set
+        of signatures would show too much.
 
     Notes
     -----
@@ -96,7 +101,7 @@ def encode(
         if specification.mode == "trusted":
             whole = _values(columns[field.name], field)
         else:
-            whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch)
+            whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch, noise)
         fields[field.name] = FieldSignatures(whole.bits, whole.signatures, whole.codes[order], whole.content)
 
     def block(rule: BlockingRule) -> None:
@@ -151,17 +156,40 @@ def run_jobs(jobs: Mapping[str, Callable[[], None]], threads: int, progress: Pro
             raise
 
 
-def _sign(column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> FieldSignatures:
+def _sign(
+    column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest: bytes, epoch: int, noise: NoiseKey | None
+) -> FieldSignatures:
     """Signatures of one field, rows in the order of the file."""
     keys = derive(seed, project, Purpose.SIGNATURE, digest, field.key_domain, epoch=epoch)
     token_key = derive_key(seed, project, Purpose.TOKEN, digest, field.key_domain, epoch=epoch)
     values, codes = distinct_values(column)
     tokens, places = field_tokens(values, field, token_key)
-    signed, ranks = canonical(signatures(tokens, keys, field.bits, threads=1))
+    signed, ranks = canonical(as_sent(signatures(tokens, keys, field.bits, threads=1), field, project, noise))
     # From a row to its distinct value, to its place among those that have tokens, to its signature's place.
     final = np.full(len(values) + 1, MISSING, dtype=np.int32)
     final[:-1][places >= 0] = ranks[places[places >= 0]]
     return FieldSignatures(field.bits, signed, final[codes])
+
+
+def as_sent(signed: NDArray[np.uint64], field: FieldSpec, project: str, noise: NoiseKey | None) -> NDArray[np.uint64]:
+    """A field's signatures with the noise that its custodian puts on them, if any.
+
+    Where noise makes two signatures equal, their values are one to who receives them: `canonical` merges what is equal,
+    and no signature's noise depends on which others there are.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if there is to be noise and no key of it.
+    """
+    if not field.flip:
+        return signed
+    if noise is None:
+        raise TrystError(
+            ErrorCode.PARAMETER, "bits are flipped by noise of the custodian's own", where=f"field {field.name}",
+            got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
+        )  # fmt: skip
+    return flipped(signed, noise.derive(project, field.key_domain), field.flip)
 
 
 def _values(column: pl.Series, field: FieldSpec) -> FieldSignatures:
@@ -213,8 +241,8 @@ def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[n
 
     Notes
     -----
-    Values with the same tokens (``aaa`` and ``aaaa``) have the same signature. The first 64
-    bits decide nearly always; only signatures that agree in them are sorted by the rest.
+    Values with the same tokens (``aaa`` and ``aaaa``) have the same signature, and noise can make others equal. The
+    first 64 bits decide nearly always; only signatures that agree in them are sorted by the rest.
     """
     n = len(signed)
     if n == 0:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from common.encoding.blocks import Encoded, encode_blocks
 from common.encoding.encode import Progress, encode, random_order
 from common.keys.derivation import Seed
+from common.keys.noise import NoiseKey
 from common.specification import Specification
 
 
@@ -21,6 +22,7 @@ def encode_records(
     seed: Seed,
     epoch: int,
     *,
+    noise: NoiseKey | None = None,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
     shuffle: Callable[[int], NDArray[np.int64]] = random_order,
     threads: int = 2,
@@ -37,6 +39,7 @@ def encode_records(
             specification,
             seed,
             epoch,
+            noise=noise,
             variables=variables,
             shuffle=shuffle,
             threads=threads,
@@ -47,6 +50,7 @@ def encode_records(
         specification,
         seed,
         epoch,
+        noise=noise,
         variables=variables,
         shuffle=shuffle,
         threads=threads,

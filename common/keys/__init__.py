@@ -4,6 +4,7 @@
 - `agreement`, `letters`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or by hand.
 - `check`: key-check value and canary digest, before any upload.
 - `identity`, `fingerprint`: Ed25519 identities, and how people compare them.
+- `noise`: what a custodian's randomised response comes from, its own alone.
 - `sealing`, `sealing_key`: bytes that only one recipient opens.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.
 - `framing`, `private_files`: what the others stand on.
@@ -14,6 +15,7 @@ from common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
 from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from common.keys.identity import Identity, PublicIdentity
 from common.keys.letters import Terms
+from common.keys.noise import NoiseKey
 from common.keys.sealing import SealContext, open_sealed, seal
 from common.keys.sealing_key import SealingKey, SealingPublicKey
 from common.keys.seed_file import load_seed_file, new_seed_file
@@ -26,6 +28,7 @@ __all__ = [
     "DataKey",
     "FieldKeys",
     "Identity",
+    "NoiseKey",
     "PublicIdentity",
     "Purpose",
     "SealContext",

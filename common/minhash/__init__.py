@@ -1,9 +1,10 @@
 """Signatures: the 1-bit minwise hash of a value's tokens under a field's keys.
 
 `definition` is the signature by the book, `fast` makes many in bulk (a property test and golden vectors
-keep the two together), and `jaccard` is what can be learnt from two of them.
+keep the two together), `noise` flips some of their bits, and `jaccard` is what can be learnt from two of them.
 """
 
 from common.minhash.fast import block_signatures, signatures
+from common.minhash.noise import flipped
 
-__all__ = ["block_signatures", "signatures"]
+__all__ = ["block_signatures", "flipped", "signatures"]

@@ -8,6 +8,10 @@ tokens, in the order of ``v >> 1``: it is ``v & 1`` there, a bit that had no par
 Two numbers that differ in that bit alone tie, with probability 2**-31 a pair; the bit is then 0, so the
 smallest whole number decides everything.
 
+Randomised response takes 64 bits for the signature, by CBC-MAC under a key that the custodian shares with nobody, and
+from them and a counter eight draws of 16 bits at a time. Bit i is flipped where draw i is below 65536 times the
+probability, rounded: no floating point decides a bit, and the probability is off by 1/131072 at most.
+
 All integers are little-endian. Bit i of the signature is bit ``i % 64`` of word ``i // 64``, hence bit ``i
 % 8`` of byte ``i // 8``.
 
@@ -20,7 +24,7 @@ References
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -73,6 +77,33 @@ def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = N
         kept = {value & 1 for value in values if value >> 1 == smallest}
         bits_kept.append(min(kept))
     return bits_kept
+
+
+def flip_threshold(flip: float) -> int:
+    """The number below which a draw of 16 bits must be for a bit to be flipped."""
+    return round(flip * 65536)
+
+
+def flips(signature_words: Sequence[int], keys: FieldKeys, flip: float) -> list[int]:
+    """Which bits of a signature randomised response flips: 1 or 0 for each.
+
+    Parameters
+    ----------
+    signature_words
+        The signature, in 64-bit words.
+    keys
+        The custodian's own, of the key domain.
+    flip
+        Probability of a flip.
+    """
+    state = bytes(16)
+    for start in range(0, len(signature_words), 2):
+        block = struct.pack("<2Q", *(*signature_words[start : start + 2], 0)[:2])
+        state = _aes(keys.k1, bytes(a ^ b for a, b in zip(state, block, strict=True)))
+    draws: list[int] = []
+    for counter in range(8 * len(signature_words)):
+        draws += struct.unpack("<8H", _aes(keys.k2, state[:8] + struct.pack("<Q", counter)))
+    return [int(draw < flip_threshold(flip)) for draw in draws]
 
 
 def words(bits: Iterable[int]) -> list[int]:

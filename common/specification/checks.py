@@ -18,6 +18,7 @@ from common.specification.assessment import assessment_mistakes
 from common.specification.block_keyed import block_keyed_mistakes
 from common.specification.categorisation import categorisation_mistakes
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
+from common.specification.flips import flip_mistakes, split_mistakes
 from common.specification.latent import LatentSpec, latent_mistakes
 from common.specification.mistakes import Mistake, Path, nearest, shown
 from common.specification.section import folded_label
@@ -136,6 +137,8 @@ def inconsistencies(
     for position, field in fields.items():
         for check in _FIELD_CHECKS:
             yield from check(field, ("fields", position))
+        if field.flip:
+            yield from flip_mistakes(field, ("fields", position), mode)
         if mode in ("open", "block_keyed") and field.comparator is not None:
             yield Mistake(
                 ("fields", position, "comparator"),
@@ -152,6 +155,7 @@ def inconsistencies(
         yield from _one_kind(rule, ("blocking", position))
         yield from _keys(rule, ("blocking", position), by_name, other_names)
         yield from _signatures(rule, ("blocking", position), by_name, other_names)
+        yield from split_mistakes(rule, ("blocking", position), by_name, mode)
         if mode == "trusted" and rule.keys == ():
             remedy = "give it keys, or link in mode open"
             yield Mistake(("blocking", position), "only rules with keys are possible in mode trusted", remedy=remedy)
@@ -265,10 +269,10 @@ def _shared_keys(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
     seen: dict[str, int] = {}
     for position, field in fields.items():
         first = fields[seen.setdefault(field.key_domain, position)]
-        for attribute in ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits"):
+        for attribute in ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits", "flip"):
             mine, theirs = getattr(field, attribute), getattr(first, attribute)
             if mine != theirs:
-                got = f"{shown(mine)} beside {shown(theirs)}" if isinstance(mine, str | int) else ""
+                got = f"{shown(mine)} beside {shown(theirs)}" if isinstance(mine, str | int | float) else ""
                 yield Mistake(
                     ("fields", position, "key_domain"),
                     f"{first.name} is of the same key domain but has other {attribute}",

@@ -67,6 +67,9 @@ def latent_mistakes(
         if getattr(fields.get(key), "value_frequencies", False):
             what = "its value would count twice, here and by its value_frequencies"
             yield Mistake(("latent", "keys", position), what, shown(key), "drop one of the two")
+        if getattr(fields.get(key), "flip", 0.0):
+            what = "values that agree exactly cannot be seen to where bits are flipped"
+            yield Mistake(("latent", "keys", position), what, shown(key), "drop it here, or set its flip to 0")
         if key in latent.keys[:position]:
             yield Mistake(("latent", "keys", position), "the key is named already", shown(key), "drop one of them")
     for key, field in fields.items():

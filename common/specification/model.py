@@ -46,6 +46,7 @@ from common.specification.latent import LatentSpec
 from common.specification.leakage import LeakageSpec
 from common.specification.section import ColumnName, Name, Section, Word
 from common.specification.variables import VariableSpec
+from common.specification.widening import widened
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
@@ -171,11 +172,17 @@ class FieldSpec(Section):
     bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
     """Length of the signature. More bits tell similarities apart more finely (standard error 1/sqrt(bits) at
     most), and cost time and space."""
+    flip: float = Field(default=0.0, ge=0, le=0.4, allow_inf_nan=False)
+    """Probability with which each bit of a signature is flipped before it is sent, by noise of the custodian's own
+    (randomised response): once for every distinct signature, and the same in every upload. It hides which values of the
+    two files are exactly equal. It does not hide how often a value occurs, nor what it resembles, is not differential
+    privacy, and costs linkage quality. 0: none; otherwise 0.001 to 0.4."""
     comparator: Comparator | None = None
     """In mode trusted: how two values are compared, jaro or jaro_winkler (which favours equal beginnings). Default:
     jaro. In mode open there is no choice: signatures tell the Jaccard similarity of the tokens."""
     levels: Levels = Field(default_factory=_of_kind("levels"))
-    """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1."""
+    """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1. Where bits
+    are flipped the tables are widened to what can be told apart; bounds of one's own are taken as they are."""
     missing_as: Literal["random", "level"] = "random"
     """What it says that a value is missing. random: nothing. level: as much as any other level, learnt from the data;
     for fields that one kind of people lack more often than another, in both files."""
@@ -201,7 +208,13 @@ class FieldSpec(Section):
     @property
     def bounds(self) -> tuple[float, ...]:
         """Inclusive upper bounds of the comparison levels; the last is 1."""
-        return LEVELS[self.levels] if isinstance(self.levels, str) else self.levels
+        if not isinstance(self.levels, str):
+            return self.levels
+        return self.widened(LEVELS[self.levels]) if self.flip else LEVELS[self.levels]
+
+    def widened(self, bounds: tuple[float, ...]) -> tuple[float, ...]:
+        """Those of some bounds that the field's bits can tell apart."""
+        return widened(bounds, self.bits, self.flip)
 
     @property
     def defaults(self) -> KindDefaults:
@@ -249,11 +262,12 @@ class Bands(Section):
     bits: int = Field(default=16, ge=1, le=63)
     """Bits of a band; more of them let fewer chance pairs through. Values of similarity J (the share of bigrams in
     common) share one of b bands of r bits with probability 1 - (1 - ((1 + J)/2)^r)^b: with 20 bands of 16 bits
-    nearly 1 at J = .9, .99 at .8, .43 at .6, .07 at .4, .0003 at 0. bands times bits must fit into the field's bits."""
+    nearly 1 at J = .9, .99 at .8, .43 at .6, .07 at .4, .0003 at 0. Where the field has `flip: f`, (1 - 2f)^2 J stands
+    for J. bands times bits must fit into the field's bits."""
 
-    def chance(self, jaccard: float) -> float:
-        """Probability that two values of a similarity share a band."""
-        return float(1 - (1 - ((1 + jaccard) / 2) ** self.bits) ** self.bands)
+    def chance(self, jaccard: float, flip: float = 0.0) -> float:
+        """Probability that two values of a similarity share a band, if each bit is flipped with probability `flip`."""
+        return float(1 - (1 - ((1 + (1 - 2 * flip) ** 2 * jaccard) / 2) ** self.bits) ** self.bands)
 
 
 class Canopies(Section):
@@ -262,7 +276,7 @@ class Canopies(Section):
     field: Name
     """The field."""
     loose: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
-    """Values at least as similar to a picked one belong to its canopy."""
+    """Values at least as similar to a picked one, as estimated from the signatures, belong to its canopy."""
     tight: float = Field(default=0.8, gt=0, le=1, allow_inf_nan=False)
     """Values at least as similar are picked no more. Not below `loose`."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 
 from common.parties import Side
 from common.specification.categorisation import what_is_lost
+from common.specification.defaults import LEVELS
+from common.specification.flips import flip_notes, levels_note
 from common.specification.model import Specification
 from common.specification.variables import VariableSpec
 
@@ -20,7 +21,10 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    parts = (_leakage, _released, _variables, _latent, _harmonised, _scheme, _values, _learning, _comparison, _oddities)
+    parts = (
+        _leakage, flip_notes, _released, _variables, _latent, _harmonised, _scheme, _values, _learning, _comparison,
+        _oddities,
+    )  # fmt: skip
     return tuple(note for part in parts for note in part(spec))
 
 
@@ -160,6 +164,9 @@ def _scheme(spec: Specification) -> Iterator[str]:
     scheme = spec.model.scheme
     if scheme == "exact":
         yield "Scheme exact: nearly equal values count as different ones, and `levels` are not looked at."
+        flipping = [f"{field.name} above {field.widened(LEVELS['exact'])[0]:g}" for field in spec.fields if field.flip]
+        if flipping:
+            yield f"Scheme exact with flipped bits: what is estimated {_listed(flipping)} counts as equal."
     elif scheme != "multinomial":
         yield (
             f"Scheme {scheme}: its match probabilities rank the pairs but are not calibrated, so the threshold means"
@@ -190,7 +197,8 @@ def _learning(spec: Specification) -> Iterator[str]:
         return
     for rule in spec.blocking:
         if rule.lsh is not None:
-            chances = ", ".join(f"{rule.lsh.chance(j):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0))
+            flip = spec.field(rule.lsh.field).flip
+            chances = ", ".join(f"{rule.lsh.chance(j, flip):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0))
             yield (
                 f"Blocking rule {rule.name}: {rule.lsh.bands} bands of {rule.lsh.bits} bits compare two values with"
                 f" probability {chances} of similarity (share of tokens in common)."
@@ -227,19 +235,11 @@ def _comparison(spec: Specification) -> Iterator[str]:
                 f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
                 " signatures; `tokens: value` tells equal from unequal at any length."
             )
-        elif len(field.bounds) > 2 and _narrowest(field.bounds) < 2 / math.sqrt(field.bits):
-            yield (
-                f"Field {field.name}: its levels are narrower than the error of a similarity estimated from"
-                f" {field.bits} bits; take more bits or fewer levels."
-            )
+        if (field.tokens != "value" or field.flip) and (note := levels_note(field)):
+            yield note
     values = sum(field.bits for field in spec.fields) // 8
     if values > 8192:
         yield f"The signatures of one row take up to {values:,} bytes."
-
-
-def _narrowest(bounds: tuple[float, ...]) -> float:
-    # The upper levels are narrow on purpose: near equality the estimate's error, sqrt((1 - J^2)/bits), vanishes.
-    return min((high - low for low, high in pairwise((0.0, *bounds)) if high <= 0.8), default=1.0)
 
 
 def _oddities(spec: Specification) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """A custodian's own file attacked before it leaves: what could Carole learn under this specification?
 
-The records are encoded under a throw-away seed exactly as they would be sent, and attacked with public values as good
-as an attacker's could be: every value of the file is in her dictionary, with a count drawn anew about the file's own,
-as another sample of the same people would have it. A real attacker knows less.
+The records are encoded exactly as they would be sent, but under throw-away keys of signatures and noise, and attacked
+with public values as good as an attacker's could be: every value of the file is in her dictionary, with a count drawn
+anew about the file's own, as another sample of the same people would have it. A real attacker knows less.
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
@@ -24,6 +24,7 @@ from common.encoding.encode import file_order
 from common.encoding.records import encode_records
 from common.errors import TrystError
 from common.keys.derivation import Seed
+from common.keys.noise import NoiseKey
 from common.leakage import Finding, LeakageReport
 from common.specification import BlockingRule, FieldSpec, Specification
 from common.tokens import tokenise
@@ -151,13 +152,13 @@ def truth_of(
 
 def _whole(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
     """Findings where one key serves the whole file."""
-    sent = encode_records(columns, spec, Seed.generate(), 1, shuffle=file_order)
+    sent = encode_records(columns, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
     part = sent.sets[0]
     for field in spec.fields:
         public = public_values(columns[field.name], field, rng)
         if public is None:
             continue
-        view = FieldView.of(part.fields[field.name])
+        view = FieldView.of(part.fields[field.name], field.flip)
         truth = truth_of(part, field.name, columns[field.name], sent.orders[part.rule], public)
         ranks = frequency_alignment(view, public)
         graph = similarity_graph_alignment(view, public, most=MOST_VALUES).guesses
@@ -180,7 +181,7 @@ def _blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.rando
     if not len(rows):
         return
     some = {name: column[rows] for name, column in columns.items()}
-    sent = encode_records(some, spec, Seed.generate(), 1, shuffle=file_order)
+    sent = encode_records(some, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
     for part in sent.sets:
         if part.rule not in sent.orders:
             continue  # the sample of u: its signatures belong to no row
@@ -194,7 +195,7 @@ def _blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.rando
             names = public[field.name]
             if names is None:
                 continue
-            blocks = BlockView.of(chosen.fields[field.name], chosen.blocks[rule.name])
+            blocks = BlockView.of(chosen.fields[field.name], chosen.blocks[rule.name], field.flip)
             truth = truth_of(chosen, field.name, some[field.name], order[whole], names)
             for attack, how in _attacks(columns, spec, rule, field, names):
                 found, _ = attack_by_size(

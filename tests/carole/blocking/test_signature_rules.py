@@ -14,6 +14,7 @@ from carole.blocking.similar_values import canopy_pairs, similar_pairs
 from carole.blocking.skew import value_keys, without_large_blocks
 from common.encoding.contribution import FieldSignatures
 from common.errors import ErrorCode, TrystError
+from common.specification.model import Bands
 
 MANY = 10**6
 
@@ -63,19 +64,20 @@ def test_the_union_is_that_of_the_definitions(seed, size, data):
     bands, bits = data.draw(st.sampled_from([(1, 1), (4, 5), (2, 63), (12, 10)]))
     least = data.draw(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]))
     tight, loose = data.draw(st.sampled_from([(0.9, 0.5), (0.5, 0.5), (1.0, 0.0)]))
+    flip = data.draw(st.sampled_from([0.0, 0.05, 0.123, 0.4]))
     order = np.random.default_rng(seed).permutation(a.n_distinct + b.n_distinct)
     plain = [
         set(candidate_pairs([keys_a], [keys_b])),
         banded_pairs(a, b, bands, bits),
-        similar_rows(a, b, least),
-        canopy_rows(a, b, tight, loose, order.tolist()),
+        similar_rows(a, b, least, flip),
+        canopy_rows(a, b, tight, loose, order.tolist(), flip),
     ]
     source = UnionPairs(
         [
             KeyedRule([keys_a], [keys_b]),
             KeyedRule(band_keys(a, bands, bits), band_keys(b, bands, bits)),
-            ValueRule(similar_pairs(a, b, least, MANY, nothing), a.codes, b.codes),
-            ValueRule(canopy_pairs(a, b, tight, loose, seed, MANY, nothing), a.codes, b.codes),
+            ValueRule(similar_pairs(a, b, least, MANY, nothing, flip), a.codes, b.codes),
+            ValueRule(canopy_pairs(a, b, tight, loose, seed, MANY, nothing, flip), a.codes, b.codes),
         ]
     )
     expected = {
@@ -114,15 +116,19 @@ def test_a_tree_of_many_signatures_finds_what_comparing_each_pair_finds():
         canopy_pairs(a, b, 0.9, 0.3, 1, 100, nothing)
 
 
-def test_pairs_share_a_band_as_often_as_the_formula_says():
+@pytest.mark.parametrize("flip", [0.0, 0.1])
+def test_pairs_share_a_band_as_often_as_the_formula_says(flip):
     rng = np.random.default_rng(9)
     n, jaccard, bands, bits = 20_000, 0.8, 6, 10
     one = rng.integers(0, 2**64, (n, 1), dtype=np.uint64)
     flips = np.packbits(rng.random((n, 64)) < (1 - jaccard) / 2, axis=1).view(np.uint64)
     rows = np.arange(n, dtype=np.int32)
-    keys = [band_keys(FieldSignatures(64, side, rows), bands, bits) for side in (one, one ^ flips)]
+    noise = [np.packbits(rng.random((n, 64)) < flip, axis=1).view(np.uint64) for _ in range(2)]
+    sides = one ^ noise[0], one ^ flips ^ noise[1]
+    keys = [band_keys(FieldSignatures(64, side, rows), bands, bits) for side in sides]
     shared = np.logical_or.reduce([x == y for x, y in zip(*keys, strict=True)]).mean()
-    expected = share_probability(jaccard, bands, bits)
+    expected = share_probability(jaccard, bands, bits, flip)
+    assert expected == pytest.approx(Bands(field="f", bands=bands, bits=bits).chance(jaccard, flip))
     assert shared == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / n))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.comparison.crosswise import BOUNDS, CrosswiseComparison
+from carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
 from carole.comparison.definition import agreeing_bits, level
 from common.encoding.contribution import FieldSignatures
 
@@ -28,7 +28,7 @@ def two_files(seed, n_a=9, n_b=8):
     return files
 
 
-def exchanged(a, b, i, j):
+def exchanged(a, b, i, j, flip=0.0):
     """The level of exchange of a pair by definition; None where a value is missing."""
     (fa, sa), (fb, sb) = (
         [field.signatures[field.codes[row]] if field.codes[row] >= 0 else None for field in side]
@@ -37,13 +37,13 @@ def exchanged(a, b, i, j):
     if any(value is None for value in (fa, sa, fb, sb)):
         return None
     cross = agreeing_bits(fa, sb), agreeing_bits(sa, fb)
-    lesser = min(level(n, BITS, BOUNDS) for n in cross)
+    lesser = min(level(n, BITS, crosswise_bounds(BITS, flip), flip) for n in cross)
     return lesser if sum(cross) > agreeing_bits(fa, fb) + agreeing_bits(sa, sb) else 0
 
 
 @settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 10**6))
-def test_levels_are_those_of_the_definition(seed):
+@given(seed=st.integers(0, 10**6), flip=st.sampled_from([0.0, 0.01, 0.05, 0.15]))
+def test_levels_are_those_of_the_definition(seed, flip):
     a, b = two_files(seed)
     pairs = np.array([(i, j) for i in range(9) for j in range(8)], dtype=np.int32)
     row_a, row_b = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
@@ -51,20 +51,32 @@ def test_levels_are_those_of_the_definition(seed):
     first, second, between = (rng.integers(0, n, len(pairs)) for n in (5, 4, 7))
     # Digits: the first field (4 levels and missing), another one, the second field (3 and missing), the exchange.
     out = first + 5 * between + 35 * second
-    CrosswiseComparison(a, b).add(row_a, row_b, len(pairs), 140, ((1, 4), (35, 3)), out)
+    missing = len(crosswise_bounds(BITS, flip))
+    CrosswiseComparison(a, b, flip).add(row_a, row_b, len(pairs), 140, ((1, 4), (35, 3)), out)
     levels = []
     for k, (i, j) in enumerate(pairs.tolist()):
-        found = exchanged(a, b, i, j)
+        found = exchanged(a, b, i, j, flip)
         levels.append(found)
         swapped = found is not None and found > 0
-        digits = (4 if swapped else first[k], between[k], 3 if swapped else second[k], 3 if found is None else found)
+        digits = (
+            4 if swapped else first[k],
+            between[k],
+            3 if swapped else second[k],
+            missing if found is None else found,
+        )
         assert (out[k] % 5, out[k] // 5 % 7, out[k] // 35 % 4, out[k] // 140) == digits
-    expected = [levels.count(k) for k in range(3)]
+    expected = [levels.count(k) for k in range(missing)]
     with ThreadPoolExecutor(2) as pool:
-        counts = CrosswiseComparison(a, b).distribution(pool, rng, 1000)
+        counts = CrosswiseComparison(a, b, flip).distribution(pool, rng, 1000)
         assert counts.tolist() == expected
-        sampled = CrosswiseComparison(a, b).distribution(pool, rng, 50)
+        sampled = CrosswiseComparison(a, b, flip).distribution(pool, rng, 50)
     assert sampled.sum() <= 50
+
+
+def test_noise_widens_the_bounds():
+    assert crosswise_bounds(1024) == crosswise_bounds(64) == BOUNDS
+    assert crosswise_bounds(1024, 0.05) == (0.8, 0.954, 1.0)
+    assert crosswise_bounds(1024, 0.25) == (0.765, 1.0)
 
 
 def test_a_sample_tells_the_shares():

@@ -23,6 +23,7 @@ from common.encoding.contribution import FieldSignatures
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 EM15 = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.999, 1.0)
+FLIPS = st.sampled_from([0.0, 0.001, 0.05, 0.123, 0.25, 0.4])
 BOUNDS = st.sampled_from([EM8, EM15, (0.999, 1.0), (1.0,), (0.0, 0.5, 1.0)])
 POOL = ThreadPoolExecutor(2)
 
@@ -51,18 +52,27 @@ def fields(draw):
     return rng, a, b
 
 
-@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS)
-def test_levels_by_disagreement_are_the_definition(bits, bounds):
-    expected = [definition.level(bits - d, bits, bounds) for d in range(0, bits + 1, max(1, bits // 64))]
-    assert levels_by_disagreement(bits, bounds)[:: max(1, bits // 64)].tolist() == expected
+@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS, flip=FLIPS)
+def test_levels_by_disagreement_are_the_definition(bits, bounds, flip):
+    expected = [definition.level(bits - d, bits, bounds, flip) for d in range(0, bits + 1, max(1, bits // 64))]
+    assert levels_by_disagreement(bits, bounds, flip)[:: max(1, bits // 64)].tolist() == expected
 
 
-@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS)
-def test_limits_are_where_the_estimate_passes_a_bound(bits, bounds):
-    for limit, bound in zip(disagreement_limits(bits, bounds), bounds, strict=False):
+@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS, flip=FLIPS)
+def test_limits_are_where_the_estimate_passes_a_bound(bits, bounds, flip):
+    for limit, bound in zip(disagreement_limits(bits, bounds, flip), bounds, strict=False):
         exact = Fraction(str(bound))
-        assert limit == -1 or Fraction(2 * (bits - int(limit)), bits) - 1 > exact
-        assert Fraction(2 * (bits - int(limit) - 1), bits) - 1 <= exact
+        assert limit == -1 or definition.jaccard_estimate(bits - int(limit), bits, flip) > exact
+        assert definition.jaccard_estimate(bits - int(limit) - 1, bits, flip) <= exact
+
+
+def test_the_estimate_is_corrected_for_flips():
+    # Of 640 bits 416 agree: (2 * 416/640 - 1)/(1 - 2 * .1)^2 = .3/.64.
+    assert definition.jaccard_estimate(416, 640, 0.1) == Fraction(30, 64)
+    assert definition.jaccard_estimate(640, 640, 0.1) == Fraction(100, 64)
+    assert definition.level(640, 640, EM8, 0.1) == 7
+    assert definition.level(416, 640, EM8, 0.1) == 2
+    assert definition.level(416, 640, EM8) == 1
 
 
 def test_bounds_are_inclusive_decimals():
@@ -71,39 +81,40 @@ def test_bounds_are_inclusive_decimals():
     assert levels_by_disagreement(640, EM8)[640 - 384] == 0
     assert levels_by_disagreement(640, EM8)[640 - 385] == 1
     assert levels_by_disagreement(320, EM8)[320 - 224] == 1
-    assert definition.jaccard_estimate(384, 640) == pytest.approx(0.2)
-    assert definition.jaccard_estimate(10, 640) == 0
+    assert definition.jaccard_estimate(384, 640) == Fraction(1, 5)
+    assert definition.jaccard_estimate(10, 640) == Fraction(-31, 32)
+    assert definition.level(10, 640, EM8) == 0
 
 
 @settings(deadline=None, max_examples=40)
-@given(pair=fields(), bounds=BOUNDS)
-def test_table_and_counts_agree_with_the_definition(pair, bounds):
+@given(pair=fields(), bounds=BOUNDS, flip=FLIPS)
+def test_table_and_counts_agree_with_the_definition(pair, bounds, flip):
     rng, a, b = pair
-    table = level_table(a, b, bounds, POOL)
+    table = level_table(a, b, bounds, POOL, flip=flip)
     assert table.shape == (a.n_distinct, b.n_distinct)
     checked = zip(rng.integers(0, 2**31, 60), rng.integers(0, 2**31, 60), strict=True) if table.size else ()
     for i, j in checked:
         i, j = int(i) % a.n_distinct, int(j) % b.n_distinct
         n = definition.agreeing_bits(a.signatures[i], b.signatures[j])
-        assert table[i, j] == definition.level(n, a.bits, bounds)
+        assert table[i, j] == definition.level(n, a.bits, bounds, flip)
     present_a, present_b = a.codes[a.codes >= 0], b.codes[b.codes >= 0]
     expected = np.bincount(table[np.ix_(present_a, present_b)].ravel(), minlength=len(bounds))
-    assert level_counts(a, b, bounds, POOL, table).tolist() == expected.tolist()
-    assert level_counts(a, b, bounds, POOL).tolist() == expected.tolist()
+    assert level_counts(a, b, bounds, POOL, table, flip=flip).tolist() == expected.tolist()
+    assert level_counts(a, b, bounds, POOL, flip=flip).tolist() == expected.tolist()
 
 
 @settings(deadline=None, max_examples=40)
-@given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]))
-def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs):
+@given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]), flip=FLIPS)
+def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs, flip):
     rng, a, b = pair
     if len(a.codes) == 0 or len(b.codes) == 0:
         n_pairs = 0
     row_a = rng.integers(0, max(1, len(a.codes)), n_pairs).astype(np.int32)
     row_b = rng.integers(0, max(1, len(b.codes)), n_pairs).astype(np.int32)
-    table = level_table(a, b, bounds, POOL)
+    table = level_table(a, b, bounds, POOL, flip=flip)
     out = np.full((2, n_pairs + 1), 1000, dtype=np.int64)
     FieldComparison(a, b, bounds, table).add(row_a, row_b, n_pairs, 7, out[0])
-    FieldComparison(a, b, bounds).add(row_a, row_b, n_pairs, 7, out[1])
+    FieldComparison(a, b, bounds, flip=flip).add(row_a, row_b, n_pairs, 7, out[1])
     for i in range(n_pairs):
         in_a, in_b = a.codes[row_a[i]], b.codes[row_b[i]]
         level = len(bounds) if in_a < 0 or in_b < 0 else int(table[in_a, in_b])
@@ -131,6 +142,23 @@ def test_equal_pairs_are_counted_exactly(pair):
     # Signatures need not be distinct here: two codes may then stand for one value, once on each side.
     if len(np.unique(a.signatures, axis=0)) == a.n_distinct and len(np.unique(b.signatures, axis=0)) == b.n_distinct:
         assert equal_pairs(a, b) == sum(x == y for x in values_a for y in values_b)
+
+
+def test_a_sample_of_flipped_signatures_is_near_the_exact_distribution():
+    """As below; of unlike signatures at the top level, which the flips bring about, there are three in a hundred."""
+    rng = np.random.default_rng(7)
+    a, b = field(rng, 256, 300, 2000), field(rng, 256, 350, 1500)
+    noisy = a.signatures[rng.integers(0, 300, 350)]
+    for _ in range(2):
+        flips = np.packbits(rng.random((350, 256)) < 0.1, axis=1).view(np.uint64)
+        noisy = noisy ^ flips
+    b = FieldSignatures(256, noisy, b.codes)
+    bounds = (0.4, 0.854, 1.0)
+    exact = level_distribution(a, b, bounds, POOL, rng, exact_limit=10**9, sample=0, flip=0.1)
+    sampled = level_distribution(a, b, bounds, POOL, rng, exact_limit=0, sample=400_000, flip=0.1)
+    assert equal_pairs(a, b) == 0
+    assert exact[-1] / exact.sum() > 0.002
+    assert sampled / sampled.sum() == pytest.approx(exact / exact.sum(), abs=0.001)
 
 
 def test_sampled_distribution_is_near_the_exact_one_and_exact_on_equality():

@@ -56,7 +56,7 @@ def test_levels_that_tokens_or_bits_cannot_tell_apart() -> None:
         ),
     )
     assert "Field f0: tokens `value`" in told
-    assert "Field f1: its levels are narrower" in told
+    assert "Field f1: its levels are finer than 64 bits can tell apart; `levels: [0.6, 0.8, 0.95, 0.999, 1]`" in told
     assert "Field f2: with 64 bits" in told
     assert "f3" not in told
     assert "f4" not in told

@@ -1,0 +1,68 @@
+"""The key of a custodian's own noise: what randomised response on its signatures is derived from.
+
+It is the custodian's alone. The other custodian, who could undo noise made from the seed, must not have it; and it must
+stay the same for as long as signatures are sent: noise drawn afresh for every upload would average out over many.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import NoReturn
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from common.errors import ErrorCode, TrystError
+from common.keys.derivation import KEY_BYTES, FieldKeys
+from common.keys.framing import frame
+
+NOISE_KEY_BYTES = 32
+
+_VERSION = b"tryst noise 1"
+
+
+class NoiseKey:
+    """The secret that a custodian's noise comes from, 32 random bytes; never sent, never shown.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if it is not 32 bytes.
+    """
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != NOISE_KEY_BYTES:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"a noise key is {NOISE_KEY_BYTES} random bytes", where="noise key",
+                got=f"{len(secret)} bytes",
+            )  # fmt: skip
+        self._secret = bytes(secret)
+
+    @classmethod
+    def generate(cls) -> NoiseKey:
+        """Make a new key from the operating system's random source: a custodian's, or a throw-away one for a trial."""
+        return cls(secrets.token_bytes(NOISE_KEY_BYTES))
+
+    def reveal(self) -> bytes:
+        """Return the secret itself, to be kept where only its owner reads."""
+        return self._secret
+
+    def derive(self, project: str, domain: str) -> FieldKeys:
+        """Derive the two keys of the noise of one key domain of a project.
+
+        Fields of one key domain have it in common, because equal values have equal signatures there: two noises on one
+        signature would be two looks at it.
+        """
+        hkdf = HKDF(
+            algorithm=SHA256(), length=2 * KEY_BYTES, salt=project.encode(), info=frame(_VERSION, domain.encode())
+        )
+        both = hkdf.derive(self._secret)
+        return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:])
+
+    def __repr__(self) -> str:
+        return "NoiseKey(hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a noise key is not to be pickled; derive the keys that are needed")

@@ -1,0 +1,121 @@
+r"""Comparison levels that an estimated similarity can tell apart: merged where the bits are few or noisy.
+
+From M bits, each flipped on both sides with probability r, a similarity J is estimated with standard error
+
+.. math:: \frac{\sqrt{1 - c^2 J^2}}{c \sqrt{M}}, \qquad c = (1 - 2r)^2 .
+
+So two similarities lie :math:`\sqrt{M} (\arcsin c J_2 - \arcsin c J_1)` standard errors apart, which is the integral of
+its inverse. Bounds of levels less than `SEPARATION` of them apart are merged: a value at one bound would be estimated
+beyond the next more often than once in forty times. Where bits are flipped, equal values do not have equal signatures;
+the top level then begins so low that they reach it with probability `REACHED`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate, takewhile
+
+SEPARATION = 1.96
+"""Standard errors between two bounds, at least."""
+
+REACHED = 0.975
+"""Probability with which two equal values reach the top level, at least."""
+
+_GRAIN = 1000
+"""Bounds that are found rather than given are multiples of 1/1000, rounded down."""
+
+
+def contrast(flip: float) -> Fraction:
+    """By how much flips on both sides shrink a similarity: (1 - 2r)^2 of the decimal number that `flip` prints as."""
+    return (1 - 2 * Fraction(str(flip))) ** 2
+
+
+def standard_error(similarity: float, bits: int, flip: float = 0.0) -> float:
+    """Standard error of a similarity estimated from `bits` bits, each flipped with probability `flip`."""
+    c = float(contrast(flip))
+    return math.sqrt(1 - (c * similarity) ** 2) / (c * math.sqrt(bits))
+
+
+def separation(low: float, high: float, bits: int, flip: float = 0.0) -> float:
+    """Standard errors that two similarities lie apart."""
+    c = float(contrast(flip))
+    return math.sqrt(bits) * (math.asin(c * high) - math.asin(c * low))
+
+
+def is_telling(bits: int, flip: float) -> bool:
+    """Whether equal values can be told from values with nothing in common: the least that a field must do."""
+    return separation(0.0, 1.0, bits, flip) >= 2 * SEPARATION
+
+
+def least_bits(flip: float) -> int:
+    """The smallest length of signatures that is telling, a multiple of 64; more than are possible if none is."""
+    words = math.ceil((2 * SEPARATION / math.asin(float(contrast(flip)))) ** 2 / 64)
+    return 64 * max(1, words)
+
+
+@lru_cache(maxsize=1024)
+def reached_by_equals(bits: int, flip: float) -> float:
+    """Greatest similarity, in thousandths, that two equal values are estimated beyond with probability `REACHED`.
+
+    Notes
+    -----
+    Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits).
+    """
+    c = contrast(flip)
+    p = float((1 - c) / 2)
+    reached = takewhile(lambda total: total < REACHED, accumulate(_binomial(bits, p)))
+    allowed = sum(1 for _ in reached)
+    beyond = (1 - Fraction(2 * allowed, bits)) / c
+    return (math.ceil(beyond * _GRAIN) - 1) / _GRAIN
+
+
+def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[float, ...]:
+    """The bounds that can be told apart.
+
+    Parameters
+    ----------
+    bounds
+        Inclusive upper bounds of comparison levels, at least two, ascending to 1.
+    bits
+        Length of the signatures.
+    flip
+        Probability with which each bit is flipped.
+
+    Returns
+    -------
+    tuple of float
+        Some of `bounds`, the last of them 1. The one before, where the top level begins, stays unless bits are flipped;
+        of bounds too close together the higher one stays. `bounds` unchanged where nothing can be told at all.
+
+    Examples
+    --------
+    >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024)
+    (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
+    >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024, 0.25)
+    (0.4, 0.765, 1.0)
+    """
+    if not is_telling(bits, flip):
+        return tuple(bounds)
+    top = bounds[-2]
+    if flip:
+        top = min(top, reached_by_equals(bits, flip))
+    kept = [top]
+    for bound in reversed(bounds[:-2]):
+        apart = bound < kept[0] and separation(bound, kept[0], bits, flip) >= SEPARATION
+        if apart and separation(0.0, bound, bits, flip) >= SEPARATION:
+            kept.insert(0, bound)
+    return (*kept, 1.0)
+
+
+def _binomial(n: int, p: float) -> Iterator[float]:
+    """P(0), P(1), ... of a binomial distribution."""
+    if p == 0:
+        yield 1.0
+        return
+    of_n = math.lgamma(n + 1)
+    for k in range(n + 1):
+        ways = of_n - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        yield math.exp(ways + k * math.log(p) + (n - k) * math.log1p(-p))
