@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
 from common.custodian.row_map import pack_map, unpack_map
-from common.custodian.schema import Upload
+from common.custodian.schema import SCHEMA_VERSION, Upload
 from common.custodian.state import DAY_SECONDS, State
 from common.errors import ErrorCode, TrystError
 from common.keys import Vault, WrappingKeys
@@ -61,6 +62,50 @@ def test_another_vault_reads_nothing(tmp_path: Path, vault: Vault) -> None:
         other.secret("people", 1, "seed")
     assert caught.value.code is ErrorCode.VAULT
     other.close()
+
+
+def test_the_noise_key_is_made_once_and_kept_encrypted(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    key = state.noise_key().reveal()
+    assert state.noise_key().reveal() == key
+    state.update("people")
+    state.erase_secrets("people")
+    state.close()
+    for form in (key, key.hex().encode()):
+        assert form not in everything(tmp_path)
+    state = State(tmp_path, vault)
+    assert state.noise_key().reveal() == key
+    state.close()
+    other = State(tmp_path, Vault(WrappingKeys.create()))
+    with pytest.raises(TrystError) as caught:
+        other.noise_key()
+    assert caught.value.code is ErrorCode.VAULT
+    other.close()
+
+
+def test_another_custodian_has_another_noise_key(tmp_path: Path, vault: Vault) -> None:
+    keys = set()
+    for name in ("alice", "bob"):
+        state = State(tmp_path / name, vault)
+        keys.add(state.noise_key().reveal())
+        state.close()
+    assert len(keys) == 2
+
+
+def test_state_of_a_version_without_noise_keys_is_taken_over(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("people", stage="x")
+    state.keep_secret("people", 1, "seed", PLANTED)
+    state.close()
+    with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+        database.execute("DROP TABLE own_secret")
+        database.execute("PRAGMA user_version = 3")
+    state = State(tmp_path, vault)
+    assert state.secret("people", 1, "seed") == PLANTED
+    assert state.noise_key().reveal() == state.noise_key().reveal()
+    state.close()
+    with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 
 
 def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:
