@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -44,9 +45,10 @@ from common.specification import (
     Retention,
     Specification,
 )
-from common.specification.defaults import Mode
+from common.specification.defaults import KINDS, LEVELS, Kind, Mode
 from common.specification.model import PROJECT_PATTERN
 from common.specification.section import MAX_COLUMN_NAME
+from common.specification.widening import widened
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
@@ -75,6 +77,8 @@ _RETENTION_REMARK = "After how many days what is kept is erased. These numbers a
 class _Draft:
     """The draft while it grows."""
 
+    bits: int | None
+    flip: float
     fields: list[FieldSpec] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """One per field."""
@@ -82,7 +86,14 @@ class _Draft:
 
 
 def draft(
-    alice: pl.DataFrame, bob: pl.DataFrame, project: str, block: bool | None = None, mode: Mode | None = "open"
+    alice: pl.DataFrame,
+    bob: pl.DataFrame,
+    project: str,
+    block: bool | None = None,
+    mode: Mode | None = "open",
+    *,
+    bits: int | None = None,
+    flip: float = 0.0,
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -96,6 +107,9 @@ def draft(
         Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
     mode
         open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
+    bits, flip
+        Length of the signatures of names and texts (None: as their kind has it) and the probability with which their
+        bits are flipped. Their levels are those that can then be told apart.
 
     Returns
     -------
@@ -107,8 +121,9 @@ def draft(
     Raises
     ------
     TrystError
-        SPECIFICATION if the files share no column worth comparing, or one has no column of identifiers;
-        EMPTY_SOURCE if one has no rows. In mode block_keyed also if no blocking rule can be found.
+        SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits tell
+        nothing; PARAMETER if `bits` is no length of signatures; EMPTY_SOURCE if one has no rows. In mode block_keyed
+        also if no blocking rule can be found.
     """
     if not re.fullmatch(PROJECT_PATTERN, project):
         raise TrystError(
@@ -126,11 +141,19 @@ def draft(
             got="no blocking",
             remedy="let it propose rules, or draft for mode open",
         )
+    if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "signatures have a multiple of 64 bits, from 64 to 8192",
+            where="bits",
+            got=str(bits),
+            remedy="give 1024, or 256 to let Carole see less",
+        )
     alice, bob = _with_usable_names(alice, Side.ALICE), _with_usable_names(bob, Side.BOB)
     ours = {column: text_of(alice[column]) for column in alice.columns}
     theirs = {column: text_of(bob[column]) for column in bob.columns}
     identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
-    drafted = _Draft()
+    drafted = _Draft(bits, flip)
     for pair in pair_columns(alice.columns, bob.columns):
         if identifiers[Side.ALICE] == pair.alice or identifiers[Side.BOB] == pair.bob:
             drafted.left_out.append(f"{pair.alice}: an identifier of a custodian's own.")
@@ -226,10 +249,21 @@ def _consider(drafted: _Draft, pair: Pair, ours: pl.Series | None, theirs: pl.Se
             column=pair.alice if same and pair.alice != name else None,
             columns=None if same else Columns(alice=pair.alice, bob=pair.bob),
             date=DateFormat(order=order) if order is not None else None,
+            **_signature(kind, drafted),
         )
     )
     renamed = "" if pair.same_name else f" {pair.alice} and {pair.bob} seem to mean the same: check."
     drafted.remarks.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{renamed}")
+
+
+def _signature(kind: Kind, drafted: _Draft) -> dict[str, Any]:
+    """Attributes of a field that decide what its signatures tell, where names and texts are not to have the default."""
+    if kind not in ("name", "text") or (drafted.bits is None and not drafted.flip):
+        return {}
+    default = KINDS[kind]
+    bits, table = drafted.bits or default.bits, LEVELS[default.levels]
+    bounds = widened(table, bits, drafted.flip)
+    return {"bits": bits, "flip": drafted.flip, "levels": default.levels if bounds == table else bounds}
 
 
 def _useless(pair: Pair, hint: str, alice: Shape, bob: Shape) -> str:

@@ -50,6 +50,16 @@ def draft(
         str | None,
         typer.Option(help="open, or block_keyed: Carole compares in blocks only; by default where there are rules."),
     ] = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(min=64, max=8192, help="Length of names' and texts' signatures; levels are widened accordingly."),
+    ] = None,
+    flip: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.4, help="Probability with which each bit of names and texts is flipped; levels are widened."
+        ),
+    ] = 0.0,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
@@ -72,7 +82,7 @@ def draft(
         raise TrystError(
             ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
         )
-    spec, comments = propose(left, right, project, block, known[mode])
+    spec, comments = propose(left, right, project, block, known[mode], bits=bits, flip=flip)
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec.mode)

@@ -18,7 +18,7 @@ from common.encoding.encode import encode
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed
 from common.parties import Side
-from common.specification import BlockingKey, BlockingRule, Specification, dump_specification, load_specification
+from common.specification import BlockingKey, BlockingRule, Specification, dump_specification, load_specification, notes
 from common.specification.defaults import Mode
 
 N = 400
@@ -346,3 +346,27 @@ def test_brl_sim_used_as_it_comes(shared: Path, errors: int, dataset: int, least
     alice, bob = (both.filter(pl.col("rec-id").str.ends_with(suffix)) for suffix in ("-org", "-dup-0"))
     for block in (None, True):
         assert f1(alice, bob, "rec-id", block) >= least
+
+
+def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_they_can_tell() -> None:
+    alice, bob = people(1), people(1)
+    spec, comments = draft(alice, bob, "test", bits=128, flip=0.05)
+    assert load_specification(dump_specification(spec, comments)) == spec
+    for field in spec.fields:
+        if field.kind in ("name", "text"):
+            assert (field.bits, field.flip, field.levels) == (128, 0.05, (0.4, 0.6, 0.868, 1.0))
+        else:
+            assert (field.bits, field.flip, field.levels) == (field.defaults.bits, 0.0, field.defaults.levels)
+    short, _ = draft(alice, bob, "test", bits=64)
+    assert short.field("surname").levels == (0.6, 0.8, 0.95, 0.999, 1.0)
+    assert draft(alice, bob, "test", bits=1024)[0] == draft(alice, bob, "test")[0]
+    assert not [note for note in notes(spec) if "finer" in note]
+
+
+@pytest.mark.parametrize(
+    ("bits", "flip", "code"), [(100, 0.0, ErrorCode.PARAMETER), (64, 0.25, ErrorCode.SPECIFICATION)]
+)
+def test_signatures_that_cannot_be_are_refused(bits: int, flip: float, code: ErrorCode) -> None:
+    with pytest.raises(TrystError) as caught:
+        draft(people(1), people(1), "test", bits=bits, flip=flip)
+    assert caught.value.code is code
