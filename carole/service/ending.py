@@ -10,7 +10,7 @@ from carole.assessment import Combined, assess
 from carole.engine.plan import Resources
 from carole.service.shares import Decided, shares
 from carole.store import Store
-from carole.store.results import JOINT, REPORT
+from carole.store.results import REPORT
 from carole.store.runs import Lease
 from common.parties import Side
 from common.pki.members import Members
@@ -46,7 +46,8 @@ def end_run(
     resources
         What the run may use; the assessment has what the pairs leave.
     joint
-        The joint distribution of the variables in codes, where there is one.
+        The joint distribution of the variables in codes, where there is one: it goes into the shares of those to whom
+        the specification grants it, and is kept nowhere else.
 
     Returns
     -------
@@ -66,8 +67,6 @@ def end_run(
     granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
     grants = store.projects.get(lease.project).grants
     sealed = shares(lease.project, lease.run, decided, document, grants, members, granted)
-    if joint is not None:
-        sealed[JOINT] = (joint,)
     if assessed is not None:
         sealed[REPORT] = (assessed.report,)
     links = int(decided.links.size)

@@ -20,7 +20,6 @@ from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.pki.members import Members
 from common.specification import Specification
-from risk.models import JointDistribution
 
 Progress = Callable[[str, float], None]
 
@@ -78,15 +77,3 @@ def _refuse_too_large(project: Project, resources: Resources) -> None:
             got=f"{total} bytes of signatures for {resources.memory_bytes}",
             remedy="raise it in Carole's configuration, or use fewer signature bits",
         )
-
-
-def joint_of(store: Store, project: str, run: str) -> JointDistribution | None:
-    """The joint distribution of both files' variables that a run left, in codes; None where it left none.
-
-    Raises
-    ------
-    TrystError
-        NOT_FOUND for an unknown run; WRONG_STATE after the erasure.
-    """
-    kept = store.results.joint(project, run)
-    return None if kept is None else JointDistribution.from_json(kept)

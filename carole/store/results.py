@@ -25,9 +25,6 @@ from common.parties import Role, Side
 REPORT = "assessment"
 """As whose share the report on the disclosure risk is kept."""
 
-JOINT = "joint"
-"""As whose share a run's joint distribution of variables is kept, in codes: nobody's, so that no role fetches it."""
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -98,26 +95,6 @@ class Results:
             if held.project.state is State.ERASED:
                 raise erased()
             return self._piece(connection, name, self._row(connection, run, REPORT), index)
-
-    def joint(self, name: str, run: str) -> bytes | None:
-        """The joint distribution that a run's extended latent step left, released or not; None where it left none.
-
-        Raises
-        ------
-        TrystError
-            NOT_FOUND for an unknown run; WRONG_STATE after the erasure.
-        """
-        with self._database.read() as connection:
-            held = look(connection, name)
-            if held.project.run(run) is None:
-                raise not_found()
-            if held.project.state is State.ERASED:
-                raise erased()
-            query = select(results).where(results.c.run == run, results.c.recipient == JOINT)
-            row = connection.execute(query).first()
-            if row is None:
-                return None
-            return b"".join(self._piece(connection, name, row, i).data for i in range(row.pieces))
 
     def reports(self, name: str) -> list[bytes]:
         """The reports on the results released so far, oldest first.

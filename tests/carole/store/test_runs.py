@@ -11,7 +11,6 @@ import pytest
 from carole.projects import RunState, State
 from carole.projects.transitions import Action
 from carole.store import Store
-from carole.store.results import JOINT
 from carole.store.runs import LEASE_MS, MOST_ATTEMPTS, Lease
 from common.errors import ErrorCode, TrystError
 from common.parties import Role, Side
@@ -278,17 +277,3 @@ def test_an_upload_that_has_ended_begins_anew_from_nothing(
         assert project.uploads[Side.BOB].upload == upload
         assert project.contributed(Side.BOB)
         assert project.state is State.KEYED
-
-
-def test_the_joint_distribution_is_kept_for_no_role_and_erased_with_the_project(ready: Store) -> None:
-    start(ready)
-    ready.runs.finish(take(ready), 7, {**SHARES, JOINT: (b"{", b"}")})
-    assert ready.results.joint(PROJECT, RUN) == b"{}"
-    refused(ErrorCode.NOT_FOUND, lambda: ready.results.joint(PROJECT, "e" * 32))
-    ready.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
-    refused(ErrorCode.WRONG_STATE, lambda: ready.results.joint(PROJECT, RUN))
-
-
-def test_a_run_without_values_leaves_no_joint_distribution(ready: Store) -> None:
-    release(ready)
-    assert ready.results.joint(PROJECT, RUN) is None
