@@ -106,23 +106,52 @@ def _variables(spec: Specification) -> Iterator[str]:
         " how often each code occurs, alone and together, so that with public margins she can guess which code is"
         " which category."
     )
+    apart = spec.mode == "block_keyed"
+    recognised = (
+        "whoever works the codes out and knows a person recognises a row whose combination is rare, and learns the rest"
+        if apart
+        else "a row whose combination is rare can be recognised by it wherever it appears"
+    )
     cells = {side: math.prod(len(v.categories) for v in spec.variables_of(side)) for side in Side}
     for side, number in cells.items():
         if number > 1:
             size = f"{number:,}" if number < 10**12 else f"{number:.1e}"
             yield (
                 f"The codes of one row of {side} hold for the whole file: together they may take {size} combinations,"
-                " and a row whose combination is rare can be recognised by it wherever it appears."
+                f" and {recognised}."
             )
+    if apart:
+        yield from _codes_apart(spec)
     keyed = {side: {c: f.name for f in spec.fields for c in f.columns_of(side)} for side in Side}
     for variable in spec.variables:
         for side in Side:
             field = keyed[side].get(variable.column_of(side)) if variable.held_by(side) else None
             if field is not None:
+                joined = ", and which records lack it shows in both: where few do, that joins them" if apart else ""
                 yield (
                     f"Variable {variable.name} reads the same column of {side} as field {field}: its value is sent as a"
-                    " signature and as a code."
+                    f" signature and as a code{joined}."
                 )
+
+
+def _codes_apart(spec: Specification) -> Iterator[str]:
+    """What of the codes is known in mode block_keyed, and what is not."""
+    yield (
+        "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
+        " tells which signatures a row of codes belongs to."
+    )
+    if spec.assessment is None:
+        return
+    yield (
+        "For the assessment the coordinator's process tells Carole which rows of codes of the two files are links,"
+        " with probabilities that at least 20 links share. Pairs that came near to a link are not told, so expected"
+        " counts are of links only; and where links are few, so are the rows that each may belong to."
+    )
+    if spec.links.assignment in ("many_to_one", "none"):
+        yield (
+            f"With assignment {spec.links.assignment} several links share a record, in the list of codes as among the"
+            " signatures: an unusual number of links may join the two."
+        )
 
 
 def _harmonised(spec: Specification) -> Iterator[str]:

@@ -47,7 +47,7 @@ def command(
     console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")
     rng = np.random.default_rng(seed)
     alice, bob = two_files(people, people, common, corrupted, rng)
-    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo")
+    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo", mode="block_keyed")
     alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(out / "alice.csv")
     bob.write_csv(out / "bob.csv")

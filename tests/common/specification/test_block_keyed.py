@@ -112,3 +112,21 @@ def test_a_rule_on_a_category_and_a_split_are_possible_and_told():
     assert "block_keyed: each record is sent once per blocking rule (born and name)" in told[0]
     assert any("coordinator" in note for note in told)
     assert any("name by sex" in note for note in told)
+
+
+def test_the_notes_say_what_the_codes_tell_and_what_they_do_not():
+    told = "\n".join(notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
+    assert "keyed codes of every row" in told
+    assert "nothing tells which signatures a row of codes belongs to" in told
+    assert "with probabilities that at least 20 links share" in told
+    assert "Pairs that came near to a link are not told" in told
+    assert "field sex: its value is sent as a signature and as a code, and which records lack it" in told
+    assert "several links share a record" not in told
+    unassessed = "\n".join(notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
+    assert "nothing tells which signatures" in unassessed
+    assert "at least 20 links" not in unassessed
+    many = TEXT + VARIABLES + ASSESSMENT + "links: {assignment: many_to_one}\n"
+    assert "several links share a record" in "\n".join(notes(load_specification(many)))
+    assert "nothing tells which signatures" not in "\n".join(
+        notes(load_specification((TEXT + VARIABLES).replace("block_keyed", "open")))
+    )
