@@ -32,7 +32,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Specifi
     folder = tmp_path_factory.mktemp("files")
     rng = np.random.default_rng(11)
     alice, bob = two_files(N, N, COMMON, 0.2, rng)
-    spec, _ = with_policy(*draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed"), (N, N, COMMON))
+    spec, _ = with_policy(*draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed", mode="block_keyed"), (N, N, COMMON))
     alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(folder / "alice.csv")
     bob.write_parquet(folder / "bob.parquet")
