@@ -14,7 +14,7 @@ from common.rpc.client import Connection
 from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
-    from carole.coordinator.resolution import Resolver
+    from carole.resolution import Reader
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
@@ -40,7 +40,7 @@ class Coordinator:
         What opens handles in mode block_keyed; None where no run is to be resolved here.
     """
 
-    def __init__(self, connection: Connection, identity: Identity, resolver: Resolver | None = None) -> None:
+    def __init__(self, connection: Connection, identity: Identity, resolver: Reader | None = None) -> None:
         self._connection = connection
         self._identity = identity
         self._resolver = resolver

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from carole.coordinator.client import Coordinator
 from carole.coordinator.configuration import CoordinatorConfiguration
-from carole.coordinator.resolution import Resolver
+from carole.resolution import Reader
 from common.configuration import load_configuration
 from common.keys.identity import Identity
 from common.parties import Role
@@ -30,7 +30,7 @@ def connect(config: Path) -> Iterator[Coordinator]:
     settings = load_configuration(config, CoordinatorConfiguration)
     with connection_of(settings.carole.address, settings.keys) as connection:
         folder = PartyFolder(settings.keys)
-        yield Coordinator(connection, Identity.load(folder.identity), Resolver.load(folder))
+        yield Coordinator(connection, Identity.load(folder.identity), Reader.load(folder, Role.COORDINATOR))
 
 
 def connection_of(address: str, keys: Path, role: Role = Role.COORDINATOR) -> Connection:

@@ -211,6 +211,7 @@ def report_content(
     run = {
         "project": spec.project,
         "mode": spec.mode,
+        "joined": spec.resolution.joined,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "version": version("tryst"),
         "specification_digest": specification_digest(spec).hex(),

@@ -25,13 +25,15 @@ STAGE_WORDS = {
     "decide": "find the most probable links",
     "latent": "judge pairs by their values too",
     "handles": "say which of their rows are one record",
+    "handles-for-carole": "tell Carole which of their rows are one record: the fall-back of mode block_keyed",
+    "join": "join the rows that are one record",
     RESOLVE: "find who is who, and the most probable links",
     "assess": "assess the disclosure risk",
     "seal": "seal each custodian's share",
 }
 """What is done in each stage of a run, in words."""
 
-DOERS = {"handles": "Alice and Bob", RESOLVE: "Resolver, here"}
+DOERS = {"handles": "Alice and Bob", "handles-for-carole": "Alice and Bob", RESOLVE: "Resolver, here"}
 """Who does it, where it is not Carole."""
 
 

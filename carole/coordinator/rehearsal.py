@@ -23,9 +23,9 @@ from carole.coordinator.connect import connection_of
 from carole.coordinator.narration import Narrator
 from carole.coordinator.processes import ServiceProcess, Services
 from carole.coordinator.progress import bars, follow_run, pairs_compared
-from carole.coordinator.resolution import Resolver
 from carole.coordinator.steward import Steward
 from carole.coordinator.verdict import verdict_lines
+from carole.resolution import Reader
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
 from common.parties import Role, Side
@@ -146,7 +146,7 @@ class _Rehearsal:
         coordinator_folder = made.parties["coordinator"]
         with connection_of(address, coordinator_folder.path) as connection:
             identity = Identity.load(coordinator_folder.identity)
-            coordinator = Coordinator(connection, identity, Resolver.load(coordinator_folder))
+            coordinator = Coordinator(connection, identity, Reader.load(coordinator_folder, Role.COORDINATOR))
             rehearsed = self._drive(coordinator, made)
         # What is left to do needs the folders and no service: these end meanwhile.
         self._services.dismiss()

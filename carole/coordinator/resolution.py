@@ -13,67 +13,26 @@ about (`carole.engine.coded_links`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-import numpy as np
-
-from carole.engine import conclude
-from carole.engine.coded_links import coded_links
-from carole.engine.findings import findings
-from carole.engine.plan import Resources
-from carole.engine.question import checked_codes, checked_handles, pack_answer, unpack_question
+from carole.engine.question import unpack_question
 from carole.engine.specified import plan_of
+from carole.resolution import Progress, Reader, answer
 from common.errors import ErrorCode, TrystError
-from common.keys.identity import PublicIdentity
-from common.keys.sealing_key import SealingKey
-from common.parties import Role, Side
-from common.pki.folders import PartyFolder
-from common.pki.members import Members
+from common.parties import Side
 from common.rpc.client import CHUNK_SECONDS, Connection
-from common.specification import load_specification, specification_digest
+from common.specification import load_specification
 from common.wire.chunks import CHUNK_BYTES
-from common.wire.handles import CODES_ROWS, HANDLES, About, open_answer
 from common.wire.sides import side_to_wire
 from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, resolution_pb2
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MAX_PIECES = 1 << 16
-
-Progress = Callable[[str, float], None]
-
-
-@dataclass(frozen=True)
-class Resolver:
-    """Who opens what custodians seal to the resolver: the coordinator, by its name in the membership list."""
-
-    name: str
-    custodians: Mapping[Side, PublicIdentity]
-    """Who must have signed it."""
-    key: SealingKey = dataclass_field(repr=False)
-
-    @classmethod
-    def load(cls, folder: PartyFolder) -> Resolver:
-        """From the coordinator's key folder.
-
-        Raises
-        ------
-        TrystError
-            CONFIGURATION, CERTIFICATE.
-        """
-        members = Members.load(folder.members)
-        custodians = {side: members.in_role(side.role).identity for side in Side}
-        return cls(members.in_role(Role.COORDINATOR).name, custodians, SealingKey.load(folder.sealing))
 
 
 def resolve(
     connection: Connection,
     stub: coordination_pb2_grpc.CoordinationStub,
-    resolver: Resolver,
+    reader: Reader,
     project: str,
     run: str,
     progress: Progress,
@@ -92,29 +51,9 @@ def resolve(
     spec = load_specification(response.specification, f"{project} at Carole")
     plan = plan_of(spec)
     question = unpack_question(exchange.fetch(resolution_pb2.PAPER_QUESTION), plan)
-    found = question.found
-    handles: list[NDArray[np.int32]] = []
-    codes: list[NDArray[np.int32]] = []
-    for side, asked, n_records in zip(Side, question.asked, (found.n_a, found.n_b), strict=True):
-        about = About(
-            project=project,
-            run=run,
-            side=side,
-            specification=specification_digest(spec),
-            question=asked,
-            reader=resolver.name,
-            key=resolver.key.public,
-        )
-        sealed = exchange.fetch(resolution_pb2.PAPER_HANDLES, side)
-        told = open_answer(resolver.key, resolver.custodians[side], about, sealed)
-        handles.append(checked_handles(told[HANDLES], len(found.pattern), n_records))
-        if spec.assessment is not None:
-            codes.append(checked_codes(told.get(CODES_ROWS), handles[-1], n_records))
-    _refuse_repeated(handles[0], handles[1], run)
-    linkage, order = conclude(found, handles[0], handles[1], plan, progress)
-    document = findings(linkage, plan, Resources(found.peak_bytes, question.threads), {})
-    coded = coded_links(linkage, codes[0], codes[1]) if codes else None
-    exchange.put(resolution_pb2.PAPER_ANSWER, pack_answer(linkage, order, document, coded))
+    handles = {side: exchange.fetch(resolution_pb2.PAPER_HANDLES, side) for side in Side}
+    a, b = (reader.open(run, spec, question, side, handles[side]) for side in Side)
+    exchange.put(resolution_pb2.PAPER_ANSWER, answer(question, a, b, plan, progress, run))
 
 
 class _Exchange:
@@ -174,16 +113,4 @@ class _Exchange:
             "a paper of the run changed on its way",
             where=f"project {self._project}, run {self._run}",
             remedy="watch the run again; if this stays so, tell Carole's operator",
-        )
-
-
-def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:
-    """No pair of records is asked about twice; handles that say so are not what they should be."""
-    pairs = a.astype(np.int64) << 32 | b
-    if len(np.unique(pairs)) != len(pairs):
-        raise TrystError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "two candidate pairs are said to be the same two records",
-            where=f"run {run}",
-            remedy="ask the custodians whether an identifier of theirs is on several records, and start another run",
         )

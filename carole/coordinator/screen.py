@@ -9,7 +9,8 @@ from rich.panel import Panel
 from rich.table import Table
 
 from common.specification.defaults import Mode
-from common.specification.modes import SENT
+from common.specification.model import Specification
+from common.specification.modes import JOINED, SENT
 from protos.linkage.v1 import project_pb2
 
 console = Console()
@@ -31,14 +32,15 @@ STATE_WORDS = {
 _BORDERS: dict[Mode, str] = {"open": "yellow", "block_keyed": "green", "trusted": "bold red"}
 
 
-def show_mode(mode: Mode) -> None:
+def show_mode(spec: Specification) -> None:
     """Name the mode, and what it lets Carole see, before anything else happens."""
+    joined = spec.resolution.joined
     console.print(
         Panel(
-            SENT[mode],
-            title=f"{mode} mode",
+            f"{SENT[spec.mode]} {JOINED}" if joined else SENT[spec.mode],
+            title=f"{spec.mode} mode, joined by Carole" if joined else f"{spec.mode} mode",
             title_align="left",
-            border_style=_BORDERS[mode],
+            border_style="bold red" if joined else _BORDERS[spec.mode],
         )
     )
 

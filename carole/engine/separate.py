@@ -58,6 +58,11 @@ class SeparateRows:
         }
         return SignatureSet("", self.starts[rule + 1] - self.starts[rule], fields, {})
 
+    def fewest_records(self, rows: NDArray[np.int32]) -> int:
+        """The fewest records that some rows can be of: the most under one rule, of which each is another record."""
+        rule, _ = self.place(np.unique(rows))
+        return int(np.bincount(rule, minlength=1).max())
+
     def place(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Rule of each row, by number, and its place among the rows of that rule."""
         starts = np.asarray(self.starts)

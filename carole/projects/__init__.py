@@ -5,11 +5,12 @@
 """
 
 from carole.projects.project import Approval, Judgement, KeyReport, Project, Run, Upload
-from carole.projects.state import Grant, LetterKind, Policy, RunState, State
+from carole.projects.state import Grant, JoinedBy, LetterKind, Policy, RunState, State
 
 __all__ = [
     "Approval",
     "Grant",
+    "JoinedBy",
     "Judgement",
     "KeyReport",
     "LetterKind",

@@ -64,6 +64,15 @@ class Policy(StrEnum):
     """An assessment; a result that breaches a limit waits for a steward."""
 
 
+class JoinedBy(StrEnum):
+    """Who is told, in mode block_keyed, which rows are one record, and so joins them."""
+
+    RESOLVER = "resolver"
+    """The coordinator's process, which holds no signature."""
+    CAROLE = "carole"
+    """The linkage unit itself: the fall-back, as the specification may let it."""
+
+
 class LetterKind(IntEnum):
     """A step of the seed agreement, left in Carole's mailbox for the other custodian."""
 

@@ -37,6 +37,7 @@ class Action(StrEnum):
     ASK_HANDLES = "ask-handles"
     GIVE_HANDLES = "give-handles"
     RESOLVE_RUN = "resolve-run"
+    JOIN = "join"
     FINISH_RUN = "finish-run"
     ASSESS = "assess"
     HOLD = "hold"
@@ -166,14 +167,14 @@ TRANSITIONS: tuple[Transition, ...] = (
         _SYSTEM,
         {State.CONTRIBUTED},
         None,
-        "asked who is who among the run's candidate pairs: handles from the custodians, links from the resolver",
+        "asked the custodians, for the one who joins, which of their rows of the run's candidate pairs are one record",
     ),
     _row(
         Action.GIVE_HANDLES,
         _CUSTODIANS,
         {State.CONTRIBUTED},
         None,
-        "gave handles, sealed to the resolver, for its rows of the run's candidate pairs",
+        "gave handles, sealed to the one who joins, for its rows of the run's candidate pairs",
     ),
     _row(
         Action.RESOLVE_RUN,
@@ -181,6 +182,13 @@ TRANSITIONS: tuple[Transition, ...] = (
         {State.CONTRIBUTED},
         None,
         "decided as resolver which candidate pairs are links, without a signature",
+    ),
+    _row(
+        Action.JOIN,
+        _SYSTEM,
+        {State.CONTRIBUTED},
+        None,
+        "Carole, who holds the signatures, joined rows of different rules that are one record: the fall-back",
     ),
     _row(Action.FINISH_RUN, _SYSTEM, {State.CONTRIBUTED}, State.RUN, "ended the run with links"),
     _row(Action.ASSESS, _SYSTEM, {State.RUN}, State.ASSESSED, "judged the disclosure risk of the combined output"),

@@ -11,6 +11,7 @@ from carole.engine.findings import findings
 from carole.engine.plan import Resources
 from carole.engine.specified import plan_of
 from carole.projects import Project
+from carole.resolution import Reader
 from carole.service.ending import end_run
 from carole.service.resolving import ask_or_release
 from carole.store import Store
@@ -18,14 +19,13 @@ from carole.store.runs import Lease
 from common.encoding.contribution import SignatureSet
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
-from common.pki.members import Members
 from common.specification import Specification
 
 Progress = Callable[[str, float], None]
 
 
 def carry_out(
-    store: Store, lease: Lease, spec: Specification, members: Members, resources: Resources, progress: Progress
+    store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
 ) -> int | None:
     """Link a project's two contributions, assess the output, seal the shares, release them as the policy says.
 
@@ -33,6 +33,11 @@ def carry_out(
     stored in the transaction that ends the run: there is no result without them.
 
     In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
+
+    Parameters
+    ----------
+    reader
+        Carole herself: the members whom shares are sealed to, and the key that opens what custodians seal to her.
 
     Raises
     ------
@@ -43,7 +48,7 @@ def carry_out(
     project = store.projects.get(lease.project)
     _refuse_too_large(project, resources)
     if spec.mode == "block_keyed":
-        return ask_or_release(store, lease, spec, members, resources, progress)
+        return ask_or_release(store, lease, spec, reader, resources, progress)
     started = time.perf_counter()
     progress("read", 0.0)
     alice = _contribution(store, lease.project, Side.ALICE)
@@ -58,7 +63,7 @@ def carry_out(
     if linkage.latent is not None and linkage.latent.joint is not None:
         joint = linkage.latent.joint.to_json().encode()
     document = findings(linkage, plan, resources, seconds)
-    return end_run(store, lease, spec, members, linkage, document, combined, resources, progress, joint)
+    return end_run(store, lease, spec, reader.members, linkage, document, combined, resources, progress, joint)
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

@@ -4,6 +4,9 @@ The first half compares inside blocks and asks who is who: each custodian gets i
 the resolver the pairs' comparison levels. The second half takes the resolver's answer, assesses the linked records by
 their codes where the specification asks for it, and makes the shares. Pairs are in a random order on the way, so that
 their order says nothing of blocks.
+
+Where the specification says `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the
+second half answers the question by itself. The join is in the audit log before anything is made of it.
 """
 
 from __future__ import annotations
@@ -17,15 +20,16 @@ from carole.assessment import combine_coded
 from carole.engine import SeparateRows, compare, separate_rows
 from carole.engine.coded_links import Expected
 from carole.engine.plan import Resources
-from carole.engine.question import Question, pack_question, unpack_answer
+from carole.engine.question import Question, pack_question, unpack_answer, unpack_question
 from carole.engine.specified import plan_of
+from carole.projects import JoinedBy
+from carole.resolution import Reader, Told, answer
 from carole.service.ending import end_run
 from carole.store import Store
-from carole.store.papers import ANSWER, QUESTION, rows_of
+from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
 from carole.store.runs import Lease
 from common.encoding.encode import random_order
 from common.parties import Side
-from common.pki.members import Members
 from common.specification import Specification
 from common.wire.handles import RowsQuestion, question_digest
 
@@ -33,29 +37,32 @@ Progress = Callable[[str, float], None]
 
 
 def ask_or_release(
-    store: Store, lease: Lease, spec: Specification, members: Members, resources: Resources, progress: Progress
+    store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
 ) -> int | None:
     """The half of a run that is due: the number of links, or None where the run now waits for others.
 
     Raises
     ------
     TrystError
-        As `carry_out`; UPLOAD_CORRUPT if the resolver's answer is none.
+        As `carry_out`; UPLOAD_CORRUPT if the resolver's answer is none; what `Reader.open` refuses; LEAKAGE if Carole
+        would join the rows of more records than the specification lets her.
     """
-    answer = store.papers.read(lease.run, ANSWER)
-    if answer is None:
+    found: bytes | memoryview | None = store.papers.read(lease.run, ANSWER)
+    if found is None and spec.resolution.joined:
+        found = _join(store, lease, spec, reader, progress)
+    if found is None:
         _ask(store, lease, spec, resources, progress)
         return None
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
     if spec.assessment is None:
-        decided, combined = unpack_answer(answer, row_a, row_b), None
+        decided, combined = unpack_answer(found, row_a, row_b), None
     else:
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(spec).one_to_one)
-        decided = unpack_answer(answer, row_a, row_b, expected)
+        decided = unpack_answer(found, row_a, row_b, expected)
         combined = combine_coded(decided, alice, bob, spec)
-    return end_run(store, lease, spec, members, decided, decided.document, combined, resources, progress)
+    return end_run(store, lease, spec, reader.members, decided, decided.document, combined, resources, progress)
 
 
 def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress) -> None:
@@ -67,6 +74,9 @@ def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, 
         del sets
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
     progress("seal", 0.0)
+    for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
+        # How many records the rows are of she cannot know yet; where it is surely too many, nobody is asked.
+        spec.resolution.refuse_above(part.fewest_records(rows), side.title(), _where(lease))
     order = random_order(len(kept.pattern))
     held = store.projects.get(lease.project)
     asked = {
@@ -76,10 +86,35 @@ def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, 
     digests = question_digest(asked[Side.ALICE]), question_digest(asked[Side.BOB])
     contents = {rows_of(side): [content] for side, content in asked.items()}
     contents[QUESTION] = [pack_question(Question(found, digests, resources.threads), order)]
-    store.runs.ask(lease, len(order), contents)
+    store.runs.ask(lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER)
+
+
+def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> bytes | None:
+    """The answer to the run's own question, by the handles that custodians gave Carole; None before they have."""
+    question = store.papers.read(lease.run, QUESTION)
+    sealed = {side: store.papers.read(lease.run, handles_of(side)) for side in Side}
+    if question is None or any(paper is None for paper in sealed.values()):
+        return None
+    progress("join", 0.0)
+    asked = unpack_question(question, plan_of(spec))
+    told: dict[Side, Told] = {}
+    for side, paper in sealed.items():
+        assert paper is not None  # noqa: S101 - seen above
+        told[side] = reader.open(lease.run, spec, asked, side, paper)
+    records = {side: len(np.unique(of_side.handles)) for side, of_side in told.items()}
+    most = spec.resolution.most_records
+    assert most is not None  # noqa: S101 - no specification joins without a cap
+    store.runs.join(lease, reader.name, records, most)
+    for side, count in records.items():
+        spec.resolution.refuse_above(count, side.title(), _where(lease))
+    return answer(asked, told[Side.ALICE], told[Side.BOB], plan_of(spec), progress, lease.run)
 
 
 def _rows(store: Store, run: str, side: Side) -> NDArray[np.int32]:
     content = store.papers.read(run, rows_of(side))
     assert content is not None  # noqa: S101 - written with the question whose answer is there
     return RowsQuestion.unpack(content).rows.astype(np.int32)
+
+
+def _where(lease: Lease) -> str:
+    return f"{lease.project}, run {lease.run}"

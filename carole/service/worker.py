@@ -18,6 +18,7 @@ from pathlib import Path
 
 from carole.configuration import CaroleConfiguration, load_carole
 from carole.engine.plan import Resources
+from carole.resolution import Reader
 from carole.service.linking import carry_out
 from carole.store import Store
 from carole.store.runs import Lease
@@ -26,6 +27,7 @@ from common.journal import begin_log, log, place_of
 from common.keys.identity import Identity
 from common.keys.vault import Vault
 from common.keys.wrapping import WrappingKeys
+from common.parties import Role
 from common.pki.folders import PartyFolder
 from common.pki.members import Members
 from common.specification import load_specification
@@ -91,7 +93,8 @@ class Worker:
         vault = Vault(WrappingKeys.load(folder.wrapping))
         identity = Identity.load(folder.identity)
         self._store = Store(configuration.store.database, configuration.store.blobs, vault, identity)
-        self._members = Members.load(configuration.members or folder.members)
+        members = Members.load(configuration.members or folder.members)
+        self._reader = Reader.load(folder, Role.LINKER, members)
         self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
         self._owner = owner
 
@@ -117,7 +120,7 @@ class Worker:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
             log.info("run reads", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
             with Heartbeat(self._store, lease) as heart:
-                links = carry_out(self._store, lease, spec, self._members, self._resources, heart.progress)
+                links = carry_out(self._store, lease, spec, self._reader, self._resources, heart.progress)
         except LostRunError:
             log.warning("run lost", project=lease.project, run=lease.run)
         except TrystError as error:

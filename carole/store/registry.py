@@ -78,9 +78,16 @@ class Registry:
         return project
 
     def amend(self, new: NewProject, member: str) -> Project:
-        """Put another specification in the place of a project's; errors as `operations.amend`, and NOT_FOUND."""
+        """Put another specification in the place of a project's; errors as `operations.amend`, and NOT_FOUND.
+
+        A run that waits for handles or for the resolver is given up for it: what it waits for may be what is amended.
+        """
+        gone: list[str] = []
         with self._database.write() as connection:
             held = hold(connection, new.name)
+            if held.project.specification_digest != new.specification_digest:
+                gone = self._runs.give_up_waiting(connection, new.name, "the specification was amended while it waited")
+                held = hold(connection, new.name) if gone else held
             outcome = operations.amend(
                 held.project, member, new.specification_digest, new.encoding_digest, new.grants, new.policy
             )
@@ -99,7 +106,8 @@ class Registry:
                     )
                 )
                 settle(connection, held, outcome, self._clock())
-            return outcome.project
+        self._bodies.remove(gone)
+        return outcome.project
 
     def get(self, name: str) -> Project:
         """A project.

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
-from carole.projects import Judgement, Project, Run, RunState, operations
+from carole.projects import JoinedBy, Judgement, Project, Run, RunState, operations
 from carole.store.bodies import Clock
 from carole.store.database import Database
 from carole.store.papers import Papers
@@ -21,6 +21,7 @@ from carole.store.results import Results
 from carole.store.tables import projects, runs
 from carole.store.view import hold, look, not_found, run_of, settle
 from common.errors import ErrorCode, TrystError
+from common.parties import Side
 
 LEASE_MS = 60_000
 """How long a worker may be silent before its run is taken up again."""
@@ -159,13 +160,15 @@ class Runs:
             )
             return done.rowcount == 1
 
-    def ask(self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]]) -> None:
-        """Store a run's papers and let it wait for handles and for the resolver, in one transaction.
+    def ask(self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]], by: JoinedBy) -> None:
+        """Store a run's papers and let it wait for handles, and for the resolver if there is one, in one transaction.
 
         Parameters
         ----------
         pairs
             Candidate pairs in question.
+        by
+            Who joins the rows, and so is to read the handles.
         contents
             Carole's papers by name.
 
@@ -177,7 +180,7 @@ class Runs:
         with self._papers.writing(lease.project, contents) as write, self._database.write() as connection:
             held = hold(connection, lease.project)
             _own(connection, lease)
-            outcome = operations.ask_handles(held.project, lease.run, pairs)
+            outcome = operations.ask_handles(held.project, lease.run, pairs, by)
             run = outcome.project.run(lease.run)
             assert run is not None  # noqa: S101 - the operation is about this run
             waiting = {"state": int(run.state), "stage": run.stage, "fraction": run.fraction}
@@ -185,6 +188,20 @@ class Runs:
                 update(runs).where(runs.c.run == lease.run).values(**waiting, owner=None, lease_until=None)
             )
             write(connection, lease.run)
+            settle(connection, held, outcome, self._clock())
+
+    def join(self, lease: Lease, member: str, records: Mapping[Side, int], most: int) -> None:
+        """Write down that the worker was told which rows of the run are one record; as `operations.join_rows`.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if the run is no longer this worker's.
+        """
+        with self._database.write() as connection:
+            held = hold(connection, lease.project)
+            _own(connection, lease)
+            outcome = operations.join_rows(held.project, lease.run, member, records, most)
             settle(connection, held, outcome, self._clock())
 
     def finish(

@@ -3,7 +3,8 @@
 In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
-neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers.
+neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
+approved specification says `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (see `joining`).
 
 Where the linked records are to be assessed the resolver is also told each numbered record's row in the set of codes, so
 that it can tell Carole of links between rows of codes, which she cannot join to the rows she asked about.
@@ -19,6 +20,7 @@ import structlog
 from numpy.typing import NDArray
 
 from common.custodian.desk import Desk, Outcome, Task, require_approved
+from common.custodian.joining import count_joined
 from common.custodian.results import MAX_PIECES
 from common.custodian.row_map import unpack_map
 from common.custodian.schema import Upload
@@ -33,13 +35,14 @@ log = structlog.get_logger()
 
 
 def give_handles(desk: Desk, task: Task) -> Outcome:
-    """Fetch the rows that Carole asks about and send a handle for each, signed, and sealed to the resolver.
+    """Fetch the rows that Carole asks about and send a handle for each, signed, and sealed to who joins them.
 
     Raises
     ------
     TrystError
         UPLOAD_CORRUPT if she asks about another upload than this custodian's newest, or rows that are not in it;
-        NOT_FOUND if the map of the upload is no longer there; what she refuses with.
+        LEAKAGE if she is to join more records than the specification lets her; NOT_FOUND if the map of the upload is no
+        longer there; what she refuses with.
     """
     require_approved(desk, task)
     with desk.progress.stage(task.project, "saying which rows are one record"):
@@ -58,6 +61,11 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
         if task.spec.assessment is not None:
             told[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, told[HANDLES])
         reader = desk.keyring.resolver
+        if task.spec.resolution.joined:
+            # What this custodian has approved says so: nothing that Carole sends could.
+            reader = desk.keyring.linker
+            joined = count_joined(desk, task, identifiers.gather(pl.Series(rows)))
+            log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
         about = About(
             project=task.project,
             run=task.run,

@@ -24,8 +24,8 @@ class Keyring:
     """This custodian in the membership list."""
     peer: PublicIdentity
     """The other custodian's identity, as its configuration and the membership list agree on it."""
-    linker: PublicIdentity
-    """Carole's identity, which signs her audit log."""
+    linker: Member
+    """Carole, whose identity signs her audit log."""
     resolver: Member
     """The coordinator, whose process says who is who in mode block_keyed."""
     identity: Identity = field(repr=False)
@@ -62,7 +62,7 @@ class Keyring:
                     remedy="get the current membership list from the coordinator, or restore this folder's keys",
                 )
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
-        linker = members.in_role(Role.LINKER).identity
+        linker = members.in_role(Role.LINKER)
         resolver = members.in_role(Role.COORDINATOR)
         return cls(member, peer, linker, resolver, identity, sealing, vault, tls)
 

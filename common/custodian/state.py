@@ -41,6 +41,8 @@ from common.keys.vault import Vault
 DAY_SECONDS = 86_400.0
 
 _NOISE = "noise"
+JOINED = "joined"
+"""Kind of the secret that holds identifiers from maps: the records that Carole was told the rows of."""
 
 
 class State:
@@ -272,11 +274,14 @@ class State:
         self._remove_strays()
 
     def erase_expired_maps(self, now: float) -> list[str]:
-        """Erase the maps whose retention has ended at `now` (Unix time); the projects concerned."""
+        """Erase the maps whose retention has ended at `now` (Unix time), and what came of them; their projects."""
         with self._session() as session:
             expired = list(session.scalars(select(Upload).where(Upload.map_until <= now, Upload.map_key.is_not(None))))
             for row in expired:
                 row.map_key = row.body_key = None
+            session.flush()
+            mapped = select(Upload.project).where(Upload.map_key.is_not(None))
+            session.execute(delete(Secret).where(Secret.kind == JOINED, Secret.project.not_in(mapped)))
         if expired:
             self._remove_strays()
         return sorted({row.project for row in expired})

@@ -36,7 +36,7 @@ def witness(desk: Desk, *, released: bool) -> None:
         request.countersignature = seen.countersign(desk.keyring.identity)
     answer = desk.connection.call(desk.auditor.Witness, request, deadline=CONTROL_SECONDS, attempts=3)
     newest = checkpoint_from_wire(answer.newest)
-    believed = Witness(desk.keyring.linker, seen).believe(newest, proof_from_wire(answer.continues))
+    believed = Witness(desk.keyring.linker.identity, seen).believe(newest, proof_from_wire(answer.continues))
     other = desk.party.side.other.title()
     if answer.HasField("other"):
         theirs = checkpoint_from_wire(answer.other)

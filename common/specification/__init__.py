@@ -27,6 +27,7 @@ from common.specification.model import (
     Specification,
 )
 from common.specification.notes import notes
+from common.specification.resolution import ResolutionSpec
 from common.specification.schema import json_schema
 from common.specification.variables import VariableSpec
 
@@ -47,6 +48,7 @@ __all__ = [
     "LinkSpec",
     "ModelSpec",
     "ReleaseSpec",
+    "ResolutionSpec",
     "Retention",
     "Span",
     "Specification",

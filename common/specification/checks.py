@@ -21,6 +21,7 @@ from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
 from common.specification.flips import flip_mistakes, split_mistakes
 from common.specification.latent import LatentSpec, latent_mistakes
 from common.specification.mistakes import Mistake, Path, nearest, shown
+from common.specification.resolution import resolution_mistakes
 from common.specification.section import folded_label
 from common.specification.variables import VariableSpec, variable_mistakes
 
@@ -81,6 +82,7 @@ def refuse_inconsistent(spec: Specification) -> None:
         dict(enumerate(spec.variables)),
         frozenset(field.name for field in spec.fields),
     )
+    mistakes += resolution_mistakes(spec.resolution, spec.mode)
     if spec.release.joint != "nobody" and spec.latent is None:
         what = "without a latent step there is no joint distribution to receive"
         mistakes.append(Mistake(("release", "joint"), what, spec.release.joint, "drop it, or add the section `latent`"))

@@ -13,6 +13,7 @@ from common.specification.assessment import AssessmentSpec
 from common.specification.leakage import LeakageSpec
 from common.specification.mistakes import written
 from common.specification.model import BlockingRule, FieldSpec, Specification
+from common.specification.resolution import ResolutionSpec
 from common.specification.section import Section
 from common.specification.variables import VariableSpec
 
@@ -82,6 +83,9 @@ class _Writer:
         if spec.leakage != LeakageSpec() or "leakage" in self.comments:
             yield from self.comment("leakage", 0)
             yield f"leakage: {_flow(spec.leakage)}"
+        if spec.resolution != ResolutionSpec() or "resolution" in self.comments:
+            yield from self.comment("resolution", 0)
+            yield f"resolution: {_flow(spec.resolution)}"
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"

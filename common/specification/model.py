@@ -44,6 +44,7 @@ from common.specification.defaults import (
 )
 from common.specification.latent import LatentSpec
 from common.specification.leakage import LeakageSpec
+from common.specification.resolution import ResolutionSpec
 from common.specification.section import ColumnName, Name, Section, Word
 from common.specification.variables import VariableSpec
 from common.specification.widening import widened
@@ -461,6 +462,8 @@ class Specification(Section):
     """The assessment of the combined output before its release, and the limits it is judged by."""
     leakage: LeakageSpec = LeakageSpec()
     """How much the linkage unit may be able to learn from what it is sent."""
+    resolution: ResolutionSpec = ResolutionSpec()
+    """Who is told, in mode block_keyed, which rows are one record."""
     release: ReleaseSpec = ReleaseSpec()
     """The recipients."""
     retention: Retention

@@ -21,3 +21,9 @@ SENT: dict[Mode, str] = {
     ),
 }
 """By mode, one or two sentences."""
+
+JOINED = (
+    "The fall-back (resolution: by carole): of the records of candidate pairs, up to a cap, she is also told which "
+    "rows of different rules are one record, and can follow their values from block to block, at most as in mode open."
+)
+"""What is to be added to mode block_keyed where its specification lets Carole join rows herself."""

@@ -74,21 +74,33 @@ def _released(spec: Specification) -> Iterator[str]:
 
 def _block_leakage(spec: Specification) -> Iterator[str]:
     rules = _listed([rule.name for rule in spec.keyed_rules])
+    if spec.resolution.joined:
+        yield (
+            "The fall-back of mode block_keyed (resolution: by carole): CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES"
+            f" ARE ONE RECORD, for the records of candidate pairs, at most {spec.resolution.most_records or 0:,} of"
+            f" either file{', and which row of codes is theirs' if spec.assessment else ''}. She can follow equal and"
+            " similar values of these records from block to block, at most as in mode open, and with public counts of"
+            " names recover some. Each custodian refuses above the cap, and her"
+            " audit log says of how many records the rows were joined. `by: coordinator` keeps it from her."
+        )
     yield (
         f"Mode block_keyed: each record is sent once per blocking rule ({rules}), under a pseudonym of that rule, and"
         " signed for its block. Carole sees how many rows each block has, which of them are equal or similar in each"
-        " field, and which also agree under another rule; two blocks, and two rules, have nothing in common."
+        " field, and which also agree under another rule; two blocks, and two rules, have nothing in"
+        f" common{', but for those records' if spec.resolution.joined else ''}."
         " A large block of a common key shows her that the key is common: `tryst alice leakage` measures it."
     )
     yield (
         "Carole also holds, per field, up to 2,000 signatures of each file that belong to no row, and with them how"
         " often the commonest values occur."
     )
-    yield (
-        "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it sees"
-        " the comparison levels of candidate pairs, and no signature. Together with Carole it could undo what the mode"
-        " protects. Each custodian learns which of its records came near to a link."
-    )
+    if not spec.resolution.joined:
+        yield (
+            "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it"
+            " sees the comparison levels of candidate pairs, and no signature. Together with Carole it could undo what"
+            " the mode protects."
+        )
+    yield "Each custodian learns which of its records came near to a link."
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:
         yield (

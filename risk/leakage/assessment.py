@@ -113,6 +113,8 @@ def _remarks(spec: Specification) -> tuple[str, ...]:
     ]
     if spec.mode == "open":
         remarks.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
+    if spec.resolution.joined:
+        remarks.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
     return tuple(remarks)
 
 

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from carole.coordinator import resolution
+from carole import resolution
 from carole.coordinator.people import IDENTIFIER, TRUTH
 from carole.coordinator.progress import follow_run
 from common.cleaning import clean

@@ -62,7 +62,7 @@ def command(
         console.print(
             "It has what each insurer knows besides, as codes, and a policy for what the result may disclose."
         )
-    show_mode(spec.mode)
+    show_mode(spec)
     truth = Truth(TRUTH, TRUTH)
     narrator = Narrator(explain=True)
     files = out / "alice.csv", out / "bob.csv"

@@ -34,7 +34,7 @@ def create(
     from common.specification import read_specification
 
     spec = read_specification(specification)
-    show_mode(spec.mode)
+    show_mode(spec)
     with _coordinator(config) as coordinator:
         show_projects([coordinator.create(specification.read_text(encoding="utf-8"))])
     console.print(f"Next: tryst project approve {spec.project}")
@@ -54,7 +54,7 @@ def amend(
     from common.specification import read_specification
 
     spec = read_specification(specification)
-    show_mode(spec.mode)
+    show_mode(spec)
     with _coordinator(config) as coordinator:
         show_projects([coordinator.amend(specification.read_text(encoding="utf-8"))])
     console.print(f"Next: tryst project approve {spec.project}, and both custodians approve it too")

@@ -52,5 +52,5 @@ def command(
     spec = read_specification(specification)
     check_memory(memory)
     truth = Truth(truth_alice, truth_bob) if truth_alice is not None and truth_bob is not None else None
-    show_mode(spec.mode)
+    show_mode(spec)
     rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads, schemes=schemes)

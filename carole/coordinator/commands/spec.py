@@ -28,7 +28,7 @@ def check(
     console.print(
         f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes."
     )
-    show_mode(spec.mode)
+    show_mode(spec)
     show_notes(notes(spec))
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
@@ -85,7 +85,7 @@ def draft(
     spec, comments = propose(left, right, project, block, known[mode], bits=bits, flip=flip)
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
-    show_mode(spec.mode)
+    show_mode(spec)
     console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal")
 
 

@@ -10,6 +10,7 @@ They are the same as the files a linkage leaves behind, so that a report can be 
       files.alice, files.bob             {title: str, records: int}
       one_to_one                         bool
       invented                           bool; optional: the people are invented (a demonstration)
+      joined                             bool; optional: Carole herself was told which rows are one record
     model                                model.json
       fields                             list, in the order of the specification, of
         name                             str

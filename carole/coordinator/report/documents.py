@@ -46,6 +46,7 @@ class Run(TypedDict):
     specification_digest: NotRequired[str]
     encoding_digest: NotRequired[str]
     invented: NotRequired[bool]
+    joined: NotRequired[bool]
 
 
 class Shaded(TypedDict):

@@ -7,6 +7,13 @@ from collections.abc import Sequence
 
 from .content import MISSING, ReportContent
 
+_IN_BLOCKS = (
+    "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per rule "
+    "under a pseudonym of that rule, keyed blocking digests and tags, and for each field a sample of signatures that "
+    "belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and what is equal or "
+    "similar within them."
+)
+
 #: What a mode lets Carole see, in the words that every screen and report uses for it.
 MODES = {
     "open": (
@@ -18,11 +25,8 @@ MODES = {
         "whoever holds the custodians' key can test any name."
     ),
     "block_keyed": (
-        "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per "
-        "rule under a pseudonym of that rule, keyed blocking digests and tags, and for each field a sample of "
-        "signatures that belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and "
-        "what is equal or similar within them. Which rows are one record the coordinator's process decided, without a "
-        "signature; together with her it could join what was sent under different rules."
+        f"{_IN_BLOCKS} Which rows are one record the coordinator's process decided, without a signature; together with "
+        "her it could join what was sent under different rules."
     ),
     "trusted": (
         "The values themselves were sent to Carole: every compared field of every row, cleaned but not hidden from "
@@ -30,6 +34,14 @@ MODES = {
         "values encrypted at rest until the uploads expire; whoever holds her keys can read them until then."
     ),
 }
+
+#: The same of mode block_keyed where Carole joined rows herself.
+JOINED = (
+    f"{_IN_BLOCKS} This linkage used the mode's fall-back: Carole herself was told which rows of different rules are "
+    "one record, for the records of candidate pairs and up to the cap that all parties approved. She could follow "
+    "equal and similar values of these records from block to block, at most as in open mode, where public name counts "
+    "recover common names by frequency and likeness. Her audit log says of how many records the rows were joined."
+)
 
 
 #: How similarity enters the model.

@@ -17,7 +17,7 @@ from carole.projects.operations.contribution import begin_upload, commit_upload,
 from carole.projects.operations.ending import acknowledge, erase, expire_result
 from carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
 from carole.projects.operations.outcome import Detail, Entry, Outcome
-from carole.projects.operations.resolving import ask_handles, give_handles, resolve_run
+from carole.projects.operations.resolving import ask_handles, give_handles, join_rows, resolve_run
 from carole.projects.operations.stewardship import override, refuse
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "fail_run",
     "finish_run",
     "give_handles",
+    "join_rows",
     "key_trouble",
     "override",
     "post_letter",

@@ -1,23 +1,31 @@
-"""A run in mode block_keyed waits: for the custodians to give handles, and for the resolver to say who is who."""
+"""A run in mode block_keyed waits: for the custodians to give handles, and for the resolver to say who is who.
+
+Where the specification lets Carole join rows herself there is no resolver to wait for, and the join is written down.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from carole.projects.operations.linking import active_run, with_run
-from carole.projects.operations.outcome import Outcome, move
+from carole.projects.operations.outcome import Detail, Outcome, move
 from carole.projects.project import Project, Run
-from carole.projects.state import RunState
+from carole.projects.state import JoinedBy, RunState
 from carole.projects.transitions import SYSTEM, Action, permit
 from common.errors import ErrorCode, TrystError
 from common.parties import Role, Side
 
 WAITS_FOR_HANDLES = "handles"
 WAITS_FOR_RESOLVER = "resolve"
+WAITS_TO_JOIN = "handles-for-carole"
+"""As `WAITS_FOR_HANDLES`, where they are given to Carole."""
+
+_JOINED_BY = {WAITS_FOR_HANDLES: JoinedBy.RESOLVER, WAITS_TO_JOIN: JoinedBy.CAROLE}
 
 
-def ask_handles(project: Project, name: str, pairs: int) -> Outcome:
-    """Let a run wait until it is known which rows of its candidate pairs are one record.
+def ask_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
+    """Let a run wait until whoever joins its rows knows which rows of its candidate pairs are one record.
 
     Raises
     ------
@@ -26,16 +34,15 @@ def ask_handles(project: Project, name: str, pairs: int) -> Outcome:
     """
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
-        raise TrystError(
-            ErrorCode.WRONG_STATE, "nobody works on the run", where=f"{project.name}, run {name}", got=run.state.name
-        )
+        raise _not_worked_on(project, run)
     row = permit(project, SYSTEM, Action.ASK_HANDLES)
-    waiting = replace(run, state=RunState.RESOLVING, stage=WAITS_FOR_HANDLES, fraction=0.0, handed=frozenset())
-    return move(row, with_run(project, waiting), SYSTEM, {"run": name, "pairs": pairs})
+    stage = WAITS_TO_JOIN if by is JoinedBy.CAROLE else WAITS_FOR_HANDLES
+    waiting = replace(run, state=RunState.RESOLVING, stage=stage, fraction=0.0, handed=frozenset())
+    return move(row, with_run(project, waiting), SYSTEM, {"run": name, "pairs": pairs, "joined_by": str(by)})
 
 
 def give_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
-    """A custodian has given its handles; when both have, it is the resolver's turn.
+    """A custodian has given its handles; when both have, it is the turn of who joins.
 
     Raises
     ------
@@ -46,10 +53,11 @@ def give_handles(project: Project, side: Side, member: str, name: str) -> Outcom
     row = permit(project, side.role, Action.GIVE_HANDLES)
     if side in run.handed:
         return Outcome(project)
-    handed = run.handed | {side}
-    stage = WAITS_FOR_RESOLVER if handed == frozenset(Side) else WAITS_FOR_HANDLES
-    after = replace(run, handed=handed, stage=stage, fraction=len(handed) / len(Side))
-    return move(row, with_run(project, after), member, {"run": name, "side": str(side)})
+    by = _JOINED_BY[run.stage]
+    after = replace(run, handed=run.handed | {side}, fraction=len(run.handed | {side}) / len(Side))
+    if after.handed == frozenset(Side):
+        after = _queued(after) if by is JoinedBy.CAROLE else replace(after, stage=WAITS_FOR_RESOLVER)
+    return move(row, with_run(project, after), member, {"run": name, "side": str(side), "joined_by": str(by)})
 
 
 def resolve_run(project: Project, member: str, name: str) -> Outcome:
@@ -69,9 +77,37 @@ def resolve_run(project: Project, member: str, name: str) -> Outcome:
             where=f"{project.name}, run {name}",
             got=f"handles of {' and '.join(sorted(str(side) for side in run.handed)) or 'nobody'}",
         )
+    return move(row, with_run(project, _queued(run)), member, {"run": name})
+
+
+def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], most: int) -> Outcome:
+    """Carole has been told which rows of a run's candidate pairs are one record; nothing but the log changes.
+
+    Parameters
+    ----------
+    member
+        Her name in the membership list.
+    records
+        Of each file, how many records the rows are of.
+    most
+        How many the specification allows.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE if nobody works on the run.
+    """
+    run = active_run(project, name)
+    if run.state is not RunState.RUNNING:
+        raise _not_worked_on(project, run)
+    row = permit(project, SYSTEM, Action.JOIN)
+    counts: dict[str, Detail] = {f"records_{side}": records[side] for side in Side}
+    return move(row, project, SYSTEM, {"run": name, "by": member, "most_records": most, **counts})
+
+
+def _queued(run: Run) -> Run:
     # What the two halves take is one attempt: only what a run may itself have brought about uses attempts up.
-    queued = replace(run, state=RunState.QUEUED, stage="", fraction=0.0, attempt=max(0, run.attempt - 1))
-    return move(row, with_run(project, queued), member, {"run": name})
+    return replace(run, state=RunState.QUEUED, stage="", fraction=0.0, attempt=max(0, run.attempt - 1))
 
 
 def _waiting(project: Project, name: str) -> Run:
@@ -84,3 +120,9 @@ def _waiting(project: Project, name: str) -> Run:
             got=run.state.name,
         )
     return run
+
+
+def _not_worked_on(project: Project, run: Run) -> TrystError:
+    return TrystError(
+        ErrorCode.WRONG_STATE, "nobody works on the run", where=f"{project.name}, run {run.run}", got=run.state.name
+    )

@@ -149,3 +149,17 @@ def test_records_without_a_key_are_told() -> None:
     (told, *others) = rows_without_key(a, b)
     assert told.startswith("up to 200 of Alice's 300 records")
     assert all("of Bob's 300 records" in text for text in others)
+
+
+def test_rows_are_of_no_fewer_records_than_one_rule_has_of_them() -> None:
+    rng = np.random.default_rng(5)
+    made, part = contribution(columns(80, rng))
+    for n in (0, 1, 5, 60):
+        rows = rng.choice(part.starts[-1], n).astype(np.int32)
+        per_rule = [
+            {row for row in rows.tolist() if low <= row < high}
+            for low, high in zip(part.starts, part.starts[1:], strict=False)
+        ]
+        fewest = part.fewest_records(rows)
+        assert fewest == max(map(len, per_rule))
+        assert fewest <= len(set(made.order[rows].tolist()))

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from carole.projects import (
     Approval,
     Grant,
+    JoinedBy,
     Judgement,
     KeyReport,
     LetterKind,
@@ -130,9 +131,13 @@ class AnyOrder(RuleBasedStateMachine):
     def fail(self, name: str) -> None:
         self.attempt(operations.fail_run, f"run-{name}", "because")
 
+    @rule(name=names, by=st.sampled_from(JoinedBy))
+    def ask(self, name: str, by: JoinedBy) -> None:
+        self.attempt(operations.ask_handles, f"run-{name}", 3, by)
+
     @rule(name=names)
-    def ask(self, name: str) -> None:
-        self.attempt(operations.ask_handles, f"run-{name}", 3)
+    def join(self, name: str) -> None:
+        self.attempt(operations.join_rows, f"run-{name}", "carole", dict.fromkeys(Side, 2), 3)
 
     @rule(name=names, side=sides)
     def hand(self, name: str, side: Side) -> None:
@@ -214,7 +219,11 @@ class AnyOrder(RuleBasedStateMachine):
                 }[task.kind]
                 assert self.project.state is expected
         active = self.project.active_run
-        waits = active is not None and active.state is RunState.RESOLVING and active.stage == "handles"
+        waits = (
+            active is not None
+            and active.state is RunState.RESOLVING
+            and active.stage in ("handles", "handles-for-carole")
+        )
         if self.project.state is State.CONTRIBUTED:
             assert any(next_task(self.project, side) for side in Side) is waits
         # While the project waits for custodians only, at least one of them has something to do.
@@ -222,8 +231,8 @@ class AnyOrder(RuleBasedStateMachine):
             assert any(next_task(self.project, side) for side in Side)
 
 
-_SILENT = {Action.BEGIN_UPLOAD, Action.EXPIRE_UPLOAD}
-"""What may change nothing that a `Project` shows: an upload beside the one that counts."""
+_SILENT = {Action.BEGIN_UPLOAD, Action.EXPIRE_UPLOAD, Action.JOIN}
+"""What may change nothing that a `Project` shows: an upload beside the one that counts, a join that is written down."""
 
 _REPEATABLE = {Action.TAKE_RUN, *_SILENT}
 """What is done anew when it is done again; the store knows which upload is which."""
@@ -289,7 +298,7 @@ def test_the_plain_way() -> None:
 def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     project = operations.take_run(project, "run").project
-    project = operations.ask_handles(project, "run", 9).project
+    project = operations.ask_handles(project, "run", 9, JoinedBy.RESOLVER).project
     with pytest.raises(TrystError, match="waits for others"):
         operations.take_run(project, "run")
     with pytest.raises(TrystError, match="both custodians must give their handles"):
@@ -305,6 +314,29 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     assert (project.active_run.state, project.active_run.attempt) == (RunState.QUEUED, 0)
     project = operations.take_run(project, "run").project
     assert operations.finish_run(project, "run", 2).project.state is State.RELEASED
+
+
+def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_written_down() -> None:
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    with pytest.raises(TrystError, match="nobody works on the run"):
+        operations.join_rows(project, "run", "carole", dict.fromkeys(Side, 5), 9)
+    project = operations.take_run(project, "run").project
+    outcome = operations.ask_handles(project, "run", 9, JoinedBy.CAROLE)
+    assert outcome.entries[0].details["joined_by"] == "carole"
+    project = outcome.project
+    for side in Side:
+        assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
+        outcome = operations.give_handles(project, side, str(side), "run")
+        assert outcome.entries[0].details["joined_by"] == "carole"
+        project = outcome.project
+    assert project.active_run is not None
+    assert (project.active_run.state, project.active_run.attempt) == (RunState.QUEUED, 0)
+    with pytest.raises(TrystError, match="does not wait"):
+        operations.resolve_run(project, "coordinator", "run")
+    project = operations.take_run(project, "run").project
+    (entry,) = operations.join_rows(project, "run", "carole", {Side.ALICE: 5, Side.BOB: 4}, 9).entries
+    assert (entry.actor, entry.action) == (SYSTEM, Action.JOIN)
+    assert entry.details == {"run": "run", "by": "carole", "most_records": 9, "records_alice": 5, "records_bob": 4}
 
 
 def test_the_seed_agreement_offers_each_step_to_who_can_take_it() -> None:

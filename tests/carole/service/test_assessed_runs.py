@@ -19,6 +19,7 @@ import pytest
 
 from carole.engine.plan import Resources
 from carole.projects import Grant, Policy, RunState, State
+from carole.resolution import Reader
 from carole.service.linking import carry_out
 from carole.store.registry import NewProject
 from carole.store.runs import Lease
@@ -134,6 +135,10 @@ def actions(carole: Deployment) -> list[str]:
     return [entry.action for entry, _ in entries]
 
 
+def herself(carole: Deployment) -> Reader:
+    return Reader.load(carole.parties.parties["carole"], Role.LINKER)
+
+
 def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,9 +146,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
     spec = load_specification(text)
     stages: list[str] = []
     first = lease(carole, "a")
-    links = carry_out(
-        carole.store, first, spec, carole.parties.members, RESOURCES, lambda stage, _: stages.append(stage)
-    )
+    links = carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda stage, _: stages.append(stage))
     assert links == COMMON
     assert list(dict.fromkeys(stages))[-2:] == ["assess", "seal"]
     assert carole.store.projects.get("trial").state is State.RELEASED
@@ -163,7 +166,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
         carole.store.projects.approve("trial", role, str(role), amended.specification_digest, b"s" * 64)
     second = lease(carole, "b")
     spec = load_specification(text)
-    carry_out(carole.store, second, spec, carole.parties.members, RESOURCES, lambda *_: None)
+    carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
     again = report(carole, second.run)
     assert again["earlier_releases"] == 1
     assert [(table["variables"], table["earlier"]) for table in again["tables"]] == [
@@ -178,7 +181,7 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
 def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load_specification(contributed(carole, "0.01", monkeypatch))
     held = lease(carole, "a")
-    carry_out(carole.store, held, spec, carole.parties.members, RESOURCES, lambda *_: None)
+    carry_out(carole.store, held, spec, herself(carole), RESOURCES, lambda *_: None)
     assert carole.store.projects.get("trial").state is State.HELD
     document = report(carole, held.run)
     assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from carole.projects import Project, RunState, State, operations
+from carole.projects import JoinedBy, Project, RunState, State, operations
 from carole.projects.operations import Outcome
 from carole.store import Store
 from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
@@ -35,7 +35,7 @@ def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
     store.runs.start(PROJECT, "coordinator", "r", RUN)
     lease = store.runs.take("worker")
     assert lease is not None
-    store.runs.ask(lease, 9, PAPERS)
+    store.runs.ask(lease, 9, PAPERS, JoinedBy.RESOLVER)
     return store
 
 

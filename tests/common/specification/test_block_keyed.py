@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import TrystErrors
-from common.specification import dump_specification, encoding_digest, load_specification, notes
+from common.errors import ErrorCode, TrystError, TrystErrors
+from common.specification import (
+    dump_specification,
+    encoding_digest,
+    load_specification,
+    notes,
+    specification_digest,
+)
 
 TEXT = """
 version: 1
@@ -90,6 +96,53 @@ def test_variables_and_an_assessment_are_possible_and_part_of_the_encoding():
     assert load_specification(dump_specification(spec)) == spec
     assert encoding_digest(spec) == encoding_digest(load_specification(TEXT + VARIABLES))
     assert encoding_digest(spec) != encoding_digest(load_specification(TEXT))
+
+
+CAPPED = "resolution: {by: carole, most_records: 20000}\n"
+
+
+def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
+    plain, capped = load_specification(TEXT), load_specification(TEXT + CAPPED)
+    assert (plain.resolution.joined, capped.resolution.joined) == (False, True)
+    assert load_specification(dump_specification(capped)) == capped
+    assert "resolution" not in dump_specification(plain)
+    assert load_specification(TEXT + "resolution: {by: coordinator}\n") == plain
+    assert encoding_digest(capped) == encoding_digest(plain)
+    more = load_specification(TEXT + CAPPED.replace("20000", "20001"))
+    assert len({specification_digest(spec) for spec in (plain, capped, more)}) == 3
+    first, second, *others = notes(capped)
+    assert "fall-back" in first
+    assert "CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES ARE ONE RECORD" in first
+    assert "20,000 of either file" in first
+    assert "nothing in common, but for those records" in second
+    assert not any("known to the coordinator's process alone" in note for note in others)
+    assert not any("fall-back" in note for note in notes(plain))
+
+
+@pytest.mark.parametrize(
+    ("section", "mode", "reason"),
+    [
+        ("resolution: {by: carole}", "block_keyed", r"resolution\.most_records.*has a cap that all approve"),
+        ("resolution: {most_records: 5}", "block_keyed", r"resolution\.most_records.*has no cap"),
+        ("resolution: {by: carole, most_records: 0}", "block_keyed", r"resolution\.most_records.*greater than"),
+        ("resolution: {by: bob, most_records: 5}", "block_keyed", r"resolution\.by.*must be coordinator or carole"),
+        ("resolution: {by: carole, most_records: 5}", "open", r"resolution: only in mode block_keyed"),
+        ("resolution: {by: carole, most_records: 5}", "trusted", r"resolution: only in mode block_keyed"),
+    ],
+)
+def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: str, mode: str, reason: str):
+    text = TEXT.replace(", split: sex", "").replace("mode: block_keyed", f"mode: {mode}")
+    with pytest.raises(TrystErrors, match=reason):
+        load_specification(text + section)
+
+
+def test_above_the_cap_it_is_refused():
+    capped = load_specification(TEXT + CAPPED.replace("20000", "3")).resolution
+    capped.refuse_above(3, "Alice", "here")
+    with pytest.raises(TrystError, match=r"at most 3 records of Alice.*got 4") as caught:
+        capped.refuse_above(4, "Alice", "here")
+    assert caught.value.code is ErrorCode.LEAKAGE
+    load_specification(TEXT).resolution.refuse_above(10**9, "Alice", "here")
 
 
 def test_without_blocking_it_is_refused():

@@ -30,6 +30,9 @@ def specification(mode: str) -> Specification:
     return load_specification(HEAD.replace("MODE", mode), "test")
 
 
+SPEC_KEYED = specification("block_keyed")
+
+
 def people(n: int, seed: int) -> dict[str, pl.Series]:
     rng = np.random.default_rng(seed)
     public = public_surnames(3000)
@@ -81,6 +84,13 @@ def test_empty_fields_one_value_and_a_missing_blocking_field(mode: str) -> None:
     assert "surname" not in report.by_field()
     assert report.by_field().get("sex") is None or report.by_field()["sex"].above_chance == 0
     assert not report.exceeds
+
+
+def test_a_join_by_carole_is_said_to_be_left_out() -> None:
+    columns = {name: values.head(0) for name, values in people(1, 4).items()}
+    capped = load_specification(HEAD.replace("MODE", "block_keyed") + "resolution: {by: carole, most_records: 9}\n")
+    told = [any("leave that out" in r for r in assess(columns, spec).remarks) for spec in (SPEC_KEYED, capped)]
+    assert told == [False, True]
 
 
 def test_the_dictionary_is_the_files_own_values_with_other_counts() -> None:

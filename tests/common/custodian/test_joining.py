@@ -1,0 +1,111 @@
+"""The cap on Carole's joins, as a custodian counts it: over all runs, through a restart, never in clear on its disk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.custodian.desk import Desk, Task
+from common.custodian.joining import count_joined
+from common.custodian.schema import Upload
+from common.custodian.state import DAY_SECONDS, JOINED, State
+from common.errors import ErrorCode, TrystError
+from common.keys import Vault, WrappingKeys
+from common.parties import Side
+from common.specification import load_specification
+from tests.common.custodian.conftest import PARTIES
+from tests.common.specification.test_block_keyed import TEXT
+
+MOST = 10
+
+
+def task(run: str = "1" * 32, most: int = MOST) -> Task:
+    text = f"{TEXT}resolution: {{by: carole, most_records: {most}}}\n"
+    return Task(6, "keyed", load_specification(text), text, b"", b"", 1, (), run)
+
+
+def desk(state: State) -> Desk:
+    return cast("Desk", SimpleNamespace(state=state, party=PARTIES[Side.ALICE]))
+
+
+def records(*numbers: int) -> pl.Series:
+    return pl.Series([f"Wolfeschlegelsteinhausen-{number:03}" for number in numbers], dtype=pl.String)
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(WrappingKeys.create())
+
+
+@pytest.fixture
+def state(tmp_path: Path, vault: Vault) -> Any:
+    made = State(tmp_path / "state", vault)
+    made.update("keyed")
+    yield made
+    made.close()
+
+
+@settings(max_examples=30, deadline=None)
+@given(asked=st.lists(st.lists(st.integers(0, 14), max_size=20), max_size=6))
+def test_what_counts_is_how_many_records_were_ever_asked_about(
+    asked: list[list[int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    state = State(tmp_path_factory.mktemp("state") / "s", Vault(WrappingKeys.create()))
+    state.update("keyed")
+    known: set[int] = set()
+    for number, rows in enumerate(asked):
+        wanted = known | set(rows)
+        if len(wanted) <= MOST:
+            assert count_joined(desk(state), task(f"{number:032}"), records(*rows)) == len(wanted)
+            known = wanted
+        else:
+            with pytest.raises(TrystError) as caught:
+                count_joined(desk(state), task(f"{number:032}"), records(*rows))
+            assert caught.value.code is ErrorCode.LEAKAGE
+            assert "Wolfe" not in str(caught.value)
+    state.close()
+
+
+def test_a_lower_cap_counts_what_was_told_under_a_higher_one(state: State) -> None:
+    count_joined(desk(state), task(), records(*range(MOST)))
+    count_joined(desk(state), task("2" * 32), records(3, 4))
+    with pytest.raises(TrystError, match=r"at most 9 records of Alice, in all runs together.*got 10"):
+        count_joined(desk(state), task("3" * 32, most=9), records(3))
+    # Another seed makes other signatures: what was told of the former ones says nothing of these.
+    assert count_joined(desk(state), replace(task("4" * 32, most=1), epoch=2), records(11)) == 1
+
+
+def test_the_count_outlives_a_restart_and_is_no_identifier_on_the_disk(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.update("keyed")
+    count_joined(desk(state), task(), records(*range(MOST)))
+    state.close()
+    assert b"Wolfe" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    state = State(tmp_path, vault)
+    with pytest.raises(TrystError):
+        count_joined(desk(state), task(), records(MOST))
+    state.close()
+
+
+def test_it_goes_with_the_last_map_that_it_comes_from(state: State) -> None:
+    for name, days in (("a", 1), ("b", 3)):
+        upload = Upload(id=name * 32, project="keyed", epoch=1, manifest=b"m", rows=2, total_bytes=3)
+        state.add_upload(upload, iter([b"body"]), b"map", map_days=days)
+        state.mark_committed(upload.id)
+    count_joined(desk(state), task(), records(1))
+    state.keep_secret("keyed", 1, "seed", b"the seed")
+    uploaded = state.newest_upload("keyed")
+    assert uploaded is not None
+    now = uploaded.created_at
+    assert state.erase_expired_maps(now + 1.5 * DAY_SECONDS) == ["keyed"]
+    assert state.secret("keyed", 1, JOINED) is not None
+    assert state.erase_expired_maps(now + 3.5 * DAY_SECONDS) == ["keyed"]
+    assert state.secret("keyed", 1, JOINED) is None
+    assert state.secret("keyed", 1, "seed") == b"the seed"

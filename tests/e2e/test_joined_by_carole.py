@@ -1,0 +1,166 @@
+"""The fall-back of mode block_keyed through real processes: Carole joins rows herself, capped and audited.
+
+One project, linked by the coordinator's resolution, by Carole's join, and under caps that are too small. Uploads are
+the same each time, so the first two must link the same records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from carole.coordinator.client import Coordinator
+from carole.coordinator.connect import connection_of
+from carole.coordinator.outcome import report_content
+from carole.coordinator.progress import follow_run
+from carole.coordinator.report import render_report
+from common.command import build
+from common.custodian.control import Control
+from common.errors import TrystError
+from common.keys.identity import Identity
+from common.parties import Side
+from common.specification import load_specification
+from protos.linkage.v1 import project_pb2
+from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
+from tests.e2e.test_block_keyed import BLOCKING
+
+N, COMMON, CAP = 200, 100, 150
+RESOLVED = specification("joined", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+LINKS = "link_id", "identifier"
+
+
+def capped(most: int) -> str:
+    return f"{RESOLVED}resolution: {{by: carole, most_records: {most}}}\n"
+
+
+@dataclass
+class Joined:
+    """The deployment when the project was linked twice."""
+
+    made: Deployment
+    links: list[set[tuple[str, str]]]
+    """By run, who is linked with whom."""
+    statistics: dict[str, Any]
+
+    def log(self, command: str) -> list[dict[str, Any]]:
+        """What Carole's operator reads."""
+        words = ["audit", command, "--config", str(self.made.carole_yaml)]
+        result = CliRunner().invoke(build(["audit"]), words, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
+
+    def amend(self, text: str) -> str:
+        """Another specification, which all approve; the project is ready for a run again."""
+        project = self.made.coordinator.amend(text).project
+        self.made.coordinator.approve(project, digest_of(text))
+        for side, party in CUSTODIANS.items():
+            with Control.open(self.made.configs[side], party) as operator:
+                self.made.eventually(lambda operator=operator: approves(operator, project, digest_of(text)))
+        self.made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        return project
+
+
+def approves(operator: Control, project: str, digest: bytes) -> bool:
+    """Whether the operator could: its service may not have read the source, or the specification, yet."""
+    try:
+        if operator.specification(project).digest == digest:
+            operator.approve(project, digest)
+            return True
+    except TrystError:
+        pass
+    return False
+
+
+def linked(made: Deployment, project: str) -> set[tuple[str, str]]:
+    """Who is linked with whom, by the custodians' own shares of the newest run."""
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+    tables = [pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet").select(LINKS) for side in Side]
+    both = tables[0].join(tables[1], on="link_id", suffix="_bob", validate="1:1")
+    assert both.height == tables[0].height == tables[1].height
+    return set(both.select("identifier", "identifier_bob").rows())
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
+    root = tmp_path_factory.mktemp("joined") / "d"
+    root.mkdir()
+    made = Deployment(root, [RESOLVED], people(N, COMMON, seed=5))
+    try:
+        made.processes("carole", "alice", "bob")
+        project = made.create(RESOLVED)
+        made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        follow_run(made.coordinator, project, made.coordinator.start(project).run)
+        found = Joined(made, [linked(made, project)], {})
+        found.amend(capped(CAP))
+        # No resolver: this coordinator has no key to open anything with.
+        folder = made.made.parties["coordinator"]
+        with connection_of(made.address, folder.path) as connection:
+            coordinator = Coordinator(connection, Identity.load(folder.identity))
+            run = follow_run(coordinator, project, coordinator.start(project).run).run
+        found.links.append(linked(made, project))
+        found.statistics = made.coordinator.statistics(project, run)
+        yield found
+    finally:
+        made.close()
+
+
+def test_it_links_the_same_records_as_the_coordinators_resolution(joined: Joined) -> None:
+    by_coordinator, by_carole = joined.links
+    assert len(by_carole) > 0.9 * COMMON
+    assert by_carole == by_coordinator
+
+
+def test_the_join_is_in_the_audit_log_with_how_many_records_and_by_whom(joined: Joined) -> None:
+    entries = joined.log("show")
+    assert [entry["details"]["joined_by"] for entry in entries if entry["action"] == "ask-handles"] == [
+        "resolver",
+        "carole",
+    ]
+    (entry,) = [entry for entry in entries if entry["action"] == "join"]
+    assert entry["actor"] == "system"
+    assert (entry["details"]["by"], entry["details"]["most_records"]) == ("carole", CAP)
+    for side in Side:
+        assert 0.9 * COMMON < entry["details"][f"records_{side}"] <= CAP
+    actions = [entry["action"] for entry in entries]
+    second = actions[actions.index("amend") :]
+    assert "resolve-run" not in second
+    assert second.index("join") < second.index("finish-run")
+    joined.log("verify")
+
+
+def test_the_report_names_the_fall_back(joined: Joined) -> None:
+    page = render_report(report_content(load_specification(capped(CAP)), joined.statistics, None))
+    assert "block_keyed mode, joined by Carole" in page
+    assert "Carole herself was told which rows of different rules are one record" in page
+    plain = render_report(report_content(load_specification(RESOLVED), joined.statistics, None))
+    assert "joined by Carole" not in plain
+
+
+def test_above_the_cap_each_refuses(joined: Joined) -> None:
+    """Carole where one rule's rows alone are too many; else the custodian, who knows which rows are one record."""
+    made = joined.made
+    project = joined.amend(capped(10))
+    with pytest.raises(TrystError, match=r"at most 10 records of Alice"):
+        follow_run(made.coordinator, project, made.coordinator.start(project).run)
+    (entry,) = [entry for entry in joined.log("show") if entry["action"] == "join"]
+    records = {side: int(entry["details"][f"records_{side}"]) for side in Side}
+    project = joined.amend(capped(min(records.values()) - 1))
+    run = made.coordinator.start(project).run
+    side = min(Side, key=records.__getitem__)
+    trouble = made.trouble(side, project)
+    assert f"at most {records[side] - 1} records of {side.title()}, in all runs together" in trouble
+    assert f"got {records[side]}" in trouble
+    status = made.status(project)
+    assert (status.run.run, status.run.stage) == (run, "handles-for-carole")
+    assert status.run.state == project_pb2.RUN_STATE_RESOLVING
+    # A waiting run does not stand in the way of what would help.
+    assert joined.amend(RESOLVED) == project
+    assert made.coordinator.get(project)[0].run.state == project_pb2.RUN_STATE_FAILED
+    assert len([entry for entry in joined.log("show") if entry["action"] == "join"]) == 1
