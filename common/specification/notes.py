@@ -80,8 +80,8 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
             f" ARE ONE RECORD, for the records of candidate pairs, at most {spec.resolution.most_records or 0:,} of"
             f" either file{', and which row of codes is theirs' if spec.assessment else ''}. She can follow equal and"
             " similar values of these records from block to block, at most as in mode open, and with public counts of"
-            " names recover some. Each custodian refuses above the cap, and her"
-            " audit log says of how many records the rows were joined. `by: coordinator` keeps it from her."
+            " names recover some. Each custodian refuses above the cap, and her audit log says of how many records the"
+            " rows were joined. `by: coordinator` keeps it from her."
         )
     yield (
         f"Mode block_keyed: each record is sent once per blocking rule ({rules}), under a pseudonym of that rule, and"
@@ -148,11 +148,12 @@ def _variables(spec: Specification) -> Iterator[str]:
 
 def _codes_apart(spec: Specification) -> Iterator[str]:
     """What of the codes is known in mode block_keyed, and what is not."""
+    joined = spec.resolution.joined and spec.assessment is not None
     yield (
         "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
-        " tells which signatures a row of codes belongs to."
+        f" {'but the fall-back ' if joined else ''}tells which signatures a row of codes belongs to."
     )
-    if spec.assessment is None:
+    if spec.assessment is None or joined:
         return
     yield (
         "For the assessment the coordinator's process tells Carole which rows of codes of the two files are links,"

@@ -67,13 +67,17 @@ def text_of(project: str, limit: str) -> str:
     return specification(project, bits=512, more=more).replace("mode: open", "mode: block_keyed")
 
 
-TEXTS = {"passes": text_of("passes", "1"), "refused": text_of("refused", "0")}
+TEXTS = {
+    "passes": text_of("passes", "1"),
+    "refused": text_of("refused", "0"),
+    "joined": text_of("joined", "1") + "resolution: {by: carole, most_records: 300}\n",
+}
 SPEC = load_specification(TEXTS["passes"])
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Both projects linked and judged, and everything the parties sent."""
+    """All projects linked and judged, and everything the parties sent."""
 
     made: Deployment
     files: dict[Side, pl.DataFrame]
@@ -145,13 +149,15 @@ def contribution(sent: list[Any], side: Side, project: str) -> tuple[Layout, tup
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
 
 
-def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judged: Judged) -> None:
-    made, document = judged.made, judged.reports["passes"]
-    assert made.status("passes").state == STATE.PROJECT_STATE_RELEASED
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status("passes").sides))
+@pytest.mark.parametrize("project", ["passes", "joined"])
+def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judged: Judged, project: str) -> None:
+    """Whether the coordinator's process says who is who, or Carole joins by herself."""
+    made, document = judged.made, judged.reports[project]
+    assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
     named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
     linked = [
-        pl.read_parquet(Path(made.shown(side, "passes").results) / "links.parquet").join(
+        pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet").join(
             judged.files[side].with_columns(pl.col(named[side]).alias("identifier")), on="identifier", validate="1:1"
         )
         for side in Side

@@ -117,6 +117,10 @@ def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
     assert "nothing in common, but for those records" in second
     assert not any("known to the coordinator's process alone" in note for note in others)
     assert not any("fall-back" in note for note in notes(plain))
+    coded = notes(load_specification(TEXT + VARIABLES + ASSESSMENT + CAPPED))
+    assert "which row of codes is theirs" in coded[0]
+    assert any("nothing but the fall-back tells which signatures a row of codes belongs to" in note for note in coded)
+    assert not any("coordinator's process tells Carole" in note for note in coded)
 
 
 @pytest.mark.parametrize(
