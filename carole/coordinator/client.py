@@ -14,6 +14,7 @@ from common.rpc.client import Connection
 from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
+    from carole.coordinator.reports import Report
     from carole.resolution import Reader
 
 WATCH_SECONDS = 60.0
@@ -139,6 +140,18 @@ class Coordinator:
         if not isinstance(document, dict):
             raise TrystError(ErrorCode.INTERNAL, "the statistics must be a JSON object", where=project)
         return document
+
+    def report(self, project: str, run: str) -> Report:
+        """The report on a run's disclosure risk, as the steward judges by it.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+        """
+        from carole.coordinator.reports import fetch_report
+
+        return fetch_report(self._connection, project, run)
 
     def erase(self, project: str) -> project_pb2.ProjectStatus:
         """Destroy the keys of everything uploaded to a project. Cannot be undone."""

@@ -224,13 +224,12 @@ class _Rehearsal:
         with connection_of(self._carole, folder.path, Role.STEWARD) as connection:
             steward = Steward(connection, Identity.load(folder.identity), linker)
             report = steward.report(project, run)
-            document: dict[str, Any] = json.loads(report.text)
-            for line in verdict_lines(document):
+            for line in verdict_lines(report.document):
                 self._narrator.say(line)
             if coordinator.get(project)[0].state == STATE.PROJECT_STATE_HELD:
                 steward.decide(project, run, report.sha256, release=True, reason=REHEARSED)
                 self._narrator.say("The steward, whom you play here too, releases it, so that the links can be judged.")
-        return document
+        return report.document
 
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
         """Wait until the project has arrived at `state`; any trouble of any party ends the rehearsal."""

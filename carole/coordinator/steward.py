@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from carole.coordinator.configuration import CoordinatorConfiguration
 from carole.coordinator.connect import connection_of
+from carole.coordinator.reports import Report, fetch_report
 from common.audit import AuditEntry, Checkpoint, verify_inclusion
 from common.audit.decision import sign_decision
 from common.configuration import load_configuration
@@ -22,24 +21,14 @@ from common.rpc.client import Connection
 from common.wire.checkpoints import checkpoint_from_wire
 from protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
-MAX_REPORT_BYTES = 64 << 20
-
-
-@dataclass(frozen=True)
-class Report:
-    """A report on a run's disclosure risk, JSON, and its digest."""
-
-    text: bytes
-    sha256: bytes
-
 
 class Steward:
-    """Reads and decides at Carole; a coordinator may use it to read.
+    """Reads and decides at Carole.
 
     Parameters
     ----------
     connection
-        A channel to Carole with the caller's certificate.
+        A channel to Carole with the steward's certificate.
     identity
         Signs decisions.
     linker
@@ -65,19 +54,7 @@ class Steward:
         TrystError
             NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
         """
-        text = bytearray()
-        index, pieces, digest = 0, 1, b""
-        while index < pieces:
-            request = stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
-            piece = self._connection.call(self._stub.GetReport, request, attempts=3)
-            text += piece.data
-            pieces, digest = piece.pieces, piece.sha256
-            index += 1
-            if len(text) > MAX_REPORT_BYTES:
-                raise TrystError(ErrorCode.UPLOAD_LIMIT, "the report is longer than any run's", where=project)
-        if hashlib.sha256(text).digest() != digest:
-            raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the report is not what its digest says", where=project)
-        return Report(bytes(text), digest)
+        return fetch_report(self._connection, project, run)
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
         """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""

@@ -42,7 +42,7 @@ _COORDINATION = (
     "EraseProject",
 )
 _AUDIT = ("Witness",)
-_STEWARDSHIP = ("ListAssessed", "GetReport", "ListEntries")
+_STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "ListEntries")
 _OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Override", "Stop")
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
@@ -50,9 +50,9 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
         **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
         **{f"/linkage.v1.Audit/{method}": CUSTODIANS for method in _AUDIT},
-        # A coordinator may read what a steward judges by; the decision is the steward's alone.
-        **{f"/linkage.v1.Stewardship/{method}": _COORDINATOR | _STEWARD for method in _STEWARDSHIP},
-        "/linkage.v1.Stewardship/Decide": _STEWARD,
+        **{f"/linkage.v1.Stewardship/{method}": _STEWARD for method in _STEWARDSHIP},
+        # A coordinator may read what a steward judges by; the decision and the audit log are the steward's alone.
+        "/linkage.v1.Stewardship/GetReport": _COORDINATOR | _STEWARD,
         # The operator service listens on loopback only and admits one certificate: the custodian's own.
         **{f"/linkage.v1.Operator/{method}": CUSTODIANS for method in _OPERATOR},
         # Whether the service is up is no secret among members.

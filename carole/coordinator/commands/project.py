@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from carole.coordinator.client import Coordinator
 
 app = typer.Typer(
-    help="Coordinate a live linkage: create, approve, start, watch, status, results. "
+    help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
     "The order is: create, approve (the custodians approve too, on their side), start, watch, results.",
     no_args_is_help=True,
 )
@@ -134,6 +134,32 @@ def results(
     (out / "model.json").write_text(json.dumps(statistics, indent=2) + "\n", encoding="utf-8")
     write_report(out / "report.html", report_content(load_specification(text, project), statistics, None))
     console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")
+
+
+@app.command()
+def report(
+    project: Project,
+    out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Fetch the report on the newest run's disclosure risk, which the steward judges by, released or not."""
+    from carole.coordinator.reports import show_report
+    from common.errors import ErrorCode, TrystError
+
+    with _coordinator(config) as coordinator:
+        run = coordinator.get(project)[0].run.run
+        try:
+            fetched = coordinator.report(project, run)
+        except TrystError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "the project's newest run has no report on disclosure risk",
+                where=project,
+                remedy="see `tryst project status`: a run is assessed at its end, where the specification asks for it",
+            ) from None
+    show_report(fetched, out)
 
 
 @app.command()

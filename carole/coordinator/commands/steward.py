@@ -53,21 +53,12 @@ def report(
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
-    from carole.coordinator.risk_report import write_risk_report
-    from carole.coordinator.screen import console
+    from carole.coordinator.reports import show_report
     from carole.coordinator.steward import connect_steward
-    from carole.coordinator.verdict import verdict_lines
 
     with connect_steward(config) as connected:
         fetched = connected.report(project, _judged(connected, project))
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "assessment.json").write_bytes(fetched.text)
-    document = json.loads(fetched.text)
-    write_risk_report(out / "risk.html", document)
-    for line in verdict_lines(document):
-        console.print(line, highlight=False)
-    console.print(f"Wrote {out / 'assessment.json'}, with the SHA-256 {fetched.sha256.hex()}", highlight=False)
-    console.print(f"Open [bold]{out / 'risk.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)
+    show_report(fetched, out)
 
 
 @app.command()
@@ -101,21 +92,11 @@ def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool
     from carole.coordinator.screen import console, show_projects
     from carole.coordinator.steward import connect_steward
     from carole.coordinator.verdict import verdict_lines
-    from common.errors import ErrorCode, TrystError
 
     with connect_steward(config) as connected:
-        waiting = [status for status in connected.assessed() if status.project == project]
-        if not waiting:
-            raise TrystError(
-                ErrorCode.NOT_FOUND,
-                "no result of this project has been judged",
-                where=project,
-                remedy="tryst steward list",
-            )
-        run = waiting[0].run.run
+        run = _judged(connected, project)
         report = connected.report(project, run)
-        document = json.loads(report.text)
-        for line in verdict_lines(document):
+        for line in verdict_lines(report.document):
             console.print(line, highlight=False)
         word = "Release against the policy" if release else "Refuse"
         if not yes:

@@ -68,7 +68,8 @@ def test_nobody_fetches_what_is_held_and_a_steward_releases_it(held: tuple[Deplo
     assert [status.project for status in decider.assessed()] == ["trial"]
     report = decider.report("trial", run)
     assert report.text == DOCUMENT
-    assert steward(deployment, "coordinator").report("trial", run) == report
+    assert deployment.coordinator().report("trial", run) == report
+    refused(ErrorCode.NOT_FOUND, deployment.coordinator().report, "trial", "0" * 32)
     refused(ErrorCode.PARAMETER, decider.decide, "trial", run, report.sha256, release=True, reason="ok")
     refused(ErrorCode.SIGNATURE, decider.decide, "trial", run, bytes(32), release=True, reason=REASON)
     status = decider.decide("trial", run, report.sha256, release=True, reason=REASON)
@@ -95,6 +96,13 @@ def test_a_steward_refuses_and_nothing_is_ever_fetched(held: tuple[Deployment, s
     assert deployment.coordinator().amend(amended).state == project_pb2.PROJECT_STATE_DRAFT
     refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.ALICE).fetch, run)
     refused(ErrorCode.ENCODING_MISMATCH, deployment.coordinator().amend, amended.replace("bits: 1024", "bits: 512"))
+
+
+def test_a_coordinator_reads_reports_and_neither_the_list_nor_the_log(held: tuple[Deployment, str]) -> None:
+    deployment, _ = held
+    reader = steward(deployment, "coordinator")
+    refused(ErrorCode.NOT_ADMITTED, reader.assessed)
+    refused(ErrorCode.NOT_ADMITTED, lambda: list(reader.entries()))
 
 
 def test_a_coordinator_decides_nothing_and_a_denied_call_is_in_the_log_once(held: tuple[Deployment, str]) -> None:

@@ -51,4 +51,6 @@ def test_custodians_and_coordinator_share_no_method() -> None:
 def test_a_steward_alone_decides_and_does_nothing_else() -> None:
     may = {method for method, roles in ACCESS.items() if Role.STEWARD in roles and method.startswith("/linkage.v1.")}
     assert {method.split("/")[1] for method in may} == {"linkage.v1.Stewardship"}
-    assert ACCESS["/linkage.v1.Stewardship/Decide"] == {Role.STEWARD}
+    for method in may - {"/linkage.v1.Stewardship/GetReport"}:
+        assert ACCESS[method] == {Role.STEWARD}
+    assert ACCESS["/linkage.v1.Stewardship/GetReport"] == {Role.STEWARD, Role.COORDINATOR}
