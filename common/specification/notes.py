@@ -158,7 +158,8 @@ def _codes_apart(spec: Specification) -> Iterator[str]:
     yield (
         "For the assessment the coordinator's process tells Carole which rows of codes of the two files are links,"
         " with probabilities that at least 20 links share. Pairs that came near to a link are not told, so expected"
-        " counts are of links only; and where links are few, so are the rows that each may belong to."
+        " counts are of links only; and where links are few, or few are links in one run and not in another, so are the"
+        " rows that each may belong to."
     )
     if spec.links.assignment in ("many_to_one", "none"):
         yield (
