@@ -5,9 +5,10 @@ From M bits, each flipped on both sides with probability r, a similarity J is es
 .. math:: \frac{\sqrt{1 - c^2 J^2}}{c \sqrt{M}}, \qquad c = (1 - 2r)^2 .
 
 So two similarities lie :math:`\sqrt{M} (\arcsin c J_2 - \arcsin c J_1)` standard errors apart, which is the integral of
-its inverse. Bounds of levels less than `SEPARATION` of them apart are merged: a value at one bound would be estimated
-beyond the next more often than once in forty times. Where bits are flipped, equal values do not have equal signatures;
-the top level then begins so low that they reach it with probability `REACHED`.
+its inverse. Bounds of levels less than `SEPARATION` of them apart are merged. A level need not be hit surely to be of
+use, since m and u are those of the estimates: merged up to two standard errors, levels of 64 bits lost more links than
+the short signatures themselves. Where bits are flipped, equal values do not have equal signatures; the top level then
+begins so low that they reach it with probability `REACHED`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, takewhile
 
-SEPARATION = 1.96
+SEPARATION = 1.0
 """Standard errors between two bounds, at least."""
+
+TELLING = 2 * 1.96
+"""Standard errors between equal values and values with nothing in common, at least: some bound lies so far from both
+that either is estimated beyond it once in forty times."""
 
 REACHED = 0.975
 """Probability with which two equal values reach the top level, at least."""
@@ -47,12 +52,12 @@ def separation(low: float, high: float, bits: int, flip: float = 0.0) -> float:
 
 def is_telling(bits: int, flip: float) -> bool:
     """Whether equal values can be told from values with nothing in common: the least that a field must do."""
-    return separation(0.0, 1.0, bits, flip) >= 2 * SEPARATION
+    return separation(0.0, 1.0, bits, flip) >= TELLING
 
 
 def least_bits(flip: float) -> int:
     """The smallest length of signatures that is telling, a multiple of 64; more than are possible if none is."""
-    words = math.ceil((2 * SEPARATION / math.asin(float(contrast(flip)))) ** 2 / 64)
+    words = math.ceil((TELLING / math.asin(float(contrast(flip)))) ** 2 / 64)
     return 64 * max(1, words)
 
 
@@ -95,7 +100,7 @@ def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[floa
     >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024)
     (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
     >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024, 0.25)
-    (0.4, 0.765, 1.0)
+    (0.2, 0.4, 0.6, 0.765, 1.0)
     """
     if not is_telling(bits, flip):
         return tuple(bounds)

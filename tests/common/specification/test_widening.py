@@ -89,8 +89,9 @@ def test_defaults_at_their_length_are_fine_as_they_are() -> None:
 
 def test_fewer_bits_and_more_noise_leave_fewer_levels() -> None:
     em8 = LEVELS["em8"]
-    assert [len(widened(em8, bits)) for bits in (1024, 256, 128, 64)] == [8, 8, 7, 5]
-    assert [len(widened(em8, 1024, flip)) for flip in (0.0, 0.05, 0.1, 0.25, 0.3)] == [8, 7, 6, 3, 2]
+    assert [len(widened(em8, bits)) for bits in (1024, 256, 128, 64)] == [8, 8, 8, 8]
+    assert [len(widened(LEVELS["em15"], bits)) for bits in (1024, 256, 128, 64)] == [15, 14, 14, 9]
+    assert [len(widened(em8, 1024, flip)) for flip in (0.0, 0.05, 0.1, 0.25, 0.3)] == [8, 7, 6, 5, 4]
     assert widened(em8, 1024, 0.1) == (0.2, 0.4, 0.6, 0.8, 0.924, 1.0)
 
 
