@@ -10,13 +10,15 @@ finds, by its best means, and the share that guessing the commonest would.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from benchmarks.modes import DATA, febrl, judged, link_in, people
+from carole.coordinator.people.names import name_tables
 from common.cleaning import clean
 from common.keys.derivation import Seed
 from common.parties import Side
@@ -40,18 +42,23 @@ class Variant:
         Attributes set in every field.
     sections
         Sections set.
+    keys
+        Keys added, by blocking rule.
     """
 
     name: str
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     everywhere: Mapping[str, Any] = field(default_factory=dict)
     sections: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def of(self, spec: Specification) -> Specification:
         """The changed specification, checked as any other is."""
         document = spec.model_dump(mode="json")
         for each in document["fields"]:
             each.update({**self.everywhere, **self.fields.get(each["name"], {})})
+        for rule in document["blocking"]:
+            rule["keys"] += self.keys.get(rule["name"], ())
         return Specification.model_validate({**document, **self.sections})
 
 
@@ -70,6 +77,29 @@ def variants() -> Iterator[Variant]:
         yield Variant(f"names flipped at {flip}", names(flip=flip))
     for flip in (0.05, 0.1):
         yield Variant(f"all fields flipped at {flip}", everywhere={"flip": flip})
+    year, born = {"field": "date_of_birth", "part": "year"}, {"field": "date_of_birth"}
+    yield Variant("names salted by the year of birth, rule on names as it is", names(salt=year))
+    yield Variant(
+        "names salted by the year of birth, which the rule on names takes too", names(salt=year), keys={"names": [year]}
+    )
+    yield Variant(
+        "names salted by the date of birth, which the rule on names takes too", names(salt=born), keys={"names": [born]}
+    )
+    listed = {
+        "surname": {"only_similar": public_names("surname")},
+        "given_name": {"only_similar": public_names("female", "male")},
+    }
+    yield Variant("similar only names of rank 101 to 10,100", listed)
+
+
+def public_names(*groups: str) -> list[str]:
+    """The names of a public list without its 100 commonest, up to 10,000 of them."""
+    counts: Counter[str] = Counter()
+    for group in groups:
+        table = name_tables()[group]
+        for name, weight in zip(table.names, table.weights, strict=True):
+            counts[str(name)] += int(weight)
+    return [name for name, _ in counts.most_common(10_100)][100:]
 
 
 def recovered(spec: Specification, frame: pl.DataFrame) -> dict[str, str]:

@@ -7,7 +7,7 @@ occurs. The result is that of `definition.clean_value` for every row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -22,8 +22,10 @@ from common.cleaning.definition import (
     stop_phrases,
 )
 from common.cleaning.harmonising import Places, harmonised, numbered
+from common.cleaning.parts import salt_text
 from common.cleaning.plain_dates import plain_dates
 from common.cleaning.profile import FieldProfile, Profile
+from common.cleaning.similar_values import listed_in
 from common.cleaning.source_values import texts_of
 from common.cleaning.variables import clean_variables
 from common.parties import Side
@@ -91,9 +93,21 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Pl
         cleaned, profile = _clean_field(raw, spec_field, Side(side))
         columns[spec_field.name] = cleaned
         profiles.append(profile)
+    profiles = [_held_back(profile, columns, spec) for profile in profiles]
     variables, counted = clean_variables(frame, spec, Side(side), places)
     counts = Profile(rows=frame.height, fields=tuple(profiles), variables=counted)
     return Cleaned(columns=columns, profile=counts, variables=variables)
+
+
+def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Specification) -> FieldProfile:
+    """The profile with the numbers of rows whose value is not sent, or sent as a code."""
+    of, column = spec.field(profile.field), columns[profile.field]
+    salt, listed = salt_text(columns, spec, of), listed_in(column, of)
+    return replace(
+        profile,
+        unsalted=0 if salt is None else int((column.is_not_null() & salt.is_null()).sum()),
+        coded_values=0 if listed is None else int((~listed).sum()),
+    )
 
 
 def _harmonised(raw: pl.Series, spec: FieldSpec, side: Side, places: Places | None) -> pl.Series:

@@ -29,5 +29,7 @@ def profile_table(profile: Profile, title: str = "What was read and cleaned") ->
 def _cells(field: FieldProfile) -> list[str]:
     counts = [field.blank, field.coded, field.unreadable, field.emptied, field.distinct]
     tokens = "-" if field.tokens is None else ", ".join(str(count) for count in field.tokens)
-    changed = ", ".join(f"{step} {count:,}" for step, count in field.changed.items() if count)
+    done = [f"{step} {count:,}" for step, count in field.changed.items() if count]
+    held_back = {"sent as missing, without a salt": field.unsalted, "sent as codes": field.coded_values}
+    changed = ", ".join([*done, *(f"{what} {count:,}" for what, count in held_back.items() if count)])
     return [field.field, field.column, field.kind, *(f"{count:,}" for count in counts), tokens, changed or "nothing"]

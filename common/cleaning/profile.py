@@ -39,6 +39,10 @@ class FieldProfile:
     """Distinct values after cleaning."""
     tokens: tuple[int, int, int] | None
     """Least, median and greatest number of tokens of a value; None if no row has one."""
+    unsalted: int = 0
+    """With a value, and sent as missing because the row lacks what the field is salted by."""
+    coded_values: int = 0
+    """With a value that is sent as a code, because `only_similar` does not list it."""
 
     @property
     def missing(self) -> int:
@@ -65,6 +69,11 @@ class FieldProfile:
             yield f"{self.field}: cleaning leaves nothing of {self.emptied:,} of {written:,} values; check its steps"
         if self.present > 0 and self.missing > _MOSTLY * self.rows:
             yield f"{self.field}: {self.missing:,} of {self.rows:,} rows have no value; it will decide little"
+        if self.unsalted > _MANY * self.present:
+            count = f"{self.unsalted:,} of {self.present:,} values"
+            yield f"{self.field}: {count} are sent as missing, for the rows lack what the field is salted by"
+        if self.coded_values == self.present > 0:
+            yield f"{self.field}: no value is on the list only_similar; check it against the column"
         if self.distinct == 1 and self.rows > 1:
             yield f"{self.field}: all rows have the same value; it tells nobody apart"
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from common.cleaning import clean
+from common.cleaning.similar_values import similar_values
 from common.custodian.desk import columns_of
 from common.encoding import to_bytes
 from common.encoding.categories import relabelling
@@ -12,7 +15,7 @@ from common.encoding.encode import file_order
 from common.encoding.records import encode_records
 from common.keys import CANARY_RECORDS, Seed, canary_digest
 from common.parties import Side
-from common.specification import Specification
+from common.specification import Specification, canonical_json
 
 
 def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> bytes:
@@ -21,6 +24,10 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     Every canary record has its value in every column, so each field's cleaning and tokens meet all of them. The rows
     stay in their order: that both custodians shuffle differently must not show. Of the variables, both give the
     relabelling of all categories, whoever holds them.
+
+    Salts and lists of similar values would leave most test values unsigned, or cut into no tokens. So where there are
+    any, all is signed without them first, and then with them and a salt in every row; the lists go in as they are
+    cleaned.
     """
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
     frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
@@ -31,6 +38,23 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
     mode = "block_keyed" if spec.mode == "block_keyed" else "open"
     signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields})
-    encoded = encode_records(clean(frame, signed, side).columns, signed, seed, epoch, shuffle=file_order, threads=1)
+    columns = clean(frame, signed, side).columns
+
+    def signatures(of: Specification, values: Mapping[str, pl.Series]) -> list[bytes]:
+        sets = encode_records(values, of, seed, epoch, shuffle=file_order, threads=1).sets
+        return [bytes(part) for part in to_bytes(sets)]
+
+    plain = tuple(field.model_copy(update={"salt": None, "only_similar": ()}) for field in fields)
+    body = signatures(signed.model_copy(update={"fields": plain}), columns)
+    if plain != fields:
+        salts = {field.salt.field for field in fields if field.salt is not None}
+        filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
+        listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
+        body += [*signatures(signed, filled), canonical_json(listed)]
     relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
-    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*to_bytes(encoded.sets), *relabelled]))
+    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*body, *relabelled]))
+
+
+def _filled(column: pl.Series) -> pl.Series:
+    """The column with a value in every row."""
+    return column.fill_null(strategy="forward").fill_null(strategy="backward")

@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from common.cleaning.parts import part_of
 from common.encoding.contribution import NO_KEY
 from common.encoding.distinct import distinct_values
-from common.specification import BlockingKey, BlockingRule, FieldSpec, Specification
+from common.specification import BlockingKey, BlockingRule, Specification
 
 DIGEST_BYTES = 8
 
-_PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start, length
 _INSTEAD_OF_ZERO = 1
 
 
@@ -59,7 +59,12 @@ def blocking_keys(
     -----
     A microsecond for every distinct key, and much less for a key met before.
     """
-    values, codes = distinct_values(key_text(columns, specification, rule, split=split))
+    return keyed_digests(key_text(columns, specification, rule, split=split), key)
+
+
+def keyed_digests(text: pl.Series, key: bytes) -> NDArray[np.uint64]:
+    """Keyed digest of every row's text, ``NO_KEY`` (0) where it is null, and only there; shape (n_rows,)."""
+    values, codes = distinct_values(text)
     digests = np.empty(len(values) + 1, dtype=np.uint64)
     digests[-1] = NO_KEY  # code -1: a part is missing
     empty = hashlib.blake2b(key=key, digest_size=DIGEST_BYTES)
@@ -76,7 +81,7 @@ def key_text(
     """Every row's blocking key under one rule as text, before any key hides it; null where a part is missing."""
     frame = pl.DataFrame({name: columns[name] for name in rule.fields})
     keys = (*rule.keys, BlockingKey(field=rule.split)) if split and rule.split else rule.keys
-    parts = [_part(part, specification.field(part.field)) for part in keys]
+    parts = [part_of(part, specification.field(part.field)) for part in keys]
     return frame.select(written_out(parts)).to_series()
 
 
@@ -88,20 +93,3 @@ def written_out(parts: list[pl.Expr]) -> pl.Expr:
     """
     framed = [piece for part in parts for piece in (part.str.len_chars().cast(pl.String), pl.lit(":"), part)]
     return pl.concat_str(framed, ignore_nulls=False).alias("key")
-
-
-def _part(key: BlockingKey, field: FieldSpec) -> pl.Expr:
-    """What a key takes of a field, null where that is missing."""
-    value = pl.col(field.name)
-    if key.part is not None:
-        return _date_part(value, key.part)
-    if field.date is not None:
-        known = [_date_part(value, part).is_not_null() for part in field.date.parts]
-        value = pl.when(pl.all_horizontal(known)).then(value)
-    return value if key.prefix is None else value.str.head(key.prefix)
-
-
-def _date_part(value: pl.Expr, part: str) -> pl.Expr:
-    start, length = _PLACES[part]
-    digits = value.str.slice(start, length)
-    return pl.when(digits != "0" * length).then(digits)

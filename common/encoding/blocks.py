@@ -50,20 +50,18 @@ from common.encoding.contribution import (
 from common.encoding.distinct import distinct_values
 from common.encoding.encode import (
     Progress,
-    as_sent,
-    canonical,
     check_columns,
     check_variables,
     coded_variables,
     field_tokens,
     random_order,
     run_jobs,
+    signed_in_blocks,
 )
 from common.errors import ErrorCode, TrystError
 from common.keys.bulk import encrypt
-from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from common.keys.derivation import Purpose, Seed, derive, derive_key
 from common.keys.noise import NoiseKey
-from common.minhash import block_signatures
 from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens
 
@@ -188,14 +186,18 @@ def encode_blocks(
     def sign(rule: BlockingRule, field: _Field) -> None:
         keys = derive(seed, project, Purpose.SIGNATURE, digest, field.spec.key_domain, rule.name, epoch)
         order = orders[rule.name]
-        blocks = digests[rule.name][order]
-        signed[rule.name, field.spec.name] = _sign(field, keys, order, blocks, project, noise)
+        block = digests[rule.name][order]
+        signed[rule.name, field.spec.name] = signed_in_blocks(
+            field.spec, field.tokens, field.codes[order], block, keys, project, noise
+        )
 
     def draw(field: _Field) -> None:
         keys = derive(seed, project, Purpose.SAMPLE, digest, field.spec.key_domain, epoch=epoch)
         drawn = shuffle(n_rows)[:SAMPLE_ROWS]
         no_block = np.zeros(len(drawn), dtype=np.uint64)
-        signed[SAMPLE, field.spec.name] = _sign(field, keys, drawn, no_block, project, noise)
+        signed[SAMPLE, field.spec.name] = signed_in_blocks(
+            field.spec, field.tokens, field.codes[drawn], no_block, keys, project, noise
+        )
 
     jobs: dict[str, Callable[[], None]] = {
         f"signed {name} for rule {rule.name}": partial(sign, rule, fields[name]) for rule in rules for name in fields
@@ -252,25 +254,3 @@ def _prepared(column: pl.Series, field: FieldSpec, project: str, seed: Seed, dig
     values, codes = distinct_values(column)
     tokens, places = field_tokens(values, field, token_key)
     return _Field(field, tokens, np.append(places, MISSING).astype(np.int32)[codes])
-
-
-def _sign(
-    field: _Field,
-    keys: FieldKeys,
-    rows: NDArray[np.int64],
-    block: NDArray[np.uint64],
-    project: str,
-    noise: NoiseKey | None,
-) -> FieldSignatures:
-    """Signatures of one field of some rows, each in its block; equal values of a block are signed once."""
-    codes = field.codes[rows]
-    here = np.flatnonzero(codes != MISSING)
-    blocks, places = np.unique(block[here], return_inverse=True)
-    n_values = max(1, field.tokens.n_values)
-    pairs, inverse = np.unique(places * n_values + codes[here], return_inverse=True)
-    value, its_block = (pairs % n_values).astype(np.int32), blocks[pairs // n_values]
-    signed = block_signatures(field.tokens, value, its_block, keys, field.spec.bits)
-    signatures, ranks = canonical(as_sent(signed, field.spec, project, noise))
-    final = np.full(len(rows), MISSING, dtype=np.int32)
-    final[here] = ranks[inverse]
-    return FieldSignatures(field.spec.bits, signatures, final)

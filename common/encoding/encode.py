@@ -3,6 +3,10 @@
 Each field's distinct values are cut into tokens and signed once, the rows are shuffled, and only the
 shuffled set leaves; the order stays behind. Distinct signatures are sorted by their bytes, which look
 random without the key, so that their order tells nothing of the values' order or of the rows'.
+
+A salted field's values are signed for their salts, as those of mode block_keyed are for their blocks: the salt's keyed
+digest enters the code of every token, so that signatures of two salts have nothing in common. A row without a salt has
+no signature, for one under a key that all rows share would tell more than the others do.
 """
 
 from __future__ import annotations
@@ -17,15 +21,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.blocking_keys import blocking_keys
+from common.cleaning.parts import salt_text
+from common.cleaning.similar_values import similar_values
+from common.encoding.blocking_keys import blocking_keys, keyed_digests
 from common.encoding.categories import category_codes
-from common.encoding.contribution import MAX_ROWS, MISSING, FieldSignatures, SignatureSet, VariableCodes
+from common.encoding.contribution import MAX_ROWS, MISSING, NO_KEY, FieldSignatures, SignatureSet, VariableCodes
 from common.encoding.distinct import distinct_values
 from common.encoding.values import pack_values
 from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Purpose, Seed, derive, derive_key
+from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from common.keys.noise import NoiseKey
-from common.minhash import flipped, signatures
+from common.minhash import block_signatures, flipped, signatures
 from common.parties import Side
 from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from common.tokens import Tokens, tokenise
@@ -85,7 +91,8 @@ def encode(
 
     Notes
     -----
-    O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits.
+    O(n_rows) besides the distinct values, which cost some microseconds each at 1024 bits; of a salted field the
+    distinct values of each salt.
     Memory: the result, and about 200 MB of tables.
     """
     if specification.mode == "block_keyed":
@@ -101,7 +108,8 @@ def encode(
         if specification.mode == "trusted":
             whole = _values(columns[field.name], field)
         else:
-            whole = _sign(columns[field.name], field, specification.project, seed, digest, epoch, noise)
+            salt = salt_text(columns, specification, field)
+            whole = _sign(columns[field.name], salt, field, specification.project, seed, digest, epoch, noise)
         fields[field.name] = FieldSignatures(whole.bits, whole.signatures, whole.codes[order], whole.content)
 
     def block(rule: BlockingRule) -> None:
@@ -157,18 +165,65 @@ def run_jobs(jobs: Mapping[str, Callable[[], None]], threads: int, progress: Pro
 
 
 def _sign(
-    column: pl.Series, field: FieldSpec, project: str, seed: Seed, digest: bytes, epoch: int, noise: NoiseKey | None
+    column: pl.Series,
+    salt: pl.Series | None,
+    field: FieldSpec,
+    project: str,
+    seed: Seed,
+    digest: bytes,
+    epoch: int,
+    noise: NoiseKey | None,
 ) -> FieldSignatures:
     """Signatures of one field, rows in the order of the file."""
     keys = derive(seed, project, Purpose.SIGNATURE, digest, field.key_domain, epoch=epoch)
     token_key = derive_key(seed, project, Purpose.TOKEN, digest, field.key_domain, epoch=epoch)
     values, codes = distinct_values(column)
     tokens, places = field_tokens(values, field, token_key)
+    if salt is not None:
+        salts = keyed_digests(salt, derive_key(seed, project, Purpose.SALT, digest, field.key_domain, epoch=epoch))
+        placed = np.where(salts == NO_KEY, MISSING, np.append(places, MISSING)[codes])
+        return signed_in_blocks(field, tokens, placed, salts, keys, project, noise)
     signed, ranks = canonical(as_sent(signatures(tokens, keys, field.bits, threads=1), field, project, noise))
     # From a row to its distinct value, to its place among those that have tokens, to its signature's place.
     final = np.full(len(values) + 1, MISSING, dtype=np.int32)
     final[:-1][places >= 0] = ranks[places[places >= 0]]
     return FieldSignatures(field.bits, signed, final[codes])
+
+
+def signed_in_blocks(
+    field: FieldSpec,
+    tokens: Tokens,
+    codes: NDArray[np.integer],
+    block: NDArray[np.uint64],
+    keys: FieldKeys,
+    project: str,
+    noise: NoiseKey | None,
+) -> FieldSignatures:
+    """Signatures of rows that are each in a block; equal values of a block are signed once.
+
+    Parameters
+    ----------
+    field, project, noise
+        As for `as_sent`.
+    tokens
+        Of the distinct values that have any.
+    codes : ndarray of integers, shape (n_rows,)
+        Each row's value, ``MISSING`` where it has none.
+    block : ndarray of uint64, shape (n_rows,)
+        Digest of each row's block, or salt.
+    keys
+        The field's.
+    """
+    here = np.flatnonzero(codes != MISSING)
+    blocks, places = np.unique(block[here], return_inverse=True)
+    n_values = max(1, tokens.n_values)
+    pairs, inverse = np.unique(places * n_values + codes[here], return_inverse=True)
+    value, its_block = (pairs % n_values).astype(np.int32), blocks[pairs // n_values]
+    signed = block_signatures(tokens, value, its_block, keys, field.bits)
+    signatures_sent, ranks = canonical(as_sent(signed, field, project, noise))
+    final = np.full(len(codes), MISSING, dtype=np.int32)
+    final[here] = ranks[inverse]
+    return FieldSignatures(field.bits, signatures_sent, final)
 
 
 def as_sent(signed: NDArray[np.uint64], field: FieldSpec, project: str, noise: NoiseKey | None) -> NDArray[np.uint64]:
@@ -203,13 +258,15 @@ def _values(column: pl.Series, field: FieldSpec) -> FieldSignatures:
 def field_tokens(values: list[str], field: FieldSpec, key: bytes) -> tuple[Tokens, NDArray[np.int64]]:
     """Tokens of those of a field's values that have any, and each value's place among them, -1 for one without.
 
+    A value that `only_similar` does not list is one token, of the whole.
+
     Raises
     ------
     TrystError
         As `common.tokens.tokenise`, naming the field.
     """
     try:
-        return _with_tokens(tokenise(values, field.tokens, key))
+        return _with_tokens(tokenise(values, field.tokens, key, similar_values(field)))
     except TrystError as error:
         raise TrystError(
             error.code, error.what, where=f"field {field.name}", got=error.got, remedy=error.remedy

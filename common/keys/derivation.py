@@ -50,6 +50,8 @@ class Purpose(StrEnum):
     """MAC over the signatures of public test records: shows that two encoders differ."""
     CATEGORY = "category"
     """The relabelling of a variable's categories."""
+    SALT = "salt"
+    """Digest of the attribute that a field is salted by."""
 
 
 class Seed:

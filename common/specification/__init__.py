@@ -13,7 +13,6 @@ from common.specification.latent import LatentSpec
 from common.specification.leakage import LeakageSpec
 from common.specification.load import load_specification, read_specification
 from common.specification.model import (
-    BlockingKey,
     BlockingRule,
     Columns,
     Custodian,
@@ -27,6 +26,7 @@ from common.specification.model import (
     Specification,
 )
 from common.specification.notes import notes
+from common.specification.parts import BlockingKey
 from common.specification.resolution import ResolutionSpec
 from common.specification.schema import json_schema
 from common.specification.variables import VariableSpec

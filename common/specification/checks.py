@@ -18,9 +18,11 @@ from common.specification.assessment import assessment_mistakes
 from common.specification.block_keyed import block_keyed_mistakes
 from common.specification.categorisation import categorisation_mistakes
 from common.specification.defaults import MAX_PATTERNS, MAX_RULES, STEPS
+from common.specification.defences import defence_mistakes
 from common.specification.flips import flip_mistakes, split_mistakes
 from common.specification.latent import LatentSpec, latent_mistakes
 from common.specification.mistakes import Mistake, Path, nearest, shown
+from common.specification.parts import key_mistakes
 from common.specification.resolution import resolution_mistakes
 from common.specification.section import folded_label
 from common.specification.variables import VariableSpec, variable_mistakes
@@ -29,7 +31,7 @@ RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 """What a blocking rule is made of: one of these."""
 
 if TYPE_CHECKING:
-    from common.specification.model import BlockingKey, BlockingRule, FieldSpec, Specification
+    from common.specification.model import BlockingRule, FieldSpec, Specification
 
 
 class InconsistentError(TrystErrors):
@@ -148,6 +150,7 @@ def inconsistencies(
                 field.comparator,
                 "drop it: signatures tell the Jaccard similarity of the tokens",
             )
+    yield from defence_mistakes(fields, other_names, mode, latent)
     yield from _shared_keys(fields)
     yield from _pattern_space(fields)
     if len(rules) > MAX_RULES:
@@ -266,12 +269,15 @@ _FIELD_CHECKS: tuple[Callable[[FieldSpec, Path], Iterator[Mistake]], ...] = (
 )
 
 
+_SHARED = ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits", "flip", "salt", "only_similar")
+
+
 def _shared_keys(fields: Mapping[int, FieldSpec]) -> Iterator[Mistake]:
     # One key for two encodings would make equal values differ, and tell Carole more than either encoding alone.
     seen: dict[str, int] = {}
     for position, field in fields.items():
         first = fields[seen.setdefault(field.key_domain, position)]
-        for attribute in ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits", "flip"):
+        for attribute in _SHARED:
             mine, theirs = getattr(field, attribute), getattr(first, attribute)
             if mine != theirs:
                 got = f"{shown(mine)} beside {shown(theirs)}" if isinstance(mine, str | int | float) else ""
@@ -373,23 +379,10 @@ def _keys(
             yield Mistake(here, "the key is in the rule already", remedy="drop it")
         field = fields.get(key.field)
         if field is not None:
-            yield from _key(key, here, field)
+            yield from key_mistakes(key, here, field)
         elif key.field not in other_names:
             remedy = nearest(key.field, fields)
             yield Mistake((*here, "field"), "no compared field has this name", shown(key.field), remedy)
-
-
-def _key(key: BlockingKey, path: Path, field: FieldSpec) -> Iterator[Mistake]:
-    if key.part is not None:
-        if field.kind != "date":
-            remedy = "drop the part, or name a date field"
-            yield Mistake((*path, "part"), "only a date has parts", f"{field.name} of kind {field.kind}", remedy)
-        elif field.date is not None and key.part not in field.date.parts:
-            remedy = f"add {key.part} to its parts, or name one of them"
-            yield Mistake((*path, "part"), f"{field.name} has no such part", key.part, remedy)
-    if key.prefix is not None and field.kind in ("category", "date"):
-        remedy = "name a `part` instead" if field.kind == "date" else "drop the prefix"
-        yield Mistake((*path, "prefix"), f"a {field.kind} has no prefix", f"prefix {key.prefix}", remedy)
 
 
 def _repeated_rules(rules: Mapping[int, BlockingRule]) -> Iterator[Mistake]:

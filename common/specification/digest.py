@@ -28,7 +28,8 @@ def encoding_digest(spec: Specification) -> bytes:
     categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
     tables that this Python carries: a letter that one custodian's table knows and the other's does not is
     cleaned differently. In mode block_keyed the rules' order and the fields they are split by decide signatures too.
-    So do tables of categorisation, and the probability of flipped bits, where there are any.
+    So do tables of categorisation, salts, lists of similar values, and the probability of flipped bits, where there are
+    any.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -87,7 +88,13 @@ def _encoded_part(field: FieldSpec) -> dict[str, Any]:
         "key_domain": field.key_domain,
         **({"flip": field.flip} if field.flip else {}),
         **_harmonised_part(field),
+        **_held_back(field),
     }
+
+
+def _held_back(field: FieldSpec) -> dict[str, Any]:
+    salt = {} if field.salt is None else {"salt": field.salt.model_dump(mode="json")}
+    return {**salt, "only_similar": sorted(field.only_similar)} if field.only_similar else salt
 
 
 def _coded_part(variable: VariableSpec) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from common.specification.section import Section
 from common.specification.variables import VariableSpec
 
 _WIDTH = 100
+_DEEPEST = 4
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_. /+-]*(?<! )")
 _NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
 """Words that are no text to this reader of YAML, or to a reader of YAML 1.1."""
@@ -151,10 +152,19 @@ class _Writer:
 
 
 def entry_lines(key: str, value: object) -> list[str]:
-    """The YAML lines of an attribute: one, or for a table also one for each row."""
-    if key != "categorisation" or not isinstance(value, tuple) or not value:
-        return [f"{key}: {_flow(value)}"]
-    return [f"{key}:", *(f"  - {_flow(row)}" for row in value)]
+    """The YAML lines of an attribute: one, or for a table also one for each row; a long list is wrapped."""
+    if isinstance(value, tuple) and value and key == "categorisation":
+        return [f"{key}:", *(f"  - {_flow(row)}" for row in value)]
+    line = f"{key}: {_flow(value)}"
+    if len(line) <= _WIDTH or key != "only_similar" or not isinstance(value, tuple):
+        return [line]
+    lines = [f"{key}:", "  ["]
+    for word in value:
+        entry = f"{_flow(word)},"
+        if len(lines[-1]) + 1 + len(entry) > _WIDTH - _DEEPEST:
+            lines.append("  ")
+        lines[-1] += entry if lines[-1].endswith(("[", "  ")) else f" {entry}"
+    return [*lines[:-1], f"{lines[-1][:-1]}]"]
 
 
 def _led(lead: str, key: str, value: object) -> Iterator[str]:

@@ -44,10 +44,14 @@ from common.specification.defaults import (
 )
 from common.specification.latent import LatentSpec
 from common.specification.leakage import LeakageSpec
+from common.specification.parts import BlockingKey
 from common.specification.resolution import ResolutionSpec
 from common.specification.section import ColumnName, Name, Section, Word
 from common.specification.variables import VariableSpec
 from common.specification.widening import widened
+
+MAX_LISTED = 20_000
+"""Most values of one `only_similar`; the whole specification holds some 25,000."""
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
@@ -193,6 +197,12 @@ class FieldSpec(Section):
     key_domain: Name = Field(default_factory=lambda validated: validated["name"])
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""
+    salt: BlockingKey | None = None
+    """In mode open: a stable attribute of the record, such as `{field: date_of_birth, part: year}`. Values are equal or
+    similar to Carole only where it is equal, and a record without it is sent without a value. Default: none."""
+    only_similar: tuple[Word, ...] = Field(default=(), strict=False, max_length=MAX_LISTED)
+    """A public list of the values that show how similar they are, cleaned as the field is. Any other value is sent as a
+    code: equal to itself, like nothing. Default: all values show it."""
 
     @field_validator("clean")
     @classmethod
@@ -201,7 +211,7 @@ class FieldSpec(Section):
             raise ValueError("the same step is named twice")
         return tuple(step for step in STEPS if step in steps)
 
-    @field_validator("stop_words", "missing")
+    @field_validator("stop_words", "missing", "only_similar")
     @classmethod
     def _distinct(cls, words: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(words))
@@ -237,17 +247,6 @@ class FieldSpec(Section):
     def column_of(self, side: Side | str) -> str:
         """The field's column in the file of one custodian, as people are told: several with a plus between them."""
         return " + ".join(self.columns_of(side))
-
-
-class BlockingKey(Section):
-    """What a blocking rule takes of one field."""
-
-    field: Name
-    """The field."""
-    part: DatePart | None = None
-    """Of a date, only the year, the month or the day. Default: the whole date."""
-    prefix: int | None = Field(default=None, ge=1, le=64)
-    """Of a text, only the first characters. Default: the whole value."""
 
 
 Swap = Annotated[tuple[Name, Name], Field(strict=False)]

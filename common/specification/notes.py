@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from common.parties import Side
 from common.specification.categorisation import what_is_lost
 from common.specification.defaults import LEVELS
+from common.specification.defences import defence_notes
 from common.specification.flips import flip_notes, levels_note
 from common.specification.model import Specification
 from common.specification.variables import VariableSpec
@@ -21,11 +22,9 @@ def notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    parts = (
-        _leakage, flip_notes, _released, _variables, _latent, _harmonised, _scheme, _values, _learning, _comparison,
-        _oddities,
-    )  # fmt: skip
-    return tuple(note for part in parts for note in part(spec))
+    shown = (_leakage, flip_notes, defence_notes, _released, _variables, _latent, _harmonised)
+    judged = (_scheme, _values, _learning, _comparison, _oddities)
+    return tuple(note for part in (*shown, *judged) for note in part(spec))
 
 
 def _leakage(spec: Specification) -> Iterator[str]:

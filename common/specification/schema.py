@@ -25,7 +25,7 @@ def json_schema() -> dict[str, Any]:
     )
     field["clean"]["description"] += "\n" + "\n".join(f"- {step}: {meaning}" for step, meaning in STEPS.items())
     # Pydantic reads `9999` as text where text is meant; an editor must not complain about it.
-    for attribute in ("stop_words", "missing"):
+    for attribute in ("stop_words", "missing", "only_similar"):
         field[attribute]["items"]["type"] = ["string", "integer"]
     variable = schema["$defs"]["VariableSpec"]["properties"]
     for attribute in ("categories", "missing"):

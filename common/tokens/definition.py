@@ -41,7 +41,7 @@ one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 
 from common.errors import ErrorCode, TrystError
@@ -62,7 +62,7 @@ PART_SHIFT = 40
 PLACE_SHIFT = 32
 
 
-def tokens(value: str, tokenisation: str, key: bytes = b"") -> frozenset[int]:
+def tokens(value: str, tokenisation: str, key: bytes = b"", similar: Collection[str] | None = None) -> frozenset[int]:
     """Codes of a value's tokens.
 
     Parameters
@@ -74,6 +74,9 @@ def tokens(value: str, tokenisation: str, key: bytes = b"") -> frozenset[int]:
         One of ``TOKENISATIONS``.
     key
         32 bytes, key of the hash of words and whole values.
+    similar
+        The values that are cut into tokens; any other that has tokens is one, of the whole value, and so equal to
+        itself and like no other. Default: all are.
 
     Raises
     ------
@@ -85,7 +88,8 @@ def tokens(value: str, tokenisation: str, key: bytes = b"") -> frozenset[int]:
         raise unknown_tokenisation(tokenisation)
     if len(value) > MAX_LENGTH:
         raise too_long(1)
-    return TOKENISATIONS[tokenisation](value, key)
+    cut = TOKENISATIONS[tokenisation](value, key)
+    return cut if similar is None or value in similar or not cut else _value(value, key)
 
 
 def _bigrams(value: str, key: bytes) -> frozenset[int]:

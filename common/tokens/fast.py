@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numba
@@ -61,7 +61,9 @@ class Tokens:
         return self.codes[self.offsets[value] : self.offsets[value + 1]]
 
 
-def tokenise(values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = b"") -> Tokens:
+def tokenise(
+    values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = b"", similar: Collection[str] | None = None
+) -> Tokens:
     """Token sets of many values, as `common.tokens.definition` defines them.
 
     Parameters
@@ -73,6 +75,8 @@ def tokenise(values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = 
         ``value``.
     key
         32 bytes, key of the hash that words and whole values get.
+    similar
+        The values that are cut into tokens, best a set; any other that has tokens is one, of the whole. Default: all.
 
     Returns
     -------
@@ -93,6 +97,8 @@ def tokenise(values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = 
     if tokenisation not in TOKENISATIONS:
         raise definition.unknown_tokenisation(tokenisation)
     texts: Sequence[str] = values.to_list() if isinstance(values, pl.Series) else values
+    if similar is not None:
+        return _partly_cut(texts, tokenisation, key, similar)
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     if too_long := int(np.count_nonzero(lengths > MAX_LENGTH)):
         raise definition.too_long(too_long)
@@ -113,6 +119,17 @@ def tokenise(values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = 
     else:
         codes, offsets = _bigrams(points, starts, tokenisation == "positional_bigrams")
     return Tokens(codes, offsets)
+
+
+def _partly_cut(texts: Sequence[str], tokenisation: str, key: bytes, similar: Collection[str]) -> Tokens:
+    cut = tokenise(texts, tokenisation, key)
+    whole = (cut.counts > 0) & ~np.fromiter((text in similar for text in texts), dtype=bool, count=len(texts))
+    counts = np.where(whole, 1, cut.counts)
+    codes = np.empty(int(counts.sum()), dtype=np.uint64)
+    is_whole = np.repeat(whole, counts)
+    codes[is_whole] = _hashes([text for text, alone in zip(texts, whole, strict=True) if alone], VALUE, key)
+    codes[~is_whole] = cut.codes[np.repeat(~whole, cut.counts)]
+    return Tokens(codes, _offsets(counts))
 
 
 def _words(texts: Sequence[str], key: bytes) -> Tokens:

@@ -6,7 +6,8 @@ anew about the file's own, as another sample of the same people would have it. A
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold.
+the rows that such blocks hold; so are the salts of a salted field. Where a blocking rule's keys join values across
+salts, the field is attacked as if it had none.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from common.cleaning.parts import salt_text
+from common.cleaning.similar_values import listed_in, similar_values
 from common.encoding import SignatureSet
 from common.encoding.blocking_keys import key_text
 from common.encoding.encode import file_order
@@ -27,11 +30,13 @@ from common.keys.derivation import Seed
 from common.keys.noise import NoiseKey
 from common.leakage import Finding, LeakageReport
 from common.specification import BlockingRule, FieldSpec, Specification
+from common.specification.defences import undone_by
 from common.tokens import tokenise
 from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood
 from risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
 from risk.leakage.category_codes import unique_rows
 from risk.leakage.frequency import frequency_alignment
+from risk.leakage.held_back import listed_alone, salt_by_salt
 from risk.leakage.public import PublicValues
 from risk.leakage.recovery import UNKNOWN, Recovery, score
 from risk.leakage.similarity_graph import similarity_graph_alignment
@@ -115,6 +120,11 @@ def _remarks(spec: Specification) -> tuple[str, ...]:
         remarks.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
     if spec.resolution.joined:
         remarks.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
+    if any(field.salt is not None for field in spec.fields):
+        remarks.append(
+            "What joins rows of different salts besides blocking rules, such as an address that relatives share, was"
+            " not attacked."
+        )
     return tuple(remarks)
 
 
@@ -128,7 +138,8 @@ def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator)
     some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
     if not some.any():
         return None
-    return PublicValues([v for v, has in zip(values, some, strict=True) if has], anew[kept][some], field.tokens)
+    values = [value for value, has in zip(values, some, strict=True) if has]
+    return PublicValues(values, anew[kept][some], field.tokens, similar_values(field))
 
 
 def truth_of(
@@ -153,19 +164,52 @@ def truth_of(
 
 
 def _whole(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
-    """Findings where one key serves the whole file."""
-    sent = encode_records(columns, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
-    part = sent.sets[0]
+    """Findings where one key serves the whole file, or one salt of a field."""
+    noise = NoiseKey.generate()
+    part = encode_records(columns, spec, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0]
+    bare = _joined(spec)
+    joined = (
+        encode_records(columns, bare, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0] if bare else part
+    )
+    rows = np.arange(part.n_rows)
     for field in spec.fields:
-        public = public_values(columns[field.name], field, rng)
+        column = columns[field.name]
+        public = public_values(column, field, rng)
         if public is None:
             continue
-        view = FieldView.of(part.fields[field.name], field.flip)
-        truth = truth_of(part, field.name, columns[field.name], sent.orders[part.rule], public)
-        ranks = frequency_alignment(view, public)
-        graph = similarity_graph_alignment(view, public, most=MOST_VALUES).guesses
-        for attack, guesses in (("counts alone", ranks), ("counts and similarities", graph)):
-            yield _finding(score(attack, field.name, guesses, truth, view.counts, 0), "")
+        attacked = {"": part, **({", its salts joined by a blocking rule": joined} if undone_by(spec, field) else {})}
+        for how, seen in attacked.items():
+            view = FieldView.of(seen.fields[field.name], field.flip)
+            truth = truth_of(seen, field.name, column, rows, public)
+            guesses = {
+                "counts alone": frequency_alignment(view, public),
+                "counts and similarities": similarity_graph_alignment(view, public, most=MOST_VALUES).guesses,
+            }
+            listed = listed_in(column, field)
+            if listed is not None:
+                codes = seen.fields[field.name].codes
+                is_listed = np.zeros(view.n_values, dtype=bool)
+                is_listed[codes[(codes >= 0) & listed.fill_null(value=False).to_numpy()]] = True
+                guesses["listed values by themselves"] = listed_alone(view, public, is_listed, MOST_VALUES)
+            for attack, guessed in guesses.items():
+                yield _finding(score(attack + how, field.name, guessed, truth, view.counts, 0), "")
+        salt = salt_text(columns, spec, field)
+        if salt is not None:
+            _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
+            salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
+            truth = truth_of(part, field.name, column, rows, public)
+            attack = "each salt by itself"
+            found, _ = attack_by_size(attack, field.name, salt_by_salt, salts, public, truth, rng, PER_CLASS)
+            yield _finding(found, "")
+
+
+def _joined(spec: Specification) -> Specification | None:
+    """The specification without the salts that blocking rules undo; None if there are none."""
+    undone = {field.name for field in spec.fields if undone_by(spec, field)}
+    if not undone:
+        return None
+    fields = tuple(f.model_copy(update={"salt": None}) if f.name in undone else f for f in spec.fields)
+    return spec.model_copy(update={"fields": fields})
 
 
 def _finding(found: Recovery, rule: str) -> Finding:

@@ -5,7 +5,7 @@ An attacker takes it from a census, a telephone book, or a file of her own. Noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,8 @@ class PublicValues:
         How common each is, in any unit, positive.
     tokenisation
         The field's, for the similarities.
+    similar
+        The values that are cut into tokens; any other is sent as a code and similar to none. Default: all are.
 
     Raises
     ------
@@ -35,7 +37,13 @@ class PublicValues:
         PARAMETER if there is no value, a value comes twice or has no tokens, or a count is not positive.
     """
 
-    def __init__(self, values: Sequence[str], counts: ArrayLike, tokenisation: str = "bigrams") -> None:
+    def __init__(
+        self,
+        values: Sequence[str],
+        counts: ArrayLike,
+        tokenisation: str = "bigrams",
+        similar: Collection[str] | None = None,
+    ) -> None:
         numbers = np.asarray(counts, dtype=np.float64)
         if len(values) == 0 or numbers.shape != (len(values),):
             raise _refused("a count per value, and at least one", f"{len(values)} values, {numbers.size} counts")
@@ -47,7 +55,8 @@ class PublicValues:
         self.values = [values[place] for place in order]
         self.shares: NDArray[np.float64] = numbers[order] / numbers.sum()
         self.tokenisation = tokenisation
-        tokens = tokenise(self.values, tokenisation, _PUBLIC_KEY)
+        self.similar = similar
+        tokens = tokenise(self.values, tokenisation, _PUBLIC_KEY, similar)
         if (tokens.counts == 0).any():
             raise _refused("values that have tokens", f"{int((tokens.counts == 0).sum())} without")
         kinds, places = np.unique(tokens.codes, return_inverse=True)
@@ -64,6 +73,13 @@ class PublicValues:
         union = self._sizes[rows][:, None] + self._sizes[columns][None, :] - common
         similar: NDArray[np.float32] = common / union
         return similar
+
+    @property
+    def listed(self) -> NDArray[np.int64]:
+        """Places of the values that show their similarity."""
+        if self.similar is None:
+            return np.arange(len(self))
+        return np.flatnonzero([value in self.similar for value in self.values])
 
     def places(self, values: Sequence[str]) -> NDArray[np.int64]:
         """Where each value is in the dictionary, -1 where it is not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import json
 from typing import Any
 
 import polars as pl
@@ -121,6 +122,30 @@ def test_warnings_of_empty_and_constant_columns() -> None:
     assert "a: no row has a value" in text
     assert "b: all rows have the same value" in text
     assert "c:" not in text
+
+
+def test_what_is_not_sent_and_what_is_sent_as_a_code_is_counted_and_told() -> None:
+    spec = specification(
+        {"name": "a", "kind": "name", "salt": {"field": "born", "part": "year"}, "only_similar": ["ANN", "Bo"]},
+        {"name": "born", "kind": "date", "date": {"order": "ymd"}},
+    )
+    frame = pl.DataFrame(
+        {
+            "a": ["Ann", "ann", "Anne", "Bo", None, "?"],
+            "born": ["1965-03-07", "", "0000-03-07", "1966", None, "1966"],
+        }
+    )
+    profile = clean(frame, spec, "bob").profile
+    field = profile.fields[0]
+    assert (field.present, field.unsalted, field.coded_values) == (4, 2, 1)
+    assert clean(frame, spec, "bob").columns["a"].to_list() == ["ann", "ann", "anne", "bo", None, None]
+    assert "a: 2 of 4 values are sent as missing, for the rows lack what the field is salted by" in profile.warnings()
+    assert Profile.from_dict(json.loads(json.dumps(profile.as_dict()))) == profile
+    shown = Console(width=300, record=True, file=io.StringIO())
+    shown.print(profile_table(profile))
+    assert "sent as missing, without a salt 2, sent as codes 1" in shown.export_text()
+    none = clean(frame.with_columns(a=pl.lit("zoe")), spec, "bob").profile
+    assert any("a: no value is on the list only_similar" in warning for warning in none.warnings())
 
 
 def test_types_other_than_text() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from common.cleaning import definition
 from common.custodian.canary import canary
 from common.keys.derivation import Seed
 from common.parties import Side
@@ -63,3 +64,45 @@ def test_another_rule_order_key_domain_or_split_is_another_canary(old: str, new:
     assert made(TEXT.replace(old, new)) != made(TEXT)
     # Not only because another encoding digest gives other keys: what is signed differs as well.
     assert made(TEXT.replace(old, new), digest_of=TEXT) != made(TEXT)
+
+
+OPEN = TEXT.replace("mode: block_keyed", "mode: open")
+BY_YEAR, BY_MONTH = (f"salt: {{field: born, part: {part}}}" for part in ("year", "month"))
+
+
+def with_names(setting: str) -> str:
+    return OPEN.replace("kind: name, bits: 64", f"kind: name, bits: 64, {setting}")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        (OPEN, with_names(BY_YEAR)),
+        (with_names(BY_YEAR), with_names(BY_MONTH)),
+        (OPEN, with_names("only_similar: [smith]")),
+        (with_names("only_similar: [smith]"), with_names("only_similar: [smith, smyth]")),
+    ],
+)
+def test_another_salt_or_list_is_another_canary(mine: str, theirs: str) -> None:
+    assert made(mine) == made(mine, side=Side.BOB)
+    assert made(mine) != made(theirs)
+    assert made(mine, digest_of=OPEN) != made(theirs, digest_of=OPEN)
+
+
+@pytest.mark.parametrize("setting", [BY_YEAR, "only_similar: [smith]"])
+def test_what_cleans_or_cuts_otherwise_shows_beside_a_salt_or_a_list(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a name that has no salt and is on no list: another cleaning of it must show all the same."""
+    before = made(with_names(setting))
+    cleaned = definition.TEXT_STEPS["accents"]
+    monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace("zoe", "zo"))
+    assert made(with_names(setting)) != before
+
+
+def test_a_list_that_is_cleaned_otherwise_is_another_canary(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = with_names("only_similar: [\u017bywiec]")
+    before = made(text)
+    cleaned = definition.TEXT_STEPS["accents"]
+    monkeypatch.setitem(definition.TEXT_STEPS, "accents", lambda value: cleaned(value).replace("zywiec", "z"))
+    assert made(text) != before

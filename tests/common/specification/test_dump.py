@@ -32,10 +32,13 @@ def field(draw: st.DrawFn, name: str) -> dict[str, Any]:
         ),
         "column": words,
         "tokens": st.sampled_from(["bigrams", "words", "value"]),
+        "only_similar": st.lists(words, max_size=30),
     }
     for key, strategy in optional.items():
         if draw(st.booleans()):
             data[key] = draw(strategy)
+    if data.get("tokens", KINDS[kind].tokens) == "value":
+        data.pop("only_similar", None)
     if kind == "date":
         data["date"] = {"order": draw(st.sampled_from(["ymd", "dmy", "mdy"]))}
     if "stop_words" in data.get("clean", KINDS[kind].clean):

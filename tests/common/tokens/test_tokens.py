@@ -150,3 +150,26 @@ def test_the_longest_value_still_has_its_own_places() -> None:
     fast = tokenise([value], "positional_bigrams")
     assert fast.codes.tolist() == sorted(tokens(value, "positional_bigrams"))
     assert len(fast.codes) == MAX_LENGTH + 1
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from([name for name in TOKENISATIONS if name != "date_parts"]),
+    TEXTS,
+    st.sets(st.text(alphabet="ab", max_size=4), max_size=6),
+)
+def test_values_that_are_not_listed_are_one_token(tokenisation: str, values: list[str], listed: set[str]) -> None:
+    """The fast form against the definition, and what the definition promises."""
+    listed |= set(values[::2])
+    found = tokenise(values, tokenisation, KEY, listed)
+    for place, value in enumerate(values):
+        expected = tokens(value, tokenisation, KEY, listed)
+        assert found[place].tolist() == sorted(expected)
+        whole = tokens(value, tokenisation, KEY)
+        assert expected == (whole if value in listed or not whole else {hashed(value, 6, KEY)})
+
+
+def test_unknown_dates_stay_missing_beside_a_list() -> None:
+    values = ["19151107", "00000000", "", "19151108"]
+    found = tokenise(values, "date_parts", KEY, {"19151107"})
+    assert found.counts.tolist() == [11, 0, 0, 1]

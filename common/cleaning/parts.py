@@ -1,0 +1,40 @@
+"""What a blocking key or a salt takes of a field's cleaned values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from common.specification import BlockingKey, FieldSpec, Specification
+
+_PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start, length
+
+
+def part_of(key: BlockingKey, field: FieldSpec) -> pl.Expr:
+    """What a key takes of a field's column, null where that is missing.
+
+    A date of which a part that the specification compares is unknown is missing as a whole.
+    """
+    value = pl.col(field.name)
+    if key.part is not None:
+        return _date_part(value, key.part)
+    if field.date is not None:
+        known = [_date_part(value, part).is_not_null() for part in field.date.parts]
+        value = pl.when(pl.all_horizontal(known)).then(value)
+    return value if key.prefix is None else value.str.head(key.prefix)
+
+
+def salt_text(columns: Mapping[str, pl.Series], spec: Specification, field: FieldSpec) -> pl.Series | None:
+    """The attribute that each row's value of a field is salted by, null where it is missing; None without a salt."""
+    if field.salt is None:
+        return None
+    frame = columns[field.salt.field].alias(field.salt.field).to_frame()
+    salt = part_of(field.salt, spec.field(field.salt.field))
+    return frame.select(pl.when(salt != "").then(salt).alias("salt")).to_series()
+
+
+def _date_part(value: pl.Expr, part: str) -> pl.Expr:
+    start, length = _PLACES[part]
+    digits = value.str.slice(start, length)
+    return pl.when(digits != "0" * length).then(digits)

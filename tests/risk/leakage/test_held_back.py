@@ -1,0 +1,135 @@
+"""Salted fields and lists of similar values, attacked: what they keep back, and what undoes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from common.specification import Specification, load_specification
+from risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues
+from risk.leakage.assessment import assess
+from risk.leakage.held_back import BLOCK_VALUES, listed_alone, salt_by_salt
+from tests.risk.leakage.names import public_surnames, signed
+from tests.risk.leakage.test_blocks import block_view
+
+TEXT = """
+version: 1
+project: people
+mode: open
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, bits: 256SETTING}
+  - {name: sex, kind: category, bits: 64}
+  - {name: born, kind: date, date: {order: ymd, parts: [year]}, bits: 64}
+blocking:
+  - {name: sex, keys: [{field: sex}]}
+RULE
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+BY_NAME = "  - {name: name, keys: [{field: surname, prefix: 4}]}"
+
+
+def specification(setting: str = "", rule: str = "") -> Specification:
+    return load_specification(TEXT.replace("SETTING", setting).replace("RULE", rule))
+
+
+def people(n: int, seed: int) -> dict[str, pl.Series]:
+    rng = np.random.default_rng(seed)
+    public = public_surnames(3000)
+    drawn = rng.choice(len(public), size=n, p=public.shares)
+    born = (np.datetime64("1950-01-01") + rng.integers(0, 20_000, n)).astype(str)
+    return {
+        "surname": pl.Series([public.values[name] for name in drawn]),
+        "sex": pl.Series(np.where(rng.random(n) < 0.5, "f", "m").tolist()),
+        "born": pl.Series([f"{day[:4]}0000" for day in born.tolist()]),
+    }
+
+
+@pytest.fixture(scope="module")
+def columns() -> dict[str, pl.Series]:
+    return people(6000, 1)
+
+
+@pytest.fixture(scope="module")
+def unprotected(columns: dict[str, pl.Series]) -> float:
+    """What is recovered of the same names in mode open, with nothing held back."""
+    return max(recovered(columns, specification()).values())
+
+
+def recovered(columns: dict[str, pl.Series], spec: Specification) -> dict[str, float]:
+    """By attack, what is recovered of surnames beyond guessing."""
+    return {f.attack: f.above_chance for f in assess(columns, spec).findings if f.field == "surname"}
+
+
+def test_a_salt_of_many_values_keeps_names_back(columns: dict[str, pl.Series], unprotected: float) -> None:
+    assert unprotected > 0.3
+    found = recovered(columns, specification(", salt: {field: born, part: year}"))
+    assert set(found) == {"counts alone", "counts and similarities", "each salt by itself"}
+    assert max(found.values()) < 0.04
+
+
+def test_a_salt_of_two_values_is_attacked_as_two_files(columns: dict[str, pl.Series]) -> None:
+    found = recovered(columns, specification(", salt: {field: sex}"))
+    assert found["each salt by itself"] > 0.2
+
+
+def test_a_rule_that_joins_salts_is_attacked(columns: dict[str, pl.Series]) -> None:
+    setting = ", salt: {field: born, part: year}"
+    found = recovered(columns, specification(setting, BY_NAME))
+    assert found["counts and similarities, its salts joined by a blocking rule"] > 0.3
+    mended = BY_NAME.replace("prefix: 4}", "prefix: 4}, {field: born, part: year}")
+    assert max(recovered(columns, specification(setting, mended)).values()) < 0.04
+
+
+def test_the_report_says_what_else_joins_salts(columns: dict[str, pl.Series]) -> None:
+    few = {name: column[:50] for name, column in columns.items()}
+    remark = "an address that relatives share"
+    assert any(remark in each for each in assess(few, specification(", salt: {field: sex}")).remarks)
+    assert not any(remark in each for each in assess(few, specification()).remarks)
+
+
+def test_values_sent_as_codes_are_read_by_their_counts_alone(columns: dict[str, pl.Series], unprotected: float) -> None:
+    listed = ", ".join(public_surnames(3000).values[100:1500])
+    found = recovered(columns, specification(f", only_similar: [{listed}]"))
+    assert set(found) == {"counts alone", "counts and similarities", "listed values by themselves"}
+    assert max(found.values()) < unprotected / 2
+    few = {name: column[:300] for name, column in columns.items()}
+    none = recovered(few, specification(", only_similar: [zzz]"))
+    assert none["listed values by themselves"] == 0
+
+
+def test_a_public_value_that_is_a_code_is_similar_to_none() -> None:
+    public = PublicValues(["smith", "smyth", "smithe"], [3, 2, 1], similar={"smith", "smyth"})
+    assert public.listed.tolist() == [0, 1]
+    expected = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
+    assert public.similarity(np.arange(3), np.arange(3)) == pytest.approx(expected)
+    assert PublicValues(["smith"], [1]).listed.tolist() == [0]
+
+
+def test_listed_values_are_read_where_they_are_known_to_be_listed() -> None:
+    words = ["zoe", "anna", "annas", "hanna", "bertram", "bert"]
+    counts = np.array([60, 50, 30, 20, 45, 12])
+    view, places = signed(words, counts, 1024)
+    public = PublicValues(words, counts * 7.0, similar=words[1:])
+    is_listed = np.zeros(len(words), dtype=bool)
+    is_listed[places[1:]] = True
+    found = listed_alone(view, public, is_listed, 100)
+    assert found[places[0]] == UNKNOWN
+    assert [public.values[name] for name in found[places[1:]]] == words[1:]
+    assert (listed_alone(view, public, np.zeros(6, dtype=bool), 100) == UNKNOWN).all()
+
+
+def test_large_salts_are_attacked_like_files_and_small_ones_like_blocks() -> None:
+    public = public_surnames(2000)
+    rng = np.random.default_rng(5)
+    names = np.concatenate([rng.choice(2000, size=n, p=public.shares / public.shares.sum()) for n in (4000, 60)])
+    salts, truth = block_view(names, np.repeat([0, 1], [4000, 60]), public)
+    large, small = salts.members()
+    assert len(large) > BLOCK_VALUES > len(small)
+    found = salt_by_salt(salts, public, np.array([0, 1]))
+    assert (found[small] != UNKNOWN).all()
+    view = FieldView(salts.view.signatures[large], salts.view.counts[large])
+    assert (found[large] == truth[large])[view.commonest_first()[:200]].mean() > 0.5
+    assert (salt_by_salt(salts, public, np.array([1]))[large] == UNKNOWN).all()
+    assert isinstance(salts, BlockView)
