@@ -199,8 +199,8 @@ def combine_coded(answer: Answer, alice: SignatureSet, bob: SignatureSet, spec: 
         left_out,
         (
             "In mode block_keyed Carole knows the codes of links only. Expected counts leave out the pairs that came"
-            f" near to a link, among which {left_out:.3g} matches are expected; and each link's probability is the mean"
-            f" of at least {GROUP} links alike, or of all where there are fewer.",
+            f" near to a link, among which at most {left_out:.3g} matches are expected; and each link's probability is"
+            f" the mean of at least {GROUP} links alike, or of all where there are fewer.",
         ),
     )
 

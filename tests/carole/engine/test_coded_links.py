@@ -118,6 +118,17 @@ def test_nothing_in_the_answer_joins_the_two_lists(case: Resolved) -> None:
     assert abs(np.corrcoef(ranks, asked)[0, 1]) < 5 / np.sqrt(len(ranks) - 1)
 
 
+def test_where_records_may_have_several_links_they_may_in_both_lists() -> None:
+    """With assignment none rows may be told more than once, no pair twice."""
+    spec, files = people(500, 0.3, 1)
+    spec = assessed_specification(spec, "block_keyed", poor=True)
+    several = spec.model_copy(update={"links": spec.links.model_copy(update={"assignment": "none", "threshold": 0.01})})
+    case = resolved(several, files, SEED)
+    told = case.told(case.coded)
+    assert len(np.unique(told.row_b)) < told.n_records == len(case.linkage.links)
+    assert measured(told, several)["sample_uniques"] == measured(case.whole(), several)["sample_uniques"]
+
+
 def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
     """Links that cannot be."""
     row_a, row_b, probability = links.row_a.copy(), links.row_b.copy(), links.probability.copy()
