@@ -9,9 +9,9 @@ import altair as alt
 import numpy as np
 
 from benchmarks.se17 import METHODS, PAPER, RANKS, RECALL, Experiment, interval
-from carole.coordinator.report.palette import GREY, OCHRE, RUST, TEAL
-from carole.coordinator.report.palette import PAPER as GROUND
-from carole.coordinator.report.svg import draw
+from risk.report.drawing import draw
+from risk.report.palette import GREY, OCHRE, RUST, TEAL
+from risk.report.palette import PAPER as GROUND
 
 _COLOURS = dict(zip(METHODS, (GREY, TEAL, OCHRE, RUST), strict=True))
 _U = {"all_pairs": "u from all pairs, as in the paper", "corrected": "u corrected for the matches among all pairs"}

@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 
 from benchmarks.shlomo2009 import FRACTION, RATE, Study, interval
-from carole.coordinator.report.palette import PAPER, SOFT, TEAL
-from carole.coordinator.report.svg import draw
+from risk.report.drawing import draw
+from risk.report.palette import PAPER, SOFT, TEAL
 
 _POINTS = 700
 _STYLE_SIZE = 380

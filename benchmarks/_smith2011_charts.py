@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.smith2011 import METHODS, SERIES, Chapter5, Scored, interval
-from carole.coordinator.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
-from carole.coordinator.report.svg import draw
 from risk.identification import logit_rank_plot
+from risk.report.drawing import draw
+from risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
 
 STRATEGIES = (
     "1 any record to population",

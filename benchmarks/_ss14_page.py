@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 
 from benchmarks.ss14 import ALL_METHODS, METHODS, RECALL, UNROUNDED, Experiment, interval
-from carole.coordinator.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
-from carole.coordinator.report.svg import draw
+from risk.report.drawing import draw
+from risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
 
 _COLOURS = {
     "Jaro": INK,

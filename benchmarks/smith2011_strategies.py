@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from carole.coordinator.report.palette import PAPER
-from carole.coordinator.report.svg import draw
 from risk.identification import Attack, Frequencies, attacks
+from risk.report.drawing import draw
+from risk.report.palette import PAPER
 
 PEOPLE, SAMPLES, FRACTION, R = 10_000, 40, 0.03, 3
 LEVELS = (94, 2, 3, 10, 100)  # age, sex, dependent child, ethnic group, occupation: 564,000 combinations

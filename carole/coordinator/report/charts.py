@@ -10,10 +10,11 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+
 from . import wording
 from .content import ReportContent
 from .documents import Curve, Field, Shaded
-from .palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 FULL_WIDTH = 860
 

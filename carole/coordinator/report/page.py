@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.resources import files
 from math import hypot, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined
 from markupsafe import Markup
+
+from risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
 from .content import ReportContent
-from .palette import colour_rules
-from .svg import draw
 
 _MISFITS = 12
 _DEPENDENCES = 3
@@ -48,48 +45,23 @@ def write_report(path: Path, content: ReportContent) -> None:
     write_page(path, render_report(content))
 
 
-def write_page(path: Path, page: str) -> None:
-    """Write a page; it appears whole or not at all, and replaces an earlier one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def environment() -> Environment:
-    """What a report's template is rendered in: everything escaped, nothing undefined, numbers written in one way."""
-    made = Environment(
-        loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    made.filters |= {
-        "count": wording.count,
-        "share": wording.share,
-        "quantity": wording.quantity,
-        "probability": wording.probability,
-        "score": wording.score,
-        "sentence": wording.sentence,
-        "signed": wording.signed,
-        "duration": wording.duration,
-        "memory": wording.memory,
-    }
-    return made
-
-
-def style_sheet() -> str:
-    """The look that all reports have."""
-    return colour_rules() + files(__package__).joinpath("report.css").read_text(encoding="utf-8")
+FILTERS: Mapping[str, Callable[..., str]] = {
+    "count": wording.count,
+    "share": wording.share,
+    "quantity": wording.quantity,
+    "probability": wording.probability,
+    "score": wording.score,
+    "sentence": wording.sentence,
+    "signed": wording.signed,
+    "duration": wording.duration,
+    "memory": wording.memory,
+}
+"""How numbers and remarks are written."""
 
 
 def render_report(content: ReportContent) -> str:
     """Return the report as HTML."""
-    text = files(__package__).joinpath("report.html.j2").read_text(encoding="utf-8")
-    style = Markup(style_sheet())  # noqa: S704 - the package's own style sheet
-    return environment().from_string(text).render(style=style, **_view(content))
+    return rendered(__package__, "report.html.j2", _view(content), styles=("report.css",), filters=FILTERS)
 
 
 def _view(content: ReportContent) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import altair as alt
 
+from risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+
 from . import wording
 from .charts import FULL_WIDTH, Chart
 from .content import ReportContent
 from .documents import AtThreshold, BothUnlinkable, Example, ExplainedGroup, Field, History, SchemeResult
-from .palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 _HALF = FULL_WIDTH // 2 - 90
 _SERIES = [TEAL, OCHRE, RUST, GREY, SOFT, INK]

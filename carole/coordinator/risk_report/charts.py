@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from carole.coordinator.report.charts import FULL_WIDTH, Chart
-from carole.coordinator.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+from risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 

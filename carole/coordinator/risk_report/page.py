@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.resources import files
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from carole.coordinator.report.charts import Chart
-from carole.coordinator.report.page import environment, style_sheet, write_page
-from carole.coordinator.report.svg import draw
+from carole.coordinator.report.page import FILTERS
+from risk.report import draw, rendered, write_page
 
 from . import charts, wording
 from .content import card, checked, groups, options, riskiest
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    **FILTERS,
+    "figure": wording.figure,
+    "joined": wording.joined,
+    "title_of": wording.title,
+    "receives": wording.receives,
+    "protection": wording.protection,
+}
 
 
 def write_risk_report(path: Path, document: Mapping[str, Any], *, invented: bool = False) -> None:
@@ -43,24 +49,18 @@ def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -
     ways = options(document)
     judged = [card(name, found) for name, found in document["measures"].items() if found["limit"] is not None]
     judged.sort(key=lambda shown: not shown["breached"])
-    made = environment()
-    made.filters |= {"figure": wording.figure, "joined": wording.joined, "title_of": wording.title}
-    made.filters |= {"receives": wording.receives, "protection": wording.protection}
-    package = files(__package__)
-    template = made.from_string(package.joinpath("risk.html.j2").read_text(encoding="utf-8"))
-    style = style_sheet() + package.joinpath("risk.css").read_text(encoding="utf-8")
-    return template.render(
-        style=Markup(style),  # noqa: S704 - the package's own style sheet
-        d={"attribution": {"variables": []}, "custodians": {}, "tables": [], "warnings": [], **document},
-        invented=invented,
-        headline=wording.headline(document),
-        verdict=wording.verdict(document),
-        judged=judged,
-        groups=groups(document),
-        riskiest=riskiest(document),
-        options=ways,
-        figures={name: draw(c.drawing, f"risk-{name}", c.alt_text) for name, c in _charts(document, ways).items()},
-    )
+    shown = {
+        "d": {"attribution": {"variables": []}, "custodians": {}, "tables": [], "warnings": [], **document},
+        "invented": invented,
+        "headline": wording.headline(document),
+        "verdict": wording.verdict(document),
+        "judged": judged,
+        "groups": groups(document),
+        "riskiest": riskiest(document),
+        "options": ways,
+        "figures": {name: draw(c.drawing, f"risk-{name}", c.alt_text) for name, c in _charts(document, ways).items()},
+    }
+    return rendered(__package__, "risk.html.j2", shown, styles=("risk.css",), filters=_FILTERS)
 
 
 def _charts(document: Mapping[str, Any], ways: Mapping[str, Any]) -> dict[str, Chart]:

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
-import vl_convert
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-INK, SOFT, LINE, TEAL, OCHRE = "#1b2430", "#5a6573", "#d8d9d3", "#0d6a78", "#c07f1f"
+from risk.report import draw
+from risk.report.palette import OCHRE, TEAL
 
-_STYLE = {
-    "font": "sans-serif",
-    "background": None,
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": SOFT,
-        "titleColor": SOFT,
-        "gridColor": LINE,
-        "domainColor": LINE,
-        "titleFontWeight": "normal",
-    },
-    "legend": {"title": None, "orient": "top", "labelColor": SOFT},
-}
 _POINTS = 400
 
 
@@ -49,7 +35,7 @@ def sap_chart(found: Mapping[str, Any]) -> Markup:
                 .encode(x="k:Q", y="low:Q", y2="high:Q")
             )
     lines = (
-        alt.Chart(alt.InlineData(values=rows), width=760, height=280)
+        alt.Chart(alt.InlineData(values=rows), width=800, height=280)
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("k:Q", title="known people taken away (k)"),
@@ -57,6 +43,7 @@ def sap_chart(found: Mapping[str, Any]) -> Markup:
             color=alt.Color(
                 "attacker:N",
                 scale=alt.Scale(domain=["bounds as released", "bounds derived again"], range=[TEAL, OCHRE]),
+                legend=alt.Legend(symbolType="stroke"),
             ),
             strokeDash=alt.StrokeDash("attacker:N", legend=None),
         )
@@ -65,17 +52,4 @@ def sap_chart(found: Mapping[str, Any]) -> Markup:
     words = "Curve of the subtraction attribution probability against the number of known people."
     if reach is not None:
         words += f" It passes one half at {reach} known people for the attacker who keeps the released bounds."
-    return _draw(alt.layer(*layers, lines), "sap", words)
-
-
-def _draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False) | {"config": _STYLE})
-    svg = re.sub(r'(id="|url\(#)(clip\d+)', rf"\g<1>{name}-\g<2>", svg)
-    opening = re.match(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*>', svg)
-    if opening is None:
-        raise AssertionError("vl-convert returned no svg element")
-    width, height = opening.groups()
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{name}-alt" '
-    head += f'viewBox="0 0 {width} {height}">'
-    title = f'<title id="{name}-alt">{escape(alt_text)}</title>'
-    return Markup(head + title + svg[opening.end() :])  # noqa: S704 - vl-convert escapes the text it draws
+    return draw(alt.layer(*layers, lines), "sap", words)

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
-import vl_convert
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-INK, SOFT, LINE, TEAL, OCHRE, RUST = "#1b2430", "#5a6573", "#d8d9d3", "#0d6a78", "#c07f1f", "#a3432f"
-
-STYLE = {
-    "font": "sans-serif",
-    "background": None,
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": SOFT,
-        "titleColor": SOFT,
-        "gridColor": LINE,
-        "domainColor": LINE,
-        "titleFontWeight": "normal",
-    },
-    "legend": {"title": None, "orient": "top", "labelColor": SOFT},
-    "header": {"title": None, "labelColor": SOFT},
-}
+from risk.report import draw
+from risk.report.palette import OCHRE, RUST, SOFT, TEAL
 
 _COLOURS = {"modelled": TEAL, "log-linear": OCHRE, "true": RUST}
 _LEAST = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms
@@ -41,7 +25,7 @@ def histogram_chart(histogram: Mapping[str, Any]) -> Markup:
         if share > 0
     ]
     bars = (
-        alt.Chart(alt.InlineData(values=rows), width=760, height=110)
+        alt.Chart(alt.InlineData(values=rows), width=785, height=110)
         .transform_calculate(least=f"{_LEAST}")
         .mark_bar()
         .encode(
@@ -73,7 +57,7 @@ def cumulative_chart(histogram: Mapping[str, Any]) -> Markup:
         if share > 0
     ]
     lines = (
-        alt.Chart(alt.InlineData(values=rows), width=760, height=240)
+        alt.Chart(alt.InlineData(values=rows), width=800, height=240)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=alt.X("chance:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
@@ -83,7 +67,7 @@ def cumulative_chart(histogram: Mapping[str, Any]) -> Markup:
                 scale=alt.Scale(type="log", domainMax=1),
                 axis=alt.Axis(format="~%"),
             ),
-            color=alt.Color("way:N", scale=_scale(series)),
+            color=alt.Color("way:N", scale=_scale(series), legend=alt.Legend(symbolType="stroke")),
         )
     )
     return draw(lines, "cumulative", "Share of the records whose chance of a correct match is at least so much.")
@@ -92,7 +76,7 @@ def cumulative_chart(histogram: Mapping[str, Any]) -> Markup:
 def share_chart(rows: list[tuple[str, float]], name: str, title: str, alt_text: str) -> Markup:
     """A bar for each named share."""
     values = [{"name": label, "share": share, "text": f"{share:.0%}"} for label, share in rows]
-    base = alt.Chart(alt.InlineData(values=values), width=600, height={"step": 24}).encode(
+    base = alt.Chart(alt.InlineData(values=values), width=680, height={"step": 24}).encode(
         y=alt.Y("name:N", title=None, sort=None),
         x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)),
     )
@@ -105,17 +89,3 @@ def share_chart(rows: list[tuple[str, float]], name: str, title: str, alt_text: 
 
 def _scale(series: Mapping[str, Any]) -> alt.Scale:
     return alt.Scale(domain=list(series), range=[_COLOURS[way] for way in series])
-
-
-def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
-    """A chart as SVG with a text alternative, its clip paths named so that several can stand on one page."""
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False) | {"config": STYLE})
-    svg = re.sub(r'(id="|url\(#)(clip\d+)', rf"\g<1>{name}-\g<2>", svg)
-    opening = re.match(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*>', svg)
-    if opening is None:
-        raise AssertionError("vl-convert returned no svg element")
-    width, height = opening.groups()
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{name}-alt" '
-    head += f'viewBox="0 0 {width} {height}">'
-    title = f'<title id="{name}-alt">{escape(alt_text)}</title>'
-    return Markup(head + title + svg[opening.end() :])  # noqa: S704 - vl-convert escapes the text it draws

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from risk.identification.report.charts import cumulative_chart, histogram_chart, share_chart
+from risk.report import rendered
+from risk.report.page import number, share
 
 
 def render(assessment: Mapping[str, Any]) -> str:
     """The page for an assessment (the dictionary that `assessment.assess` makes)."""
-    environment = Environment(
-        loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"share": _share, "number": _number, "figure": _figure}
-    text = files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
-    return environment.from_string(text).render(a=assessment, charts=_charts(assessment))
+    shown = {"a": assessment, "charts": _charts(assessment)}
+    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
 
 
 def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
@@ -47,19 +43,8 @@ def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
     return drawn
 
 
-def _share(value: float | None) -> str:
-    """A probability or share with three significant digits."""
-    if value is None:
-        return "-"
-    return f"{value:.3g}" if value < 1e-3 and value else f"{value:.3f}".rstrip("0").rstrip(".") or "0"
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:,.0f}"
-
-
 def _figure(value: float | None) -> str:
     """A measure's value: counts of matches with a decimal, chances with three."""
     if value is None:
         return "-"
-    return f"{value:,.1f}" if value > 1 else _share(value)
+    return f"{value:,.1f}" if value > 1 else share(value)

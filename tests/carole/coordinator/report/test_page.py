@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from carole.coordinator.report import ReportContent, render_report, write_report
-from carole.coordinator.report.palette import COLOURS
 from common.errors import TrystErrors
+from risk.report.palette import COLOURS
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 CHARTS = [

@@ -1,4 +1,4 @@
-"""The colours of the report, each for paper or a light screen and for a dark one.
+"""The colours of every report, each for paper or a light screen and for a dark one.
 
 Charts are drawn with the light colours. On a dark screen the style sheet overrides them by rules that select on the
 colour itself, so a drawing needs no script and no second copy. Teal and ochre are told apart by every common form of

@@ -8,7 +8,7 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup, escape
 
-from .palette import INK, LINE, SOFT
+from risk.report.palette import INK, LINE, SOFT
 
 _STYLE = {
     "font": "sans-serif",
@@ -38,6 +38,7 @@ _STYLE = {
         "offset": 10,
         "columnPadding": 22,
     },
+    "header": {"title": None, "labelColor": SOFT},
 }
 _CLIP = re.compile(r'(id="|url\(#)(clip\d+)')
 

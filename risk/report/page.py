@@ -1,0 +1,76 @@
+"""A page: a package's template and style in the shell that all reports share, rendered and written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from risk.report.palette import colour_rules
+
+_HERE = "risk.report"
+
+
+def rendered(
+    package: str,
+    template: str,
+    shown: Mapping[str, Any],
+    *,
+    styles: tuple[str, ...] = (),
+    filters: Mapping[str, Callable[..., Any]],
+) -> str:
+    """A page as HTML: everything escaped, nothing undefined, no script, no network.
+
+    Parameters
+    ----------
+    package : str
+        Whose template and style sheets.
+    template : str
+        A template that extends ``shell.html.j2``.
+    shown : mapping
+        What the template places.
+    styles : tuple of str
+        Style sheets of the package, after the one that all pages share.
+    filters : mapping
+        How the template writes numbers.
+    """
+    loader = DictLoader({"shell.html.j2": _text(_HERE, "shell.html.j2"), template: _text(package, template)})
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= filters
+    style = colour_rules() + _text(_HERE, "page.css") + "".join(_text(package, name) for name in styles)
+    return made.get_template(template).render(style=Markup(style), **shown)  # noqa: S704 - the packages' own
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page; it appears whole or not at all, and replaces an earlier one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def share(value: float | None) -> str:
+    """Write a probability or share with three decimals, three figures where it is small."""
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if 0 < value < 1e-3 else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def number(value: float | None) -> str:
+    """Write a number of things, in thousands."""
+    return "none" if value is None else f"{value:,.0f}"
+
+
+def _text(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8")
