@@ -104,14 +104,20 @@ def public_names(*groups: str) -> list[str]:
 
 def recovered(spec: Specification, frame: pl.DataFrame) -> dict[str, str]:
     """By attacked field, what the gate's best attack finds and what guessing would, for the table."""
-    found = assess(clean(frame, spec, Side.ALICE).columns, spec).by_field()
-    return {
-        name: f"{found[name].recovered:.1%} ({found[name].chance:.1%})" if name in found else "" for name in ATTACKED
-    }
+    # In mode open no attack on names looks at other fields.
+    seen = without_addresses(spec) if spec.mode == "open" else spec
+    report = assess(clean(frame, seen, Side.ALICE).columns, seen)
+    told = {}
+    for name in ATTACKED:
+        found = [finding for finding in report.findings if finding.field == name]
+        if found:
+            best = max(found, key=lambda finding: (finding.above_chance, finding.recovered))
+            told[name] = f"{best.recovered:.1%} ({best.chance:.1%})"
+    return told
 
 
 def without_addresses(spec: Specification) -> Specification:
-    """A specification of generated people with names, sex and date of birth only, and rules of these."""
+    """A specification with names, sex and date of birth only, and rules of these."""
     kept = ("given_name", "surname", "sex", "date_of_birth")
     document = spec.model_dump(mode="json")
     document["fields"] = [each for each in document["fields"] if each["name"] in kept]

@@ -90,6 +90,29 @@ def draft(
 
 
 @app.command()
+def similar(
+    counts: Annotated[Path, typer.Argument(help="Public counts of a field's values, CSV or Parquet.")],
+    value: Annotated[str, typer.Option(help="Their column of values.")] = "name",
+    count: Annotated[str, typer.Option(help="Their column of how common each value is.")] = "count",
+    drop_commonest: Annotated[int, typer.Option(min=0, help="So many of the commonest values are left out.")] = 100,
+    least: Annotated[float, typer.Option(help="Values with a smaller count are left out.")] = 0.0,
+    most: Annotated[int, typer.Option(help="Most values listed.")] = 10_000,
+) -> None:
+    """Make a field's list `only_similar` from public counts, to be pasted into the specification under the field.
+
+    Give counts that anybody can have, such as a census's: a list made from your own file would tell what is in it.
+    """
+    from carole.coordinator.similar import similar_list
+    from common.custodian.source import read_table
+    from common.specification.dump import entry_lines
+
+    table = read_table(counts)
+    listed = similar_list(table, value, count, drop_commonest=drop_commonest, least=least, most=most)
+    for line in entry_lines("only_similar", tuple(listed)):
+        typer.echo(f"    {line}")
+
+
+@app.command()
 def schema(
     out: Annotated[Path | None, typer.Option(help="Where to write it; on the screen if not given.")] = None,
 ) -> None:
