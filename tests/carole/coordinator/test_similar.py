@@ -1,4 +1,4 @@
-"""A list of similar values from public counts: what is on it, and that it goes into a specification as it is printed."""
+"""A list of similar values from public counts: what is on it, and that a specification takes it as it is printed."""
 
 from __future__ import annotations
 
