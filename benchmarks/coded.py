@@ -175,9 +175,12 @@ def main(arguments: list[str]) -> int:
             whole, told = case.whole(), case.told(case.coded)
             with_all.append(measured(whole, case.spec))
             with_told.append(measured(told, case.spec))
+            _, alike = np.unique(whole.probability, return_counts=True)
+            _, groups = np.unique(told.probability, return_counts=True)
             print(
                 f"{'few' if poor else 'many'} fields, seed {seed}: {told.n_records:,} links of mean probability"
-                f" {whole.probability.mean():.3f} in {len(np.unique(told.probability))} groups;"
+                f" {whole.probability.mean():.3f}, {(alike == 1).sum() / told.n_records:.1%} of them with one of their"
+                f" own; told in {len(groups)} groups, the smallest of {groups.min()};"
                 f" {told.left_out:.2f} matches expected among pairs left out",
                 flush=True,
             )

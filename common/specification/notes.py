@@ -152,6 +152,8 @@ def _codes_apart(spec: Specification) -> Iterator[str]:
         "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
         f" {'but the fall-back ' if joined else ''}tells which signatures a row of codes belongs to."
     )
+    if spec.assessment is None:
+        yield "Nothing uses the codes in this mode but an assessment: drop the variables unless one is to be added."
     if spec.assessment is None or joined:
         return
     yield (

@@ -182,6 +182,8 @@ def test_the_notes_say_what_the_codes_tell_and_what_they_do_not():
     unassessed = "\n".join(notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
     assert "nothing tells which signatures" in unassessed
     assert "at least 20 links" not in unassessed
+    assert "Nothing uses the codes in this mode but an assessment" in unassessed
+    assert "Nothing uses the codes" not in told
     joined = notes(load_specification(TEXT + VARIABLES + ASSESSMENT + "resolution: {by: carole, most_records: 9}\n"))
     assert any("nothing but the fall-back tells which signatures" in note for note in joined)
     assert not any("at least 20 links" in note for note in joined)
