@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -24,6 +25,13 @@ STRATEGIES = (
     "7 triples, to sample",
 )
 _SEVEN = (INK, GREY, SOFT, RUST, TEAL, OCHRE, "#8fb8a8")
+_LAYERS = 10  # paths that a panel's dots are drawn as
+# A dot as vl-convert draws it.
+_DOT = re.compile(
+    r'<path transform="translate\((?P<x>[-\d.]+),(?P<y>[-\d.]+)\)" d="M(?P<r>[\d.]+),0A[-\d.,A]*" '
+    r'fill="(?P<fill>#\w+)"(?: stroke-width="[\d.]+")? opacity="(?P<opacity>[\d.]+)"/>'
+)
+_DOTS = re.compile("(?:" + re.sub(r"[?]P<[a-z]+>", "?:", _DOT.pattern) + ")+")
 Eight = Mapping[tuple[int, float], Scored]
 
 
@@ -142,9 +150,27 @@ def prediction_figure(samples: Sequence[Scored], seed: int) -> str:
                 ).properties(width=230, height=200)
             )
         columns.append(alt.hconcat(*panels))
-    return _on_paper(
-        alt.vconcat(*columns), "prediction", "Claimed against true chance of a correct match, by three methods."
-    )
+    words = "Claimed against true chance of a correct match, by three methods."
+    return with_joined_dots(_on_paper(alt.vconcat(*columns), "prediction", words))
+
+
+def with_joined_dots(svg: str) -> str:
+    """The same drawing with the dots of a panel as few paths instead of one each, which takes a tenth of the bytes.
+
+    A path is painted once however often it crosses itself; so each takes every `_LAYERS`-th dot only, and where dots
+    lie on each other they still darken.
+    """
+
+    def joined(run: re.Match[str]) -> str:
+        dots = list(_DOT.finditer(run[0]))
+        paths = []
+        for first in range(min(_LAYERS, len(dots))):
+            ends = "".join(f"M{float(dot['x']):.1f} {float(dot['y']):.1f}h0" for dot in dots[first::_LAYERS])
+            look = f'stroke="{dots[0]["fill"]}" stroke-width="{2 * float(dots[0]["r"]):g}" stroke-linecap="round"'
+            paths.append(f'<path d="{ends}" {look} opacity="{dots[0]["opacity"]}"/>')
+        return "".join(paths)
+
+    return _DOTS.sub(joined, svg)
 
 
 def _middle(F: NDArray[np.int64], claimed: NDArray[np.float64]) -> list[dict[str, float]]:
