@@ -13,9 +13,9 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine import conclude
 from carole.engine.coded_links import coded_links
 from carole.engine.findings import findings
+from carole.engine.padded import conclude_padded
 from carole.engine.plan import LinkagePlan, Resources
 from carole.engine.question import Question, checked_codes, checked_handles, pack_answer
 from common.errors import ErrorCode, TrystError
@@ -24,7 +24,7 @@ from common.parties import Role, Side
 from common.pki.folders import PartyFolder
 from common.pki.members import Members
 from common.specification import Specification, specification_digest
-from common.wire.handles import CODES_ROWS, HANDLES, About, open_answer
+from common.wire.handles import CODES_ROWS, HANDLES, RECORDS, About, open_answer
 
 Progress = Callable[[str, float], None]
 
@@ -37,11 +37,14 @@ class Told:
     ----------
     handles : ndarray of int32, shape (n_pairs,)
         Whose record each pair's row is.
-    codes : ndarray of int32, shape (n_handles,), optional
+    records
+        Handles from this number on are dummies'.
+    codes : ndarray of int32, shape (records,), optional
         Row of each such record in the set of codes, where the linked records are to be assessed.
     """
 
     handles: NDArray[np.int32] = dataclass_field(repr=False)
+    records: int
     codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
 
 
@@ -89,10 +92,11 @@ class Reader:
         told = open_answer(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
         found = question.found
         n_records = (found.n_a, found.n_b)[at]
-        handles = checked_handles(told[HANDLES], len(found.pattern), n_records)
+        among = None if spec.padding is None else told.get(RECORDS, np.empty(0, dtype=np.uint32))
+        handles, known = checked_handles(told[HANDLES], len(found.pattern), n_records, among)
         if spec.assessment is None:
-            return Told(handles)
-        return Told(handles, checked_codes(told.get(CODES_ROWS), handles, n_records))
+            return Told(handles, known)
+        return Told(handles, known, checked_codes(told.get(CODES_ROWS), known, n_records))
 
 
 def answer(question: Question, a: Told, b: Told, plan: LinkagePlan, progress: Progress, run: str) -> bytes:
@@ -109,10 +113,12 @@ def answer(question: Question, a: Told, b: Told, plan: LinkagePlan, progress: Pr
         UPLOAD_CORRUPT if two pairs are said to be the same two records.
     """
     _refuse_repeated(a.handles, b.handles, run)
-    linkage, order = conclude(question.found, a.handles, b.handles, plan, progress)
+    linkage, whole, order = conclude_padded(
+        question.found, a.handles, b.handles, (a.records, b.records), plan, progress
+    )
     document = findings(linkage, plan, Resources(question.found.peak_bytes, question.threads), {})
     coded = None if a.codes is None or b.codes is None else coded_links(linkage, a.codes, b.codes)
-    return pack_answer(linkage, order, document, coded)
+    return pack_answer(whole, order, document, coded)
 
 
 def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:

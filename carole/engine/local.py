@@ -37,7 +37,7 @@ from carole.engine.preparation import (
 from carole.engine.refinement import worth_keeping
 from carole.engine.result import Linkage
 from carole.engine.selection import Selection, choose_patterns
-from carole.engine.separate import SeparateRows, no_rules, rows_without_key, separate_source
+from carole.engine.separate import SeparateRows, check_pairs, no_rules, rows_without_key, separate_source
 from carole.engine.sources import BlockedPairs, Source, pair_source, take_index
 from carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from carole.engine.unlinkable import fields_present
@@ -191,6 +191,7 @@ class _Run:
         stream = self._stream(source, tables, pool)
         with self._stage("count") as progress:
             code, mask, count = stream.count(progress)
+            check_pairs(int(count.sum()), self._n_a, self._n_b)
             budget.take(self._bytes_per_pattern * len(code), "the comparison vectors", "compare fewer fields")
             patterns = PatternCounts(self._packing.unpack(code), mask, count)
         with self._stage("model"):

@@ -233,8 +233,23 @@ def unpack_answer(
     return Answer(pairs, links, document, coded)
 
 
-def checked_handles(handles: NDArray[np.uint32], n_pairs: int, n_records: int) -> NDArray[np.int32]:
+def checked_handles(
+    handles: NDArray[np.uint32], n_pairs: int, n_records: int, among: NDArray[np.uint32] | None = None
+) -> tuple[NDArray[np.int32], int]:
     """A custodian's handles: one for each candidate pair, in the question's order.
+
+    Parameters
+    ----------
+    n_pairs, n_records
+        Pairs of the question, and records of the custodian's file.
+    among
+        Where blocks are padded, the number from which on handles are dummies', as the custodian told it.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_pairs,)
+    int
+        Handles of records are below it.
 
     Raises
     ------
@@ -243,20 +258,24 @@ def checked_handles(handles: NDArray[np.uint32], n_pairs: int, n_records: int) -
     """
     if len(handles) != n_pairs:
         raise _malformed(f"{len(handles)} handles for {n_pairs} pairs")
-    if n_pairs and int(handles.max()) >= n_records:
-        raise _malformed("a handle that is not below the number of records")
-    return handles.astype(np.int32)
+    highest = int(handles.max(initial=0))
+    if among is None:
+        if n_pairs and highest >= n_records:
+            raise _malformed("a handle that is not below the number of records")
+        return handles.astype(np.int32), highest + 1 if n_pairs else 0
+    if len(among) != 1 or int(among[0]) > n_records or highest >= int(among[0]) + max(1, n_pairs):
+        raise _malformed("handles of more records or dummies than there can be")
+    return handles.astype(np.int32), int(among[0])
 
 
-def checked_codes(codes: NDArray[np.uint32] | None, handles: NDArray[np.int32], n_records: int) -> NDArray[np.int32]:
-    """A custodian's row of codes of each handle's record.
+def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> NDArray[np.int32]:
+    """A custodian's row of codes of each handle's record, of which there are `n`.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if there are none, not as many as handles, some beyond the custodian's records or one twice.
+        UPLOAD_CORRUPT if there are none, not as many as records, some beyond the custodian's records or one twice.
     """
-    n = int(handles.max(initial=-1)) + 1
     if codes is None or len(codes) != n:
         raise _malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
     if n and int(codes.max()) >= n_records:

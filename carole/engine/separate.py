@@ -124,6 +124,24 @@ def separate_source(a: SeparateRows, b: SeparateRows, plan: LinkagePlan) -> Sour
     return Source(source, tuple(Skew() for _ in plan.rules))
 
 
+def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
+    """Refuse more pairs than the files' records have, which only dummies can bring about.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER.
+    """
+    if n_pairs > n_a * n_b:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"with dummies in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
+            where="padding",
+            got=f"{n_pairs:,} pairs",
+            remedy="pad less or block more finely; a linkage of so few records can do without blocking, in mode open",
+        )
+
+
 def no_rules(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
     """Mark pairs of the samples: nothing tells which rules they satisfy."""
     mask[:n] = 0

@@ -9,6 +9,7 @@ from common.encoding.blocks import SAMPLE
 from common.encoding.contribution import CODES, SAMPLE_ROWS, Layout, SetLayout
 from common.errors import ErrorCode, TrystError
 from common.specification import Specification, VariableSpec
+from common.specification.padding import most_rows
 from common.wire.manifest import Manifest
 
 _REMEDY = "make the contribution again from the specification that all parties have approved"
@@ -51,22 +52,28 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     sets = [*[rule.name for rule in spec.keyed_rules], SAMPLE, *([CODES] if spec.variables else [])]
     found = [part.rule for part in manifest.layout.sets]
     _same("manifest.sets", "signature sets for rules", found, sets if separate else [""])
-    _check_records(manifest.layout, separate=separate)
+    _check_records(manifest.layout, spec, separate=separate)
     for part in manifest.layout.sets:
         if part.rule != CODES:
             _check_set(part, spec)
         _check_variables(part, () if separate and part.rule != CODES else spec.variables_of(manifest.side))
 
 
-def _check_records(layout: Layout, *, separate: bool) -> None:
+def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> None:
     if (layout.records > 0) is not separate:
         what = "the number of records is named in mode block_keyed, and only there"
         raise _encoding("manifest.records", what, str(layout.records))
-    if separate:
-        (sample,) = (part for part in layout.sets if part.rule == SAMPLE)
-        if sample.rows != min(layout.records, SAMPLE_ROWS):
-            what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
-            raise _encoding("manifest.sets", what, f"{sample.rows} of {layout.records}")
+    if not separate:
+        return
+    (sample,) = (part for part in layout.sets if part.rule == SAMPLE)
+    if sample.rows != min(layout.records, SAMPLE_ROWS):
+        what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
+        raise _encoding("manifest.sets", what, f"{sample.rows} of {layout.records}")
+    most = layout.records * (1 if spec.padding is None else most_rows(spec.padding))
+    for part in layout.sets:
+        if part.rows > most:
+            what = f"at most {most} rows under a rule, by {layout.records} records and padding {spec.padding}"
+            raise _encoding("manifest.sets", what, str(part.rows))
 
 
 def _check_set(part: SetLayout, spec: Specification) -> None:

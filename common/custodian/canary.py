@@ -37,7 +37,8 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     fields = tuple(field.model_copy(update={"categorisation": (), "flip": 0.0}) for field in spec.fields)
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
     mode = "block_keyed" if spec.mode == "block_keyed" else "open"
-    signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields})
+    # Dummies are random, and no two custodians' are alike.
+    signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields, "padding": None})
     columns = clean(frame, signed, side).columns
 
     def signatures(of: Specification, values: Mapping[str, pl.Series]) -> list[bytes]:

@@ -121,6 +121,8 @@ def _prepare(desk: Desk, task: Task) -> Upload:
                 task.spec.retention.maps_days,
             )
     sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": _peak_memory()}
+    if task.spec.padding is not None:
+        sizes["dummies"] = encoded.n_dummies
     desk.state.add_timings(task.project, {**watch.seconds, **sizes})
     desk.state.update(task.project, rows=upload.rows, stage="signed")
     log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)

@@ -5,6 +5,7 @@ names this custodian's row of each candidate pair; the custodian gives each reco
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
 approved specification says `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (see `joining`).
+Where blocks are padded the resolver is also told which handles are dummies', who must not be linked.
 
 Where the linked records are to be assessed the resolver is also told each numbered record's row in the set of codes, so
 that it can tell Carole of links between rows of codes, which she cannot join to the rows she asked about.
@@ -28,7 +29,7 @@ from common.encoding.encode import random_order
 from common.errors import ErrorCode, TrystError
 from common.rpc.client import CHUNK_SECONDS
 from common.wire.chunks import CHUNK_BYTES
-from common.wire.handles import CODES_ROWS, HANDLES, About, RowsQuestion, question_digest, seal_answer
+from common.wire.handles import CODES_ROWS, HANDLES, RECORDS, About, RowsQuestion, question_digest, seal_answer
 from protos.linkage.v1 import resolution_pb2
 
 log = structlog.get_logger()
@@ -58,6 +59,8 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
         rows = _rows(task, question, upload)
         identifiers = unpack_map(desk.state.row_map(upload))
         told = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
+        if task.spec.padding is not None:
+            told[RECORDS] = np.array([records_among(identifiers, rows)], dtype=np.uint32)
         if task.spec.assessment is not None:
             told[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, told[HANDLES])
         reader = desk.keyring.resolver
@@ -86,16 +89,31 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.u
     Parameters
     ----------
     identifiers
-        The custodian's own identifier of each signed row.
+        The custodian's own identifier of each signed row; null for a dummy.
     rows
         Some of these rows.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_rows,)
+        Records' numbers come first, then dummies', one for each.
     """
     asked = identifiers.gather(pl.Series(rows))
+    dummy = asked.is_null().to_numpy()
     # In the order of first appearance, which the order of the pairs would tell.
-    place = asked.rank("dense").to_numpy().astype(np.int64) - 1
-    names = random_order(int(place.max()) + 1) if len(place) else place
-    handles: NDArray[np.uint32] = names[place].astype(np.uint32)
+    place = asked.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+    n_records = int(place.max(initial=-1)) + 1
+    names = random_order(n_records)
+    handles = np.empty(len(rows), dtype=np.uint32)
+    handles[~dummy] = names[place[~dummy]]
+    different, which = np.unique(rows[dummy], return_inverse=True)
+    handles[dummy] = n_records + random_order(len(different))[which]
     return handles
+
+
+def records_among(identifiers: pl.Series, rows: NDArray[np.uint32]) -> int:
+    """How many different records some rows are: handles from this number on are dummies'."""
+    return identifiers.gather(pl.Series(rows)).drop_nulls().n_unique()
 
 
 def codes_rows(
@@ -114,7 +132,8 @@ def codes_rows(
 
     Returns
     -------
-    ndarray of uint32, shape (n_handles,)
+    ndarray of uint32, shape (n_records,)
+        Of the handles of records; a dummy has no codes.
 
     Raises
     ------
@@ -123,14 +142,15 @@ def codes_rows(
     """
     handle, first = np.unique(handles, return_index=True)
     asked = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
+    asked = asked.drop_nulls()
     coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
     found = asked.join(coded, on="identifier", how="inner").sort("handle")
-    if found.height != len(handle):
+    if found.height != asked.height:
         raise TrystError(
             ErrorCode.NOT_FOUND,
             "rows of codes are asked for of an upload that does not have them",
             where="handles",
-            got=f"{found.height} of {len(handle)}",
+            got=f"{found.height} of {asked.height}",
             remedy="contribute again under the specification that all parties have approved",
         )
     return found["row"].to_numpy().astype(np.uint32)

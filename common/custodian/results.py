@@ -68,6 +68,7 @@ def _receive(desk: Desk, task: Task) -> Result:
                 upload = desk.state.newest_upload(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
                 tables = _identified(desk, task, share, upload)
+                n_links = tables["links"].height if "links" in tables else 0
             desk.state.add_timings(task.project, watch.seconds)
             _write(desk, task, folder, share, tables)
     finally:
@@ -77,12 +78,12 @@ def _receive(desk: Desk, task: Task) -> Result:
         run=task.run,
         sha256=digest,
         folder=str(folder),
-        links=share.n_links,
+        links=n_links,
         fetched_at=time.time(),
         acknowledged=False,
     )
     desk.state.add_result(result)
-    desk.state.update(task.project, links=share.n_links, results=str(folder), stage="has its share of the result")
+    desk.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
     return result
 
 
@@ -127,7 +128,11 @@ def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> 
             remedy="restore the state folder from its backup",
         )
     identifiers = unpack_map(desk.state.row_map(upload))
-    return {name: identified(table, identifiers) for name, table in share.tables.items()}
+    tables = {name: identified(table, identifiers) for name, table in share.tables.items()}
+    if task.spec.padding is not None:
+        dummies = {name: table.height - tables[name].height for name, table in share.tables.items()}
+        log.info("dummies left out", project=task.project, run=task.run, **dummies)
+    return tables
 
 
 def _write(desk: Desk, task: Task, folder: Path, share: Share, tables: dict[str, pl.DataFrame]) -> None:

@@ -25,15 +25,17 @@ def pack_map(identifiers: pl.Series, order: NDArray[np.int64]) -> bytes:
     identifiers
         The custodian's own, in the order of its file.
     order
-        For each row of the upload, the row of the file; shape (n_rows,).
+        For each row of the upload, the row of the file; shape (n_rows,). What is beyond the file is a dummy.
     """
     buffer = io.BytesIO()
-    identifiers.gather(pl.Series(order)).alias(_COLUMN).to_frame().write_parquet(buffer, compression="zstd")
+    places = pl.Series(order)
+    own = identifiers.gather(places.set(places >= len(identifiers), None))
+    own.alias(_COLUMN).to_frame().write_parquet(buffer, compression="zstd")
     return buffer.getvalue()
 
 
 def unpack_map(packed: bytes) -> pl.Series:
-    """The identifiers in the order of the upload's rows.
+    """The identifiers in the order of the upload's rows, null for a dummy.
 
     Raises
     ------

@@ -53,11 +53,6 @@ class Share:
     joint: dict[str, Any] | None = field(default=None, repr=False)
     """The joint distribution, in codes, where it was granted."""
 
-    @property
-    def n_links(self) -> int:
-        """Number of links, 0 when none were granted."""
-        return self.tables["links"].height if "links" in self.tables else 0
-
 
 def read_share(path: Path, n_rows: int) -> Share:
     """Read an opened share.
@@ -102,13 +97,15 @@ def read_share(path: Path, n_rows: int) -> Share:
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     """A table with the custodian's own identifier in the place of the pseudonym, in the order of its ids.
 
+    Rows of dummies, which have no identifier, are left out.
+
     Returns
     -------
     DataFrame
         Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked).
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
-    with_own = table.drop("row").insert_column(0, own)
+    with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
     return with_own.sort(with_own.columns[1])
 
 

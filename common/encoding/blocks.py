@@ -58,6 +58,7 @@ from common.encoding.encode import (
     run_jobs,
     signed_in_blocks,
 )
+from common.encoding.padding import RuleRows, rows_of_rules
 from common.errors import ErrorCode, TrystError
 from common.keys.bulk import encrypt
 from common.keys.derivation import Purpose, Seed, derive, derive_key
@@ -82,6 +83,7 @@ class Encoded:
         specification has variables; otherwise one set.
     orders
         By set, for each row (its pseudonym) the row of the file; the sample has none. It never leaves the custodian.
+        Where blocks are padded a row beyond those of the file is a dummy.
     records
         Records of the file in block-keyed mode, 0 otherwise: then the one set tells.
     """
@@ -104,6 +106,11 @@ class Encoded:
     def n_signed(self) -> int:
         """Rows with signatures, the sample's apart: in `order` they come first."""
         return sum(len(order) for name, order in self.orders.items() if name != CODES)
+
+    @property
+    def n_dummies(self) -> int:
+        """Rows that are nobody's."""
+        return int(np.count_nonzero(self.order >= self.records)) if self.records else 0
 
 
 @dataclass(frozen=True)
@@ -150,11 +157,36 @@ def encode_blocks(
     Some 50 microseconds a record and rule on a core, for five fields of 1024 bits and 40 tokens together. Memory: what
     is sent.
     """
-    rules = specification.keyed_rules
-    if not rules:
+    if not specification.keyed_rules:
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     n_rows = check_columns(columns, specification)
     check_variables(variables, specification, n_rows)
+    sent = rows_of_rules(columns, specification)
+    encoded = encode_rows(
+        sent, specification, seed, epoch, noise=noise, shuffle=shuffle, threads=threads, progress=progress
+    )
+    if not specification.variables:
+        return encoded
+    # Also where the other custodian holds all of them: a link is told as two rows of these sets.
+    order = shuffle(n_rows)
+    coded = coded_variables(variables, order, specification, seed, epoch)
+    codes = SignatureSet(CODES, n_rows, {}, {}, coded)
+    return Encoded((*encoded.sets, codes), {**encoded.orders, CODES: order}, n_rows)
+
+
+def encode_rows(
+    sent: RuleRows,
+    specification: Specification,
+    seed: Seed,
+    epoch: int,
+    *,
+    noise: NoiseKey | None = None,
+    shuffle: Callable[[int], NDArray[np.int64]] = random_order,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> Encoded:
+    """Sign the rows of each rule, and samples: `encode_blocks` without codes, for all rows or those of some blocks."""
+    rules, columns, n_records = specification.keyed_rules, sent.columns, sent.n_records
     digest = encoding_digest(specification)
     project = specification.project
     fields: dict[str, _Field] = {}
@@ -179,8 +211,7 @@ def encode_blocks(
             progress(doing, told / n_jobs)
 
     run_jobs(prepared, threads, tell)
-    rows = {rule.name: np.flatnonzero(digests[rule.name] != NO_KEY) for rule in rules}
-    orders = {name: found[shuffle(len(found))] for name, found in rows.items()}
+    orders = {name: found[shuffle(len(found))] for name, found in sent.rows.items()}
     signed: dict[tuple[str, str], FieldSignatures] = {}
 
     def sign(rule: BlockingRule, field: _Field) -> None:
@@ -193,7 +224,7 @@ def encode_blocks(
 
     def draw(field: _Field) -> None:
         keys = derive(seed, project, Purpose.SAMPLE, digest, field.spec.key_domain, epoch=epoch)
-        drawn = shuffle(n_rows)[:SAMPLE_ROWS]
+        drawn = shuffle(n_records)[:SAMPLE_ROWS]
         no_block = np.zeros(len(drawn), dtype=np.uint64)
         signed[SAMPLE, field.spec.name] = signed_in_blocks(
             field.spec, field.tokens, field.codes[drawn], no_block, keys, project, noise
@@ -217,13 +248,8 @@ def encode_blocks(
                 key = derive_key(seed, project, Purpose.TAG, digest, other.name, rule.name, epoch)
                 blocks[other.name] = tags(own, digests[other.name][orders[rule.name]], key)
         sets.append(whole(rule.name, len(own), blocks))
-    sets.append(whole(SAMPLE, min(n_rows, SAMPLE_ROWS), {}))
-    if specification.variables:
-        # Also where the other custodian holds all of them: a link is told as two rows of these sets.
-        orders[CODES] = shuffle(n_rows)
-        coded = coded_variables(variables, orders[CODES], specification, seed, epoch)
-        sets.append(SignatureSet(CODES, n_rows, {}, {}, coded))
-    return Encoded(tuple(sets), orders, n_rows)
+    sets.append(whole(SAMPLE, min(n_records, SAMPLE_ROWS), {}))
+    return Encoded(tuple(sets), orders, n_records)
 
 
 def tags(block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:

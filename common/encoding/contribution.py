@@ -117,7 +117,8 @@ class Layout:
 
     sets: tuple[SetLayout, ...]
     records: int = 0
-    """Records of the file in mode block_keyed, where no set has a row for each; otherwise 0."""
+    """Records of the file in mode block_keyed, where no set has a row for each; otherwise 0. Where blocks are padded a
+    set may have more rows than that."""
 
     @property
     def total_bytes(self) -> int:
@@ -127,7 +128,7 @@ class Layout:
     def validate(self) -> None:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
-        _limit(self.records, max(part.rows for part in self.sets) if self.records else 0, MAX_ROWS, "records", "layout")
+        _limit(self.records, 0, MAX_ROWS, "records", "layout")
         reserved = ("", CODES) if self.records else ("",)
         _distinct_names([part.rule for part in self.sets], "layout", "rule", reserved=reserved)
         for part in self.sets:

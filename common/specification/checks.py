@@ -22,6 +22,7 @@ from common.specification.defences import defence_mistakes
 from common.specification.flips import flip_mistakes, split_mistakes
 from common.specification.latent import LatentSpec, latent_mistakes
 from common.specification.mistakes import Mistake, Path, nearest, shown
+from common.specification.padding import padding_mistakes
 from common.specification.parts import key_mistakes
 from common.specification.resolution import resolution_mistakes
 from common.specification.section import folded_label
@@ -65,6 +66,7 @@ def refuse_inconsistent(spec: Specification) -> None:
             variables=dict(enumerate(spec.variables)),
             identifiers={side: spec.custodians.of(side).identifier for side in Side},
             latent=spec.latent,
+            padding=spec.padding,
         )
     )
     if spec.model.scheme in ("lr_weighted", "log_lr_weighted"):
@@ -85,6 +87,10 @@ def refuse_inconsistent(spec: Specification) -> None:
         frozenset(field.name for field in spec.fields),
     )
     mistakes += resolution_mistakes(spec.resolution, spec.mode)
+    if spec.padding is not None and spec.resolution.joined:
+        what = "who joins rows is told which are dummies', and the linkage unit must not know"
+        remedy = "drop it, or let the coordinator's process resolve"
+        mistakes.append(Mistake(("padding",), what, "resolution by carole", remedy))
     if spec.release.joint != "nobody" and spec.latent is None:
         what = "without a latent step there is no joint distribution to receive"
         mistakes.append(Mistake(("release", "joint"), what, spec.release.joint, "drop it, or add the section `latent`"))
@@ -110,6 +116,7 @@ def inconsistencies(
     unsure: bool = False,
     *,
     rules_elsewhere: bool = False,
+    padding: object = None,
 ) -> Iterator[Mistake]:
     """Every mistake that lies between values rather than in one of them.
 
@@ -133,6 +140,8 @@ def inconsistencies(
         Whether there are variables besides, which have mistakes of their own.
     rules_elsewhere
         Whether the document has blocking rules that are not in `rules`, because they have mistakes of their own.
+    padding
+        What blocks are padded to, as the document has it.
     """
     if not fields and not other_names:
         yield Mistake(("fields",), "nothing is compared", remedy="name at least one field that both files have")
@@ -170,6 +179,7 @@ def inconsistencies(
     if latent is not None:
         yield from latent_mistakes(latent, variables.values(), by_name, unsure or bool(other_names), mode)
     yield from _repeated_rules(rules)
+    yield from padding_mistakes(padding, mode)
     if mode == "block_keyed":
         yield from block_keyed_mistakes(fields, rules, rules_elsewhere=rules_elsewhere)
 

@@ -28,8 +28,8 @@ def encoding_digest(spec: Specification) -> bytes:
     categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
     tables that this Python carries: a letter that one custodian's table knows and the other's does not is
     cleaned differently. In mode block_keyed the rules' order and the fields they are split by decide signatures too.
-    So do tables of categorisation, salts, lists of similar values, and the probability of flipped bits, where there are
-    any.
+    So do tables of categorisation, salts, lists of similar values, the probability of flipped bits and the padding of
+    blocks, where there are any.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -46,6 +46,8 @@ def encoding_digest(spec: Specification) -> bytes:
         "cleaning": CLEANING_EDITION,
         "unicode": unicodedata.unidata_version,
     }
+    if spec.padding is not None:
+        content["padding"] = spec.padding
     if spec.variables:
         content["variables"] = [_coded_part(variable) for variable in spec.variables]
     return hashlib.sha256(_ENCODING + canonical_json(content)).digest()

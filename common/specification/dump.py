@@ -65,6 +65,9 @@ class _Writer:
         for position, rule in enumerate(spec.blocking):
             yield from self.rule(rule, written(("blocking", position)))
         yield ""
+        if spec.padding is not None or "padding" in self.comments:
+            yield from self.comment("padding", 0)
+            yield f"padding: {_scalar(spec.padding)}"
         if spec.swaps:
             yield from self.comment("swaps", 0)
             yield f"swaps: {_flow(spec.swaps)}"

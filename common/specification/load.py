@@ -25,7 +25,7 @@ from common.specification.variables import VariableSpec
 
 S = TypeVar("S", bound=Section)
 
-_UNION_TAGS = ("table", "bounds", "one", "several", "listed", "spanned")
+_UNION_TAGS = ("table", "bounds", "one", "several", "listed", "spanned", "powers", "multiple")
 _FIRST_ASKED = "default_factory_not_called"
 _REMEDIES: dict[str, str] = {
     "version": "write `version: 1`",
@@ -36,6 +36,7 @@ _REMEDIES: dict[str, str] = {
     "key_domain": "use 1 to 64 letters, digits, _ and -, beginning with a letter",
     "bits": "use a multiple of 64 from 64 to 8192, such as 1024",
     "flip": "use 0, or a probability from 0.001 to 0.4, such as 0.05",
+    "padding": "use powers_of_two, or a whole number of rows from 2 to 1000, such as 20",
     "levels": "use em8, em15, exact, or upper bounds above 0, ascending to 1, such as [0.5, 0.8, 1]",
     "retention": "write `retention: {uploads_days: 7, results_days: 30, maps_days: 90}` with your own numbers",
     "custodians": "write `custodians: {alice: {identifier: COLUMN}, bob: {identifier: COLUMN}}`",
@@ -154,6 +155,7 @@ def _inconsistent(data: Mapping[str, Any]) -> list[Mistake]:
         latent.get(0),
         _entries(data.get("variables")) > len(variables) or any("holder" in gone for gone in spoilt_variables.values()),
         rules_elsewhere=bool(data.get("blocking")),
+        padding=data.get("padding"),
     )
     return [mistake for mistake in found if is_sure(mistake)]
 

@@ -44,6 +44,7 @@ from common.specification.defaults import (
 )
 from common.specification.latent import LatentSpec
 from common.specification.leakage import LeakageSpec
+from common.specification.padding import Padding
 from common.specification.parts import BlockingKey
 from common.specification.resolution import ResolutionSpec
 from common.specification.section import ColumnName, Name, Section, Word
@@ -445,6 +446,9 @@ class Specification(Section):
     """The compared fields."""
     blocking: tuple[BlockingRule, ...] = Field(default=(), strict=False)
     """Rules that choose the pairs to compare; none: every pair is compared."""
+    padding: Padding | None = None
+    """In mode block_keyed: dummy rows bring every block up to the next power of two of rows (powers_of_two), or to the
+    next multiple of a number (20), so that the linkage unit does not see how many a block truly has. Default: none."""
     swaps: tuple[Swap, ...] = Field(default=(), strict=False)
     """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
     too, and an exchange is a comparison level of its own. They must share a key domain."""

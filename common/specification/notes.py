@@ -11,6 +11,7 @@ from common.specification.defaults import LEVELS
 from common.specification.defences import defence_notes
 from common.specification.flips import flip_notes, levels_note
 from common.specification.model import Specification
+from common.specification.padding import padding_words
 from common.specification.variables import VariableSpec
 
 
@@ -100,6 +101,14 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
             " the mode protects."
         )
     yield "Each custodian learns which of its records came near to a link."
+    if spec.padding is not None:
+        target, cost = padding_words(spec.padding)
+        yield (
+            f"Each custodian brings the number of rows of every block up to {target} by dummy rows, {cost}. Carole"
+            " cannot tell them by their form, and the resolver, who is told, makes no link with them. But a row that"
+            " resembles one of the other file is no dummy: padding hides little where nearly every record has a match."
+            " How many blocks there are it does not hide at all."
+        )
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:
         yield (

@@ -37,7 +37,10 @@ HANDLES = "handles"
 CODES_ROWS = "codes"
 """Row of each handle's record in the custodian's set of codes, where the linked records are to be assessed."""
 
-ARRAYS: dict[str, np.dtype[Any]] = {HANDLES: np.dtype("<u4"), CODES_ROWS: np.dtype("<u4")}
+RECORDS = "records"
+"""Where blocks are padded, one number: handles below it are records', the others dummies'."""
+
+ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS)}
 """What an answer may hold, and in which type. An array's number is its place here: append only."""
 
 PURPOSE = "give-handles"

@@ -131,10 +131,19 @@ def test_a_malformed_question_is_refused(asked: Asked, spoil: str) -> None:
 def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
     plan, found, kept, made = asked
     good = np.array([0, 1, 1], dtype=np.uint32)
-    assert checked_handles(good, 3, 2).tolist() == [0, 1, 1]
+    numbers, n_known = checked_handles(good, 3, 2)
+    assert (numbers.tolist(), n_known) == ([0, 1, 1], 2)
     for bad in (good[:-1], np.append(good, good[:1]), np.array([0, 1, 2], dtype=np.uint32)):
         with pytest.raises(TrystError):
             checked_handles(bad, 3, 2)
+    with_dummies = np.array([0, 1, 2], dtype=np.uint32)
+    numbers, n_known = checked_handles(with_dummies, 3, 2, np.array([1], dtype=np.uint32))
+    assert (numbers.tolist(), n_known) == ([0, 1, 2], 1)
+    for among in ([], [3], [1, 1]):
+        with pytest.raises(TrystError):
+            checked_handles(with_dummies, 3, 2, np.array(among, dtype=np.uint32))
+    with pytest.raises(TrystError):
+        checked_handles(np.array([0, 1, 4], dtype=np.uint32), 3, 2, np.array([1], dtype=np.uint32))
     records = [
         made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]

@@ -8,21 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.custodian.handles import codes_rows, handles_of
+from common.custodian.handles import codes_rows, handles_of, records_among
 from common.encoding.encode import random_order
 from common.errors import ErrorCode, TrystError
 
 
 @given(data=st.data())
 def test_rows_have_one_handle_where_they_are_one_record(data: st.DataObject) -> None:
-    identifiers = data.draw(st.lists(st.sampled_from(["a", "b", "c", "dd", "é"]), min_size=1, max_size=12))
+    identifiers = data.draw(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", None]), min_size=1, max_size=12))
     rows = data.draw(st.lists(st.integers(0, len(identifiers) - 1), max_size=20))
-    handles = handles_of(pl.Series(identifiers), np.array(rows, dtype=np.uint32))
+    own, asked = pl.Series(identifiers, dtype=pl.String), np.array(rows, dtype=np.uint32)
+    handles, n_records = handles_of(own, asked), records_among(own, asked)
     assert handles.dtype == np.uint32
-    assert set(handles.tolist()) == set(range(len({identifiers[row] for row in rows})))
-    for i, row in enumerate(rows):
-        for j, other in enumerate(rows):
-            assert (handles[i] == handles[j]) == (identifiers[row] == identifiers[other])
+    # A dummy is one row.
+    whose = [identifiers[row] or row for row in rows]
+    assert set(handles.tolist()) == set(range(len(set(whose))))
+    assert n_records == len({who for who in whose if isinstance(who, str)})
+    for i, who in enumerate(whose):
+        assert (handles[i] < n_records) == isinstance(who, str)
+        for j, other in enumerate(whose):
+            assert (handles[i] == handles[j]) == (who == other)
 
 
 def test_they_are_new_every_time() -> None:

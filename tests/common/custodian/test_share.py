@@ -69,7 +69,7 @@ def test_links_pairs_and_statistics_are_read(tmp_path: Path) -> None:
     )
     share = read_share(path, 3)
     assert share.statistics == {"model": 1}
-    assert share.n_links == 2
+    assert share.tables["links"].height == 2
     own = pl.Series(["x", "y", "z"])
     found = identified(share.tables["links"], own)
     assert found.columns == ["identifier", "link_id", "match_probability", "link_probability", "match_weight"]
@@ -91,7 +91,6 @@ def test_statistics_alone(tmp_path: Path) -> None:
     path.write_bytes(packed(STATISTICS))
     share = read_share(path, 0)
     assert share.tables == {}
-    assert share.n_links == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""The conclusion where blocks are padded: a resolver who knows the dummies concludes without them.
+
+Carole counts and keeps pairs of dummies like any others. The resolver takes the kept ones out, of the counts too, so
+that records compete with records only and no link goes to nobody; what is left in the counts are pairs too unlike to be
+kept. Carole needs numbers for every pair she asked about, and must not learn from them which pairs are dummies': these
+get the link probabilities that they would have if dummies were records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carole.engine.conclusion import Candidates, conclude, scored_patterns
+from carole.engine.decision import decide
+from carole.engine.plan import LinkagePlan
+from carole.engine.result import Linkage, ScoredPairs
+from carole.engine.stream import KeptPairs
+from carole.fellegi_sunter import PatternCounts, link_probabilities
+
+Progress = Callable[[str, float], None]
+
+
+def conclude_padded(
+    found: Candidates,
+    a: NDArray[np.int32],
+    b: NDArray[np.int32],
+    records: tuple[int, int],
+    plan: LinkagePlan,
+    progress: Progress,
+) -> tuple[Linkage, Linkage, NDArray[np.int64]]:
+    """Conclude from candidate pairs some of which are with dummies.
+
+    Parameters
+    ----------
+    found, plan, progress
+        As for `conclude`.
+    a, b : ndarray of int32, shape (n_kept,)
+        Handles of each kept pair.
+    records
+        Handles of A's, and of B's, records are below these numbers; the others are dummies'.
+
+    Returns
+    -------
+    Linkage
+        Of the records, in which no dummy occurs.
+    Linkage
+        The same with all pairs, as Carole is told them.
+    ndarray of int64, shape (n_kept,)
+        Which kept pair each of all pairs is.
+    """
+    real = (a < records[0]) & (b < records[1])
+    if real.all():
+        linkage, order = conclude(found, a, b, plan, progress)
+        return linkage, linkage, order
+    linkage, order = conclude(without(found, real), a[real], b[real], plan, progress)
+    scored = scored_patterns(linkage.scheme, found.patterns)
+    posterior = None
+    if plan.one_to_one:
+        n_a, n_b = found.n_a + _dummies(a, records[0]), found.n_b + _dummies(b, records[1])
+        posterior = link_probabilities(a, b, scored.weight[found.pattern], n_a, n_b)
+    every = decide(KeptPairs(a, b, found.pattern), scored, posterior, plan)
+    link = np.empty(len(a))
+    link[every.order] = every.pairs.link_probability
+    among_all = np.flatnonzero(real)[order]
+    link[among_all] = linkage.pairs.link_probability
+    pairs = ScoredPairs(a, b, found.pattern, scored.weight[found.pattern], scored.probability[found.pattern], link)
+    n_left_out = len(a) - int(real.sum())
+    warning = (
+        f"{n_left_out:,} of the {len(a):,} pairs that came near to a link are with dummies and were left out; counts of"
+        " candidate pairs hold other pairs with dummies"
+    )
+    linkage = replace(linkage, warnings=(*linkage.warnings, warning))
+    links = np.sort(among_all[linkage.links])
+    return linkage, replace(linkage, pairs=pairs, links=links), np.arange(len(a), dtype=np.int64)
+
+
+def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
+    """The candidates without some of the kept pairs, which are taken out of the counts too.
+
+    Parameters
+    ----------
+    found : Candidates
+    real : ndarray of bool, shape (n_kept,)
+        The pairs that stay.
+    """
+    taken = np.bincount(found.pattern[~real], minlength=len(found.patterns.count))
+    count = found.patterns.count - taken
+    stays = count > 0
+    place = np.cumsum(stays) - 1
+    patterns = PatternCounts(found.patterns.gamma[stays], found.patterns.mask[stays], count[stays])
+    return replace(
+        found,
+        patterns=patterns,
+        pattern=place[found.pattern[real]].astype(np.int32),
+        wanted=place[found.wanted[stays[found.wanted]]].astype(np.int64),
+        rarity=None if found.rarity is None else found.rarity[real],
+    )
+
+
+def _dummies(handles: NDArray[np.int32], records: int) -> int:
+    return max(0, int(handles.max(initial=-1)) + 1 - records)

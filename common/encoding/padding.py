@@ -1,0 +1,117 @@
+"""Which rows a custodian sends under each blocking rule: its records with a key, and dummies that fill up the blocks.
+
+Without padding Carole sees how many records of a file have each blocking key, and large blocks are those of common
+keys. With it every block has a number of rows that many other blocks have too. A dummy is a row of one rule only: what
+would join it to rows of other rules would join records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.encoding.blocking_keys import key_text
+from common.encoding.contribution import MAX_ROWS
+from common.encoding.distinct import distinct_values
+from common.encoding.dummies import RuleBlocks, dummies
+from common.errors import ErrorCode, TrystError
+from common.specification import Specification
+from common.specification.padding import Padding
+
+
+@dataclass(frozen=True)
+class RuleRows:
+    """The rows that are sent under each rule.
+
+    Attributes
+    ----------
+    columns
+        Cleaned values per field, of the file's records and of all dummies after them.
+    rows
+        By rule, its rows among these; a dummy is under one rule.
+    n_records
+        Records of the file: what has a greater row number is a dummy.
+    """
+
+    columns: Mapping[str, pl.Series] = dataclass_field(repr=False)
+    rows: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
+    n_records: int
+
+
+def padded_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
+    """Rows of blocks after padding.
+
+    Examples
+    --------
+    >>> padded_size(np.array([1, 2, 3, 9]), "powers_of_two").tolist()
+    [1, 2, 4, 16]
+    >>> padded_size(np.array([1, 20, 21]), 20).tolist()
+    [20, 20, 40]
+    """
+    if padding == "powers_of_two":
+        # Exact up to 2^31: a power of two is its own logarithm's power.
+        return (1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)).astype(np.int64)
+    return (np.maximum(sizes, 1) + (padding - 1)) // padding * padding
+
+
+def least_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
+    """Fewest rows that a block of this size after padding can have had."""
+    if padding == "powers_of_two":
+        return sizes // 2 + 1
+    return sizes - padding + 1
+
+
+def rows_of_rules(columns: Mapping[str, pl.Series], specification: Specification) -> RuleRows:
+    """The rows to send under each rule, filled up by dummies where the specification pads blocks.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values per field of the file, null where missing.
+    specification
+        Of mode block_keyed.
+
+    Returns
+    -------
+    RuleRows
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if there would be more rows than a contribution may have.
+
+    Notes
+    -----
+    Every dummy is drawn anew whenever a file is encoded, from the operating system's random source.
+    """
+    n_records = max(len(column) for column in columns.values())
+    rows: dict[str, NDArray[np.int64]] = {}
+    parts = [dict(columns)]
+    total = n_records
+    for rule in specification.keyed_rules:
+        keys, block = distinct_values(key_text(columns, specification, rule, split=True))
+        own = np.flatnonzero(block >= 0)
+        rows[rule.name] = own
+        if specification.padding is None or not len(own):
+            continue
+        sizes = np.bincount(block[own], minlength=len(keys)).astype(np.int64)
+        missing = padded_size(sizes, specification.padding) - sizes
+        total += int(missing.sum())
+        if total > MAX_ROWS:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"at most {MAX_ROWS} records and dummies are possible", where="padding",
+                got=f"more for rule {rule.name}", remedy="pad to powers_of_two, or not at all",
+            )  # fmt: skip
+        first = total - int(missing.sum())
+        rows[rule.name] = np.concatenate([own, np.arange(first, total)])
+        sources = dummies(columns, specification, rule, RuleBlocks(own, block[own].astype(np.int64), sizes), missing)
+        parts.append({name: columns[name].gather(pl.Series(source)) for name, source in sources.items()})
+    if total == n_records:
+        return RuleRows(columns, rows, n_records)
+    extended = {field.name: pl.concat([part[field.name] for part in parts]) for field in specification.fields}
+    return RuleRows(extended, rows, n_records)
