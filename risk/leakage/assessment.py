@@ -13,6 +13,7 @@ salts, the field is attacked as if it had none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -23,7 +24,9 @@ from common.cleaning.parts import salt_text
 from common.cleaning.similar_values import listed_in, similar_values
 from common.encoding import SignatureSet
 from common.encoding.blocking_keys import key_text
+from common.encoding.blocks import encode_rows
 from common.encoding.encode import file_order
+from common.encoding.padding import RuleRows, least_size, rows_of_rules
 from common.encoding.records import encode_records
 from common.errors import TrystError
 from common.keys.derivation import Seed
@@ -217,70 +220,73 @@ def _finding(found: Recovery, rule: str) -> Finding:
 
 
 def _blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
-    """Findings under block keys, rule by rule."""
+    """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies."""
     public = {field.name: public_values(columns[field.name], field, rng) for field in spec.fields}
-    drawn: dict[str, NDArray[np.int64]] = {}
+    whole = rows_of_rules(columns, spec)
     weights: dict[str, dict[int, float]] = {}
+    drawn: dict[str, NDArray[np.int64]] = {}
     for rule in spec.keyed_rules:
-        drawn[rule.name], weights[rule.name] = _draw(key_text(columns, spec, rule, split=True), rng)
-    rows = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *drawn.values()]))
-    if not len(rows):
+        rows = whole.rows[rule.name]
+        text = key_text(whole.columns, spec, rule, split=True)[rows]
+        places, weights[rule.name] = _draw(text, rows < whole.n_records, rng)
+        drawn[rule.name] = rows[places]
+    used = np.unique(np.concatenate(list(drawn.values())))
+    if not len(used):
         return
-    some = {name: column[rows] for name, column in columns.items()}
-    sent = encode_records(some, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
-    for part in sent.sets:
-        if part.rule not in sent.orders:
-            continue  # the sample of u: its signatures belong to no row
-        rule = next(each for each in spec.keyed_rules if each.name == part.rule)
-        order = sent.orders[part.rule]
-        whole = np.flatnonzero(np.isin(rows[order], drawn[part.rule]))
-        if not len(whole):
+    some = RuleRows(
+        {name: column[used] for name, column in whole.columns.items()},
+        {name: np.searchsorted(used, rows) for name, rows in drawn.items()},
+        int(np.searchsorted(used, whole.n_records)),
+    )
+    sent = encode_rows(some, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
+    for part, rule in zip(sent.sets, spec.keyed_rules, strict=False):  # the sample comes last, and belongs to no row
+        order = sent.orders[rule.name]
+        if not len(order):
             continue
-        chosen = _restricted(part, whole)
+        real = order < some.n_records
+        n_blocked = min(len(whole.rows[rule.name]), whole.n_records)  # with dummies she knows the file's size alone
         for field in spec.fields:
             names = public[field.name]
             if names is None:
                 continue
-            blocks = BlockView.of(chosen.fields[field.name], chosen.blocks[rule.name], field.flip)
-            truth = truth_of(chosen, field.name, some[field.name], order[whole], names)
-            for attack, how in _attacks(columns, spec, rule, field, names):
+            signed = part.fields[field.name]
+            blocks = BlockView.of(signed, part.blocks[rule.name], field.flip)
+            if spec.padding is not None:
+                blocks = replace(blocks, least=least_size(blocks.sizes, spec.padding))
+            truth = truth_of(part, field.name, some.columns[field.name], order, names)
+            records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
+            for attack, how in _attacks(columns, spec, rule, field, names, n_blocked):
                 found, _ = attack_by_size(
-                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights[rule.name]
+                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights[rule.name], records
                 )
                 yield _finding(found, rule.name)
 
 
-def _draw(text: pl.Series, rng: np.random.Generator) -> tuple[NDArray[np.int64], dict[int, float]]:
-    """Rows of some whole blocks of every size, and the rows that the file has in blocks of each."""
-    rows = np.flatnonzero(text.is_not_null().to_numpy())
-    if not len(rows):
-        return rows, {}
-    _, block = np.unique(text.drop_nulls().to_numpy().astype(str), return_inverse=True)
-    sizes = np.bincount(block)
+def _draw(
+    text: pl.Series, real: NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], dict[int, float]]:
+    """Places of the rows of some whole blocks of every size, and the rows that are in blocks of each."""
+    if not len(text):
+        return np.empty(0, dtype=np.int64), {}
+    _, block = np.unique(text.to_numpy().astype(str), return_inverse=True)
+    sizes, records = np.bincount(block), np.bincount(block, weights=real)
     classes = size_class_of(sizes)
     chosen: list[NDArray[np.int64]] = []
     weights: dict[int, float] = {}
     for size_class in np.unique(classes):
         inside = rng.permutation(np.flatnonzero(classes == size_class))
         weights[int(size_class)] = float(sizes[inside].sum())
-        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(sizes[inside]), PER_CLASS))])
-    return rows[np.isin(block, np.concatenate(chosen))], weights
-
-
-def _restricted(part: SignatureSet, rows: NDArray[np.int64]) -> SignatureSet:
-    """Some rows of a set, and the signatures that they have."""
-    fields = {}
-    for name, field in part.fields.items():
-        codes = field.codes[rows]
-        held = np.unique(codes[codes >= 0])
-        new = np.full(field.n_distinct + 1, -1, dtype=np.int32)
-        new[held] = np.arange(len(held), dtype=np.int32)
-        fields[name] = type(field)(field.bits, field.signatures[held], new[codes], field.content)
-    return SignatureSet(part.rule, len(rows), fields, {name: keys[rows] for name, keys in part.blocks.items()})
+        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(records[inside]), PER_CLASS))])
+    return np.flatnonzero(np.isin(block, np.concatenate(chosen))), weights
 
 
 def _attacks(
-    columns: Mapping[str, pl.Series], spec: Specification, rule: BlockingRule, field: FieldSpec, public: PublicValues
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    rule: BlockingRule,
+    field: FieldSpec,
+    public: PublicValues,
+    n_records: int,
 ) -> Iterator[tuple[str, BlockAttack]]:
     """What a field under a rule is attacked with."""
     yield "each block by itself", block_likelihood
@@ -299,4 +305,4 @@ def _attacks(
     except TrystError:
         return
     _, key_of = np.unique(taken.fill_null("").to_numpy().astype(str), return_inverse=True)
-    yield "blocks of the field's own keys", KeyLikelihood(public, key_of, others)
+    yield "blocks of the field's own keys", KeyLikelihood(public, key_of, others, n_records=n_records)

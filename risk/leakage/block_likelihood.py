@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from risk.leakage.block_view import BlockView
 from risk.leakage.mean_field import mean_field
@@ -24,6 +25,7 @@ HYPOTHESES = 20
 """Keys tried for a block."""
 
 _PER_VALUE = 3
+_SIZES = 16
 
 
 def block_likelihood(
@@ -87,6 +89,8 @@ class KeyLikelihood:
         Shares of what else is in the key, such as years of birth; ``[1.0]`` if nothing is.
     hypotheses
         Keys tried for each block: those that explain its size best.
+    n_records
+        Records that are in blocks; default: as many as the attacked blocks have rows. Carole knows it.
     """
 
     def __init__(
@@ -95,8 +99,10 @@ class KeyLikelihood:
         key_of: NDArray[np.int64],
         others: NDArray[np.float64],
         hypotheses: int = HYPOTHESES,
+        n_records: int | None = None,
     ) -> None:
         self._public = public
+        self._n_records = n_records
         self._share = np.bincount(key_of, weights=public.shares)
         by_key = np.split(np.argsort(key_of, kind="stable"), np.cumsum(np.bincount(key_of))[:-1])
         self._names = [names[:POOL] for names in by_key]  # the commonest of each key
@@ -111,13 +117,14 @@ class KeyLikelihood:
         -----
         The likelihood of a key is that of the block's size, Poisson about its expected one for each of the other parts,
         times that of the field at its best assignment within the key. For a block of one signature the names of all
-        keys are weighed together.
+        keys are weighed together. Where blocks are padded all sizes that a block may have had are as likely.
         """
         guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
         members = blocks.members()
         precision = 1.0 / (blocks.view.noise + SLACK)
-        rate = blocks.sizes.sum() * np.outer(self._share, self._others)
-        logarithm = np.log(np.maximum(rate, 1e-300))
+        least = blocks.sizes if blocks.least is None else blocks.least
+        n_records = (blocks.sizes + least).sum() / 2 if self._n_records is None else self._n_records
+        rate = n_records * np.outer(self._share, self._others)
         fits: dict[int, NDArray[np.float64]] = {}
         singles: dict[tuple[int, int], int] = {}
         for block in chosen:
@@ -125,7 +132,7 @@ class KeyLikelihood:
             if not len(values):
                 continue
             if size not in fits:
-                fits[size] = np.logaddexp.reduce(size * logarithm - rate, axis=1)
+                fits[size] = _size_likelihood(int(least[block]), size, rate)
             tried = np.argsort(-fits[size], kind="stable")[: self._hypotheses]
             if len(values) == 1:
                 count = int(blocks.view.counts[values[0]])
@@ -163,6 +170,16 @@ class KeyLikelihood:
         if key not in self._plain:
             self._plain[key] = self._public.similarity(self._names[key], self._names[key])
         return self._plain[key]
+
+
+def _size_likelihood(least: int, most: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-likelihood of each key, up to a constant, for a block of `least` to `most` records; rate of shape (n_keys,
+    n_others). Of many possible sizes some are looked at."""
+    logarithm = np.log(np.maximum(rate, 1e-300))
+    found = np.full(len(rate), -np.inf)
+    for size in np.unique(np.linspace(least, most, _SIZES).round()):
+        found = np.logaddexp(found, np.logaddexp.reduce(size * logarithm - rate, axis=1) - gammaln(size + 1))
+    return found
 
 
 def size_alignment(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -30,11 +30,14 @@ class BlockView:
         The block each signature is in.
     sizes : ndarray of int64, shape (n_blocks,)
         Rows of each block, with or without a value in the field.
+    least : ndarray of int64, shape (n_blocks,), optional
+        Where blocks are padded, the fewest records that each can have; None: as many as rows.
     """
 
     view: FieldView
     block: NDArray[np.int64]
     sizes: NDArray[np.int64]
+    least: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, field: FieldSignatures, digests: NDArray[np.uint64], flip: float = 0.0) -> BlockView:
@@ -77,6 +80,7 @@ def attack_by_size(
     rng: np.random.Generator,
     per_class: int = 300,
     weights: Mapping[int, float] | None = None,
+    records: NDArray[np.int64] | None = None,
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
 
@@ -94,6 +98,8 @@ def attack_by_size(
         Records drawn of each size class (blocks of 1, 2 to 3, 4 to 7, ... rows), in whole blocks.
     weights
         Rows of the file in each size class, by the logarithm of the size; default: those of `blocks`.
+    records : ndarray of int64, shape (n_values,), optional
+        Records that have each signature, by which an attack is judged; default: rows. Dummies are rows and no records.
 
     Returns
     -------
@@ -101,7 +107,7 @@ def attack_by_size(
         Of the whole file under the rule, estimated.
     list of SizeClass
     """
-    counts = blocks.view.counts
+    counts = blocks.view.counts if records is None else records
     values_in = np.bincount(blocks.block, minlength=len(blocks.sizes))
     records_in = np.bincount(blocks.block, weights=counts, minlength=len(blocks.sizes))
     classes = []
