@@ -23,8 +23,8 @@ from carole.resolution import Reader
 from carole.service.linking import carry_out
 from carole.store.registry import NewProject
 from carole.store.runs import Lease
-from common.encoding import layout_of, to_bytes
-from common.encoding.encode import encode
+from common.encoding import to_bytes
+from common.encoding.records import encode_records
 from common.errors import ErrorCode, TrystError
 from common.parties import Role, Side
 from common.pki.provision import Provisioned
@@ -78,9 +78,9 @@ class Contribution(trial.Contribution):
             if name in HOLDERS[side]
         }
         columns = {column: frame[column] for column in frame.columns}
-        signed, _ = encode(columns, load_specification(text), SEED, 1, variables=values)
-        self.sets = (signed,)
-        self.layout = layout_of(self.sets)
+        self.encoded = encode_records(columns, load_specification(text), SEED, 1, variables=values)
+        self.sets = self.encoded.sets
+        self.layout = self.encoded.layout
         self.body = b"".join(to_bytes(self.sets))
         self.chunks = [self.body[part] for part in chunk_slices(len(self.body))]
         self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]

@@ -1,0 +1,167 @@
+"""Assessed runs of mode block_keyed: the second half believes what fits, and ends in both or neither whatever dies."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from carole.engine.question import unpack_question
+from carole.engine.specified import plan_of
+from carole.projects import RunState, State, operations
+from carole.resolution import Told, answer
+from carole.service.linking import carry_out
+from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
+from carole.store.results import Piece
+from common.custodian import handles as custodian
+from common.errors import ErrorCode, TrystError
+from common.parties import Side
+from common.specification import Specification, load_specification
+from common.wire.handles import RowsQuestion
+from tests.carole import trial
+from tests.carole.deployment import Deployment
+from tests.carole.service import test_assessed_runs as open_mode
+from tests.carole.service.test_assessed_runs import (
+    COMMON,
+    DYING_WORKER,
+    RESOURCES,
+    TEXT,
+    Contribution,
+    actions,
+    carole,
+    herself,
+    lease,
+    project,
+    report,
+)
+
+__all__ = ["carole"]
+
+RULES = """blocking:
+  - {name: surname, keys: [{field: surname}]}
+  - {name: given, keys: [{field: given}, {field: born, part: year}]}
+"""
+
+
+def specification(limit: str) -> str:
+    keyed = TEXT.replace("LIMIT", limit).replace("mode: open", "mode: block_keyed")
+    start, end = keyed.index("blocking:"), keyed.index("variables:")
+    return keyed[:start] + RULES + keyed[end:]
+
+
+def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
+    """Bring a paper, as a custodian (its side given) or as the resolver."""
+    piece = Piece(content, 1, hashlib.sha256(content).digest())
+    done = (
+        (lambda known: operations.resolve_run(known, "coordinator", run))
+        if side is None
+        else (lambda known: operations.give_handles(known, side, str(side), run))
+    )
+    carole.store.papers.put("trial", run, name, piece, 0, 1 << 30, done)
+
+
+def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
+    """A run whose first half is over; its name, its specification, and the resolver's right answer."""
+    new = project(text)
+    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
+    monkeypatch.setattr(trial, "NEW", new)
+    given = {side: Contribution(side, text) for side in Side}
+    trial.contributed(carole.store, given)
+    spec = load_specification(text)
+    first = lease(carole, "a")
+    assert carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda *_: None) is None
+    asked = carole.store.papers.read(first.run, QUESTION)
+    assert asked is not None
+    told = {side: tell(carole, first.run, side, given[side]) for side in Side}
+    for side in Side:
+        put(carole, first.run, handles_of(side), b"sealed", side)
+    question = unpack_question(asked, plan_of(spec))
+    made = answer(question, told[Side.ALICE], told[Side.BOB], plan_of(spec), lambda *_: None, first.run)
+    return first.run, spec, made
+
+
+def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> Told:
+    """What a custodian tells of the rows it is asked about."""
+    content = carole.store.papers.read(run, rows_of(side))
+    assert content is not None
+    rows = RowsQuestion.unpack(content).rows
+    identifiers = pl.Series([f"{side}-{record}" for record in given.encoded.order])
+    signed = given.encoded.n_signed
+    names: NDArray[np.uint32] = custodian.handles_of(identifiers.head(signed), rows)
+    codes = custodian.codes_rows(identifiers, signed, rows, names)
+    return Told(names.astype(np.int32), codes.astype(np.int32))
+
+
+def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, spec, made = waiting(carole, specification("0.9"), monkeypatch)
+    put(carole, run, ANSWER, made)
+    stages: list[str] = []
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    links = carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda stage, _: stages.append(stage))
+    assert links == COMMON
+    assert list(dict.fromkeys(stages)) == ["read", "assess", "seal"]
+    assert carole.store.projects.get("trial").state is State.RELEASED
+    document = report(carole, run)
+    assert (document["verdict"], document["records"]) == ("within", COMMON)
+    # Both hold a person's sex, and the right rows of codes stand side by side: no linked record has two.
+    assert not [warning for warning in document["warnings"] if "differ" in warning]
+    assert [warning for warning in document["warnings"] if "codes of links only" in warning]
+    assert document["custodians"]["alice"]["records"] == open_mode.N
+    assert carole.store.papers.read(run, ANSWER) is None
+
+
+def test_an_answer_without_links_of_codes_ends_the_run_and_releases_nothing(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, spec, _ = waiting(carole, specification("0.9"), monkeypatch)
+    asked = carole.store.papers.read(run, QUESTION)
+    assert asked is not None
+    question = unpack_question(asked, plan_of(spec))
+    n = len(question.found.pattern)
+    bare = Told(np.arange(n, dtype=np.int32)), Told(np.arange(n, dtype=np.int32))
+    put(carole, run, ANSWER, answer(question, *bare, plan_of(spec), lambda *_: None, run))
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    with pytest.raises(TrystError) as caught:
+        carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    assert carole.store.projects.get("trial").state is State.CONTRIBUTED
+    assert not {"assess", "release"} & set(actions(carole))
+
+
+def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, _, made = waiting(carole, specification("0.01"), monkeypatch)
+    put(carole, run, ANSWER, made)
+    script = tmp_path / "dying.py"
+    script.write_text(DYING_WORKER)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    for point in ("assessed", "inside the transaction", "committed"):
+        died = subprocess.run(
+            [sys.executable, str(script), point, str(carole.configuration)],
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert died.returncode == -signal.SIGKILL, died.stderr
+        carole.store.runs.abandon("dying")
+        found, known = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
+        if point == "committed":
+            assert (found.state, known.state) == (RunState.DONE, State.HELD)
+            assert report(carole, run)["verdict"] == "breach"
+            assert carole.store.papers.read(run, ANSWER) is None
+        else:
+            assert (found.state, known.state) == (RunState.RUNNING, State.CONTRIBUTED)
+            assert carole.store.papers.read(run, ANSWER) is not None
+            assert not {"assess", "hold", "release"} & set(actions(carole))
