@@ -97,7 +97,7 @@ def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> Told:
     signed = given.encoded.n_signed
     names: NDArray[np.uint32] = custodian.handles_of(identifiers.head(signed), rows)
     codes = custodian.codes_rows(identifiers, signed, rows, names)
-    return Told(names.astype(np.int32), codes.astype(np.int32))
+    return Told(names.astype(np.int32), len(codes), codes.astype(np.int32))
 
 
 def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +127,8 @@ def test_an_answer_without_links_of_codes_ends_the_run_and_releases_nothing(
     assert asked is not None
     question = unpack_question(asked, plan_of(spec))
     n = len(question.found.pattern)
-    bare = Told(np.arange(n, dtype=np.int32)), Told(np.arange(n, dtype=np.int32))
-    put(carole, run, ANSWER, answer(question, *bare, plan_of(spec), lambda *_: None, run))
+    bare = Told(np.arange(n, dtype=np.int32), n)
+    put(carole, run, ANSWER, answer(question, bare, bare, plan_of(spec), lambda *_: None, run))
     taken = carole.store.runs.take("worker")
     assert taken is not None
     with pytest.raises(TrystError) as caught:
