@@ -71,6 +71,7 @@ TEXTS = {
     "passes": text_of("passes", "1"),
     "refused": text_of("refused", "0"),
     "joined": text_of("joined", "1") + "resolution: {by: carole, most_records: 300}\n",
+    "padded": text_of("padded", "1") + "padding: powers_of_two\n",
 }
 SPEC = load_specification(TEXTS["passes"])
 
@@ -149,7 +150,7 @@ def contribution(sent: list[Any], side: Side, project: str) -> tuple[Layout, tup
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
 
 
-@pytest.mark.parametrize("project", ["passes", "joined"])
+@pytest.mark.parametrize("project", ["passes", "joined", "padded"])
 def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judged: Judged, project: str) -> None:
     """Whether the coordinator's process says who is who, or Carole joins by herself."""
     made, document = judged.made, judged.reports[project]
