@@ -81,6 +81,8 @@ class Agent:
         self._desk = desk
         self._polling = desk.configuration.poll
         self._held: dict[str, Held] = {}
+        self._decided: set[str] = set()
+        """Projects decided about since the step under way began, which may not know of it."""
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._next_sweep = 0.0
@@ -133,10 +135,13 @@ class Agent:
         """The operator has decided something: ask about the project again at once."""
         with self._lock:
             self._held.pop(project, None)
+            self._decided.add(project)
         self._changed.set()
 
     def _step(self, response: custody_pb2.NextTaskResponse) -> None:
         desk, project = self._desk, response.status.project
+        with self._lock:
+            self._decided.discard(project)
         try:
             task = Task.read(response)
             witness(desk, released=response.kind == custody_pb2.TASK_KIND_FETCH)
@@ -157,7 +162,7 @@ class Agent:
         if known is not None and known.trouble:
             self._desk.state.update(project, trouble="")
         with self._lock:
-            if outcome is Outcome.DONE:
+            if outcome is Outcome.DONE or project in self._decided:
                 self._held.pop(project, None)
                 return
             former = self._held.get(project)
@@ -172,6 +177,8 @@ class Agent:
         if project:
             self._desk.state.update(project, trouble=str(error))
         with self._lock:
+            if project in self._decided:
+                return
             former = self._held.get(project)
             pause = self._longer(0.0 if former is None else former.pause)
             self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())

@@ -8,7 +8,6 @@ logged here, and goes to Carole with the upload, whose audit log shows it to the
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -54,7 +53,7 @@ def pass_gate(
             reason="",
             overridden_at=None,
         )
-        desk.state.keep_leakage(known)
+        known = desk.state.keep_leakage(known)
         log.info("leakage", project=task.project, worst=known.worst, limit=known.limit, exceeds=known.exceeds)
     if known.exceeds and known.overridden_at is None:
         raise TrystError(
@@ -88,16 +87,14 @@ def override(desk: Desk, project: str, reason: str) -> None:
         raise TrystError(
             ErrorCode.PARAMETER, f"a reason has at most {MAX_REASON} characters", where=where, got=str(len(reason))
         )
-    known = desk.state.leakage(project)
-    if known is None or not known.exceeds:
+    known = desk.state.override_leakage(project, reason.strip())
+    if known is None:
         raise TrystError(
             ErrorCode.WRONG_STATE,
             "nothing of this project is held back for what Carole could learn",
             where=where,
             remedy=f"see `tryst {desk.party.name} status`",
         )
-    known.reason, known.overridden_at = reason.strip(), time.time()
-    desk.state.keep_leakage(known)
     log.warning("leakage limit overridden", project=project, worst=known.worst, limit=known.limit, reason=known.reason)
 
 

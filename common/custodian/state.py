@@ -147,10 +147,25 @@ class State:
         with self._session() as session:
             return session.get(Leakage, project)
 
-    def keep_leakage(self, leakage: Leakage) -> None:
-        """Keep a measurement, or an override, in the place of the project's former one."""
+    def keep_leakage(self, leakage: Leakage) -> Leakage:
+        """Keep a measurement in the place of the project's former one; as it is kept.
+
+        An override of the same specification stays: the operator may have decided while it was measured anew.
+        """
         with self._session() as session:
-            session.merge(leakage)
+            former = session.get(Leakage, leakage.project)
+            if former is not None and former.specification_digest == leakage.specification_digest:
+                leakage.reason, leakage.overridden_at = former.reason, former.overridden_at
+            return session.merge(leakage)
+
+    def override_leakage(self, project: str, reason: str) -> Leakage | None:
+        """Keep the operator's reason for contributing above the limit; None if nothing above it was measured."""
+        with self._session() as session:
+            known = session.get(Leakage, project)
+            if known is None or not known.exceeds:
+                return None
+            known.reason, known.overridden_at = reason, time.time()
+            return known
 
     # Secrets
 

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from common.custodian import approval
 from common.custodian.control import Control
+from common.custodian.desk import Desk, Task
 from common.custodian.service import CustodianService
 from common.errors import ErrorCode, TrystError
 from common.keys import new_seed_file
@@ -114,6 +116,24 @@ def test_the_order_of_rows_is_shuffled(make_world) -> None:
     assert len(set(codes.tolist())) == 200
     rising = int((np.diff(codes) > 0).sum())
     assert 60 < rising < 140
+
+
+def test_a_decision_made_during_the_step_that_would_wait_for_it_is_acted_on(
+    make_world, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator is as quick as can be: the step has read the source, and does not know that it is approved."""
+    world = make_world(approve=False)
+    read = approval.profile
+
+    def approved_at_once(desk: Desk, task: Task) -> None:
+        read(desk, task)
+        with Control.open(world.alice.config, world.alice.party) as control:
+            control.approve("people", control.specification("people").digest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(approval, "profile", approved_at_once)
+        with running(world.alice):
+            world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE}, 20.0)
 
 
 def test_the_operator_reads_approves_and_stops(make_world) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,8 +14,9 @@ from typer.testing import CliRunner
 from common.custodian.commands import build
 from common.custodian.desk import Desk, Task
 from common.custodian.leakage_gate import MAX_REASON, override, pass_gate, statement
-from common.custodian.schema import Leakage
+from common.custodian.state import State
 from common.errors import ErrorCode, TrystError
+from common.keys import Vault, WrappingKeys
 from common.leakage import Finding, LeakageReport
 from common.parties import Party, Side
 from common.specification import Specification, load_specification
@@ -28,19 +30,6 @@ fields: [{name: surname, kind: name}]
 leakage: {limit: 0.1, above: refuse}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
-
-
-class Memory:
-    """What of the state the gate uses."""
-
-    def __init__(self) -> None:
-        self.kept: Leakage | None = None
-
-    def leakage(self, project: str) -> Leakage | None:
-        return self.kept
-
-    def keep_leakage(self, leakage: Leakage) -> None:
-        self.kept = leakage
 
 
 class Measured:
@@ -59,18 +48,30 @@ class Measured:
         return LeakageReport(spec.mode, 5, limit, refuses, found)
 
 
-def case(recovered: float, text: str = TEXT) -> tuple[Desk, Task, Measured]:
-    gate = Measured(recovered)
-    progress = SimpleNamespace(update=lambda *_: None)
-    desk = SimpleNamespace(gate=gate, state=Memory(), progress=progress, party=Party(Side.ALICE, "Alice"))
-    task = SimpleNamespace(project="people", spec=load_specification(text, "test"), specification_digest=b"1" * 32)
-    return cast(Desk, desk), cast(Task, task), gate
+Case = Callable[..., tuple[Desk, Task, Measured]]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Iterator[Case]:
+    """A custodian whose gate measures what it is told to, and which remembers as in earnest."""
+    state = State(tmp_path / "state", Vault(WrappingKeys.create()))
+    state.update("people")
+
+    def made(recovered: float, text: str = TEXT) -> tuple[Desk, Task, Measured]:
+        gate = Measured(recovered)
+        progress = SimpleNamespace(update=lambda *_: None)
+        desk = SimpleNamespace(gate=gate, state=state, progress=progress, party=Party(Side.ALICE, "Alice"))
+        task = SimpleNamespace(project="people", spec=load_specification(text, "test"), specification_digest=b"1" * 32)
+        return cast(Desk, desk), cast(Task, task), gate
+
+    yield made
+    state.close()
 
 
 COLUMNS: dict[str, pl.Series] = {}
 
 
-def test_within_the_limit_nothing_is_held_back_and_carole_is_told() -> None:
+def test_within_the_limit_nothing_is_held_back_and_carole_is_told(case: Case) -> None:
     desk, task, _ = case(0.1)
     pass_gate(desk, task, COLUMNS)
     told = statement(desk, "people", task.specification_digest)
@@ -79,7 +80,7 @@ def test_within_the_limit_nothing_is_held_back_and_carole_is_told() -> None:
     assert statement(desk, "people", b"2" * 32) is None
 
 
-def test_above_the_limit_it_waits_for_a_reason() -> None:
+def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
     desk, task, gate = case(0.6)
     for _ in range(2):
         with pytest.raises(TrystError, match=r"field surname: .*59.0%.*override people --reason") as raised:
@@ -94,7 +95,23 @@ def test_above_the_limit_it_waits_for_a_reason() -> None:
     assert (told.overridden, told.reason) == (True, "the register is public anyway")
 
 
-def test_an_override_counts_for_one_specification() -> None:
+def test_an_override_made_while_it_is_measured_anew_is_not_lost(case: Case) -> None:
+    desk, task, gate = case(0.6)
+    with pytest.raises(TrystError):
+        pass_gate(desk, task, COLUMNS)
+
+    def measures_slowly(*given: Any) -> LeakageReport:
+        override(desk, "people", "agreed meanwhile")
+        return gate(*given)
+
+    desk.gate = measures_slowly  # type: ignore[misc]
+    pass_gate(desk, task, COLUMNS)
+    told = statement(desk, "people", task.specification_digest)
+    assert told is not None
+    assert (told.overridden, told.reason) == (True, "agreed meanwhile")
+
+
+def test_an_override_counts_for_one_specification(case: Case) -> None:
     desk, task, _ = case(0.6)
     with pytest.raises(TrystError):
         pass_gate(desk, task, COLUMNS)
@@ -105,7 +122,7 @@ def test_an_override_counts_for_one_specification() -> None:
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * (MAX_REASON + 1)])
-def test_an_override_without_a_reason_or_with_too_long_a_one(reason: str) -> None:
+def test_an_override_without_a_reason_or_with_too_long_a_one(case: Case, reason: str) -> None:
     desk, task, _ = case(0.6)
     with pytest.raises(TrystError):
         pass_gate(desk, task, COLUMNS)
@@ -114,7 +131,7 @@ def test_an_override_without_a_reason_or_with_too_long_a_one(reason: str) -> Non
     assert statement(desk, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
 
 
-def test_nothing_to_override() -> None:
+def test_nothing_to_override(case: Case) -> None:
     desk, task, _ = case(0.05)
     with pytest.raises(TrystError, match="held back"):
         override(desk, "people", "why not")
@@ -124,7 +141,7 @@ def test_nothing_to_override() -> None:
 
 
 @pytest.mark.parametrize("section", ["", "leakage: {above: warn}\n", "leakage: {limit: 0}\n"])
-def test_open_mode_is_not_held_back_unless_the_specification_says_so(section: str) -> None:
+def test_open_mode_is_not_held_back_unless_the_specification_says_so(case: Case, section: str) -> None:
     desk, task, gate = case(0.9, TEXT.replace("leakage: {limit: 0.1, above: refuse}\n", section))
     pass_gate(desk, task, COLUMNS)
     assert gate.times == 0

@@ -1,0 +1,100 @@
+"""Above the leakage limit, through real processes: no contribution before a reason, and the reason in the audit log.
+
+One rule, on the beginning of a surname, and few surnames of which one is common in every block: what sizes and counts
+give away is far above the limit, on either custodian's own records and by its own measurement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from common.command import build
+from common.errors import TrystError
+from common.parties import Side
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+
+N = 150
+COMMON = ("anderson", "brown", "clarke", "davies", "evans", "foster", "green", "hughes")
+RARE = ("andrews", "brooks", "clayton", "davenport", "evanson", "fosdyke", "gregory", "hughson")
+MORE = """\
+blocking:
+  - {name: surname, keys: [{field: surname, prefix: 3}]}
+leakage: {limit: 0.01}
+"""
+TEXT = specification("leaky", bits=512, more=MORE).replace("mode: open", "mode: block_keyed")
+REASONS = {Side.ALICE: "surnames of this register are public", Side.BOB: "agreed by the board in its minutes of May"}
+
+
+def skewed(frame: pl.DataFrame, column: str, rng: np.random.Generator) -> pl.DataFrame:
+    """The same people with other surnames: blocks of falling size, in each of which four of five have one name."""
+    shares = 0.6 ** np.arange(len(COMMON))
+    block = rng.choice(len(COMMON), frame.height, p=shares / shares.sum())
+    common = rng.random(frame.height) < 0.8
+    names = [(COMMON if often else RARE)[which] for which, often in zip(block, common, strict=True)]
+    return frame.with_columns(pl.Series(column, names))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    rng = np.random.default_rng(1)
+    columns = {Side.ALICE: "surname", Side.BOB: BOBS_NAMES["surname"]}
+    files = {side: skewed(frame, columns[side], rng) for side, frame in people(N, N // 2, seed=3).items()}
+    made = Deployment(tmp_path_factory.mktemp("leaky"), [TEXT], files)
+    try:
+        made.processes("carole", "alice", "bob")
+        yield made
+    finally:
+        made.close()
+
+
+def types(*words: str | Path) -> Result:
+    """What comes of a command."""
+    return CliRunner().invoke(build([]), [str(word) for word in words])
+
+
+def audited(made: Deployment) -> list[dict[str, Any]]:
+    result = types("audit", "show", "--config", made.carole_yaml)
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
+
+
+def test_an_override_is_read_back_from_the_audit_log_with_its_reason(made: Deployment) -> None:
+    project = made.create(TEXT)
+    for side in Side:
+        assert "field surname" in made.trouble(side, project)
+    assert made.status(project).state == STATE.PROJECT_STATE_KEYED
+    assert not [entry for entry in audited(made) if entry["action"] == "begin-upload"]
+
+    for side in Side:
+        command = (str(side), "override", project, "--config", made.configs[side])
+        for reasonless in (command, (*command, "--reason", "   ")):
+            refused = types(*reasonless)
+            assert isinstance(refused.exception, TrystError)
+            assert "needs a reason" in str(refused.exception)
+    assert made.status(project).state == STATE.PROJECT_STATE_KEYED
+    for side in Side:
+        command = (str(side), "override", project, "--config", made.configs[side], "--reason", REASONS[side], "--yes")
+        overridden = types(*command)
+        assert overridden.exit_code == 0, overridden.output
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+
+    begun = {entry["actor"]: entry for entry in audited(made) if entry["action"] == "begin-upload"}
+    assert set(begun) == {made.made.members.in_role(side.role).name for side in Side}
+    for side in Side:
+        entry = begun[made.made.members.in_role(side.role).name]
+        assert entry["project"] == project
+        assert entry["details"]["leakage_override"] == REASONS[side]
+        assert entry["details"]["leakage_limit"] == 0.01
+        assert entry["details"]["leakage"] > 0.01
+        assert "limit" not in made.shown(side, project).trouble
+    verified = types("audit", "verify", "--config", made.carole_yaml)
+    assert verified.exit_code == 0, verified.output
