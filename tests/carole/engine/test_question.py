@@ -13,6 +13,7 @@ from carole.engine import Candidates, LinkagePlan, Resources, compare, conclude,
 from carole.engine.findings import findings
 from carole.engine.question import (
     Question,
+    checked_codes,
     checked_handles,
     pack_answer,
     pack_question,
@@ -144,6 +145,19 @@ def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
             checked_handles(with_dummies, 3, 2, np.array(among, dtype=np.uint32))
     with pytest.raises(TrystError):
         checked_handles(np.array([0, 1, 4], dtype=np.uint32), 3, 2, np.array([1], dtype=np.uint32))
+    codes = np.array([4, 0], dtype=np.uint32)
+    assert checked_codes(codes, 2, 5).tolist() == [4, 0]
+    assert checked_codes(codes[:0], 0, 5).shape == (0,)
+    for rows_of_codes, n_known, n_records in (
+        (None, 2, 5),
+        (codes, 3, 5),
+        (codes, 1, 5),
+        (codes, 2, 4),
+        (codes * 0, 2, 5),
+    ):
+        with pytest.raises(TrystError) as caught:
+            checked_codes(rows_of_codes, n_known, n_records)
+        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     records = [
         made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]

@@ -93,6 +93,30 @@ def test_a_join_by_carole_is_said_to_be_left_out() -> None:
     assert told == [False, True]
 
 
+@pytest.mark.parametrize(("mode", "beside"), [("open", "beside their signatures"), ("block_keyed", "beside no sign")])
+def test_codes_are_counted_and_change_no_finding(mode: str, beside: str) -> None:
+    """Among them one that lacks a value, which is a value of its own here."""
+    variables = "variables: [{name: region, holder: alice, categories: [a, b, c, d, e, f, g]}, "
+    variables += "{name: age, holder: both, categories: [x, y, z, u, v]}]\nrelease: {assessment: none}\n"
+    spec = load_specification(HEAD.replace("MODE", mode) + variables)
+    places = [(i % 7, i % 5) for i in range(30)] + [(3, None) if i == 0 else (i % 2, i % 2) for i in range(10)]
+    held = {
+        "region": pl.Series([region for region, _ in places], dtype=pl.Int32),
+        "age": pl.Series([age for _, age in places], dtype=pl.Int32),
+    }
+    columns = people(40, 5)
+    report = assess(columns, spec, held)
+    alone = sum(places.count(one) == 1 for one in places)
+    assert 25 < alone < 35
+    (told,) = [remark for remark in report.remarks if "codes of 2 variables" in remark]
+    assert beside in told
+    assert f"{alone / 40:.1%} of the records" in told
+    plain = assess(columns, specification(mode))
+    assert [(f.field, f.rule, f.attack) for f in report.findings] == [
+        (f.field, f.rule, f.attack) for f in plain.findings
+    ]
+
+
 def test_the_dictionary_is_the_files_own_values_with_other_counts() -> None:
     field = specification("open").field("surname")
     column = pl.Series(["smith"] * 50 + ["jones"] * 20 + [None, "lee"])
