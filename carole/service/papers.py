@@ -7,8 +7,8 @@ from collections.abc import Callable
 from carole.projects import Project, operations
 from carole.projects.operations import Outcome
 from carole.service.office import Office, known_id, project_name
+from carole.store.bodies import Piece
 from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
-from carole.store.results import Piece
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.pki.members import Member

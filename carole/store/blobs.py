@@ -13,9 +13,8 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
+from common.durable import sync_folder, whole_file
 from common.errors import ErrorCode, TrystError
-
-_TEMPORARY = ".part"
 
 
 class Blobs:
@@ -71,22 +70,12 @@ class Blobs:
         """
         folder = self._folder / body
         name = secrets.token_hex(16)
-        temporary = folder / (name + _TEMPORARY)
         try:
             if not folder.is_dir():
                 folder.mkdir(mode=0o700, exist_ok=True)
-                _sync(self._folder)
-            try:
-                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(folder / name)
-            except OSError:
-                temporary.unlink(missing_ok=True)
-                raise
-            _sync(folder)
+                sync_folder(self._folder)
+            with whole_file(folder / name) as file:
+                file.write(content)
         except OSError as error:
             raise TrystError(
                 ErrorCode.DATABASE,
@@ -137,11 +126,3 @@ class Blobs:
             if folder.name not in bodies:
                 folder.rmdir()
         return removed
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,8 +6,9 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
 from carole.store.blobs import Blobs
 from carole.store.tables import bodies, chunks
@@ -27,6 +28,15 @@ class Chunk:
     sha256: bytes
     size: int
     file: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a share or of a paper, how many there are, and the digest of the whole."""
+
+    data: bytes
+    pieces: int
+    sha256: bytes
 
 
 class Bodies:
@@ -94,6 +104,22 @@ class Bodies:
         if hashlib.sha256(content).digest() != chunk.sha256:
             raise TrystError(ErrorCode.VAULT, "a stored chunk is not what its row says", where=_subject(body))
         return content
+
+    def piece(self, connection: Connection, row: Row[Any], index: int, where: str) -> Piece:
+        """One piece of what a row of shares or papers names.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
+        """
+        if index >= row.pieces:
+            raise TrystError(ErrorCode.PARAMETER, f"there are {row.pieces} pieces", where=where, got=f"index {index}")
+        chunk = self.chunk(connection, row.body, index)
+        key = self.key(connection, row.body)
+        if chunk is None:
+            raise erased()
+        return Piece(self.read(key, row.body, chunk), row.pieces, row.sha256)
 
     def erase(self, connection: Connection, body: str) -> None:
         """Destroy a body's key and forget its chunks; `remove` the files after the commit."""

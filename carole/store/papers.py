@@ -16,9 +16,8 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from carole.projects import Project, Run, RunState
 from carole.projects.operations import Outcome
-from carole.store.bodies import Bodies, BodyReader, Clock, erased
+from carole.store.bodies import Bodies, BodyReader, Clock, Piece
 from carole.store.database import Database
-from carole.store.results import Piece
 from carole.store.tables import papers, runs
 from carole.store.view import hold, look, not_found, settle
 from carole.store.writing import writing
@@ -77,15 +76,7 @@ class Papers:
             row = _row(connection, run, paper)
             if row is None or not row.complete:
                 raise not_found()
-            if index >= row.pieces:
-                raise TrystError(
-                    ErrorCode.PARAMETER, f"the paper has {row.pieces} pieces", where=name, got=f"index {index}"
-                )
-            chunk = self._bodies.chunk(connection, row.body, index)
-            key = self._bodies.key(connection, row.body)
-        if chunk is None:
-            raise erased()
-        return Piece(self._bodies.read(key, row.body, chunk), row.pieces, row.sha256)
+            return self._bodies.piece(connection, row, index, name)
 
     def read(self, run: str, paper: str) -> memoryview | None:
         """The whole of a complete paper; None if there is none."""

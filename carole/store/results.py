@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
 from carole.projects import Grant, State, operations
-from carole.store.bodies import Bodies, Clock, erased
+from carole.store.bodies import Bodies, Clock, Piece, erased
 from carole.store.database import Database
 from carole.store.tables import results, runs
 from carole.store.view import Held, hold, look, not_found, settle
@@ -24,15 +23,6 @@ from common.parties import Role, Side
 
 REPORT = "assessment"
 """As whose share the report on the disclosure risk is kept."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A piece of a share, how many there are, and the digest of the whole."""
-
-    data: bytes
-    pieces: int
-    sha256: bytes
 
 
 class Results:
@@ -77,7 +67,7 @@ class Results:
         """
         with self._database.read() as connection:
             held = look(connection, name)
-            return self._piece(connection, name, self._share(connection, held, role, run), index)
+            return self._bodies.piece(connection, self._share(connection, held, role, run), index, name)
 
     def report(self, name: str, run: str, index: int) -> Piece:
         """One piece of the report on a run's disclosure risk, released or not.
@@ -94,7 +84,7 @@ class Results:
                 raise not_found()
             if held.project.state is State.ERASED:
                 raise erased()
-            return self._piece(connection, name, self._row(connection, run, REPORT), index)
+            return self._bodies.piece(connection, self._row(connection, run, REPORT), index, name)
 
     def reports(self, name: str) -> list[bytes]:
         """The reports on the results released so far, oldest first.
@@ -116,17 +106,6 @@ class Results:
                 continue  # released under a specification that asked for no assessment
             found.append(first.data + b"".join(self.report(name, run, i).data for i in range(1, first.pieces)))
         return found
-
-    def _piece(self, connection: Connection, name: str, row: Row[Any], index: int) -> Piece:
-        if index >= row.pieces:
-            raise TrystError(
-                ErrorCode.PARAMETER, f"the share has {row.pieces} pieces", where=name, got=f"index {index}"
-            )
-        chunk = self._bodies.chunk(connection, row.body, index)
-        key = self._bodies.key(connection, row.body)
-        if chunk is None:
-            raise erased()
-        return Piece(self._bodies.read(key, row.body, chunk), row.pieces, row.sha256)
 
     def acknowledge(self, name: str, side: Side, member: str, run: str, sha256: bytes) -> None:
         """A custodian confirms that it holds its share.

@@ -260,8 +260,7 @@ class Runs:
         """
         with self._database.write() as connection:
             held = hold(connection, name)
-            decide = operations.override if release else operations.refuse
-            outcome = decide(held.project, member, run, reason, signature)
+            outcome = operations.decide(held.project, member, run, reason, signature, release=release)
             if release:
                 connection.execute(update(runs).where(runs.c.run == run).values(released=1))
             settle(connection, held, outcome, self._clock())

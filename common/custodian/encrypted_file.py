@@ -6,12 +6,11 @@ so destroying the key erases the file in every backup.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from common.durable import whole_file
 from common.errors import ErrorCode, TrystError
 from common.keys.vault import OVERHEAD_BYTES, DataKey
 from common.wire import CHUNK_BYTES
@@ -33,20 +32,11 @@ def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryvi
         CONFIGURATION if the file cannot be written, for instance because the disk is full; nothing is left then.
     """
     digests = []
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                for index, chunk in enumerate(rechunked(content)):
-                    digests.append(sha256(chunk).digest())
-                    file.write(key.encrypt(index, chunk))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            sync_folder(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            for index, chunk in enumerate(rechunked(content)):
+                digests.append(sha256(chunk).digest())
+                file.write(key.encrypt(index, chunk))
     except OSError as error:
         raise TrystError(
             ErrorCode.CONFIGURATION,
@@ -99,15 +89,6 @@ def rechunked(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
                 del held[:CHUNK_BYTES]
     if held:
         yield bytes(held)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last through a crash."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unreadable(path: Path, error: OSError) -> TrystError:

@@ -16,12 +16,12 @@ import structlog
 
 from common.custodian.agreement import kept_seed
 from common.custodian.desk import Desk, Outcome, Task, require_approved
-from common.custodian.encrypted_file import sync_folder
 from common.custodian.joint import labelled
 from common.custodian.progress import Stopwatch
 from common.custodian.row_map import unpack_map
 from common.custodian.schema import Result, Upload
 from common.custodian.share import Share, identified, read_share, safe_name
+from common.durable import sync_folder
 from common.errors import ErrorCode, TrystError
 from common.keys import SealContext
 from common.keys.sealing import open_file

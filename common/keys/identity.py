@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from common.errors import ErrorCode, TrystError
-from common.keys.fingerprint import fingerprint, in_groups
 from common.keys.framing import frame
-from common.keys.private_files import read_private, write_private
+from common.keys.key_file import PublicKey, load_key, save_key
 
-PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
 
 _DOMAIN = b"tryst signature 1"
@@ -30,7 +27,7 @@ _SMALL_ORDER = frozenset({0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8})
 
 
 @dataclass(frozen=True)
-class PublicIdentity:
+class PublicIdentity(PublicKey):
     """The public half of an identity.
 
     Raises
@@ -39,15 +36,11 @@ class PublicIdentity:
         SIGNATURE if `raw` is not 32 bytes or is a point of small order.
     """
 
-    raw: bytes
+    KIND = "Ed25519"
+    CODE = ErrorCode.SIGNATURE
 
     def __post_init__(self) -> None:
-        if len(self.raw) != PUBLIC_BYTES:
-            raise TrystError(
-                ErrorCode.SIGNATURE,
-                f"an Ed25519 public key has {PUBLIC_BYTES} bytes",
-                got=f"{len(self.raw)} bytes",
-            )
+        super().__post_init__()
         y = (int.from_bytes(self.raw, "little") & (2**255 - 1)) % _PRIME
         if y in _SMALL_ORDER:
             raise TrystError(
@@ -55,33 +48,6 @@ class PublicIdentity:
                 "this Ed25519 public key is a point of small order and binds nobody",
                 remedy="ask its owner for a key made by 'tryst init'",
             )
-
-    @classmethod
-    def from_hex(cls, text: str) -> PublicIdentity:
-        """Read the 64 hexadecimal digits of a membership list.
-
-        Raises
-        ------
-        TrystError
-            SIGNATURE if the text is anything else.
-        """
-        try:
-            raw = bytes.fromhex(text)
-        except ValueError:
-            raise TrystError(
-                ErrorCode.SIGNATURE, f"an Ed25519 public key is written as {2 * PUBLIC_BYTES} hexadecimal digits"
-            ) from None
-        return cls(raw)
-
-    @property
-    def hex(self) -> str:
-        """The key as written in a membership list."""
-        return self.raw.hex()
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the key in groups of four digits, for comparing over the phone."""
-        return in_groups(fingerprint(self.raw))
 
     def is_signed(self, signature: bytes, purpose: str, *parts: bytes) -> bool:
         """Whether `signature` was made by this identity for `purpose` over `parts`."""
@@ -129,20 +95,8 @@ class Identity:
         TrystError
             CONFIGURATION if the file is missing, open to others, or holds something else.
         """
-        pem = read_private(path, "the Ed25519 identity")
-        try:
-            key = serialization.load_pem_private_key(pem, password=None)
-        except (ValueError, TypeError):
-            key = None
-        if not isinstance(key, Ed25519PrivateKey):
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                "expected an Ed25519 private key as unencrypted PKCS #8 PEM",
-                where=str(path),
-                remedy="restore the file from its backup, or make a new identity and have it entered in the "
-                "membership list",
-            )
-        return cls(key)
+        remedy = "restore the file from its backup, or make a new identity and have it entered in the membership list"
+        return cls(load_key(path, Ed25519PrivateKey, "the Ed25519 identity", remedy))  # type: ignore[type-abstract]
 
     def save(self, path: Path) -> None:
         """Write the identity to a new file with mode 0600; an existing file is never overwritten.
@@ -152,12 +106,7 @@ class Identity:
         TrystError
             EXISTS or CONFIGURATION.
         """
-        write_private(
-            path,
-            self._key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            ),
-        )
+        save_key(path, self._key)
 
     @property
     def public(self) -> PublicIdentity:

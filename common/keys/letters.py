@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from common.errors import ErrorCode, TrystError
 from common.keys.framing import FramingError, Part, frame, unframe
-from common.keys.identity import PUBLIC_BYTES, SIGNATURE_BYTES, Identity, PublicIdentity
+from common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from common.keys.key_file import PUBLIC_BYTES
 from common.parties import Side
 
 LETTER_LIMIT = 4096

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
+from common.durable import whole_file
 from common.errors import ErrorCode, TrystError
 
 LIMIT = 64 * 1024
@@ -29,22 +29,9 @@ def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
     TrystError
         EXISTS if the file is there and `replace` is false; CONFIGURATION if the folder cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if replace:
-                temporary.replace(path)
-            else:
-                # A hard link, unlike a rename, fails when the name is taken.
-                path.hardlink_to(temporary)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        with whole_file(path, replace=replace) as file:
+            file.write(data)
     except FileExistsError:
         raise TrystError(
             ErrorCode.EXISTS,
@@ -118,11 +105,3 @@ def read_private(path: Path, content: str) -> bytes:
             ErrorCode.CONFIGURATION, f"expected {content}", where=str(path), got=f"more than {LIMIT} bytes"
         )
     return data
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -30,7 +30,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from common.errors import ErrorCode, TrystError
 from common.keys.framing import frame
-from common.keys.sealing_key import PUBLIC_BYTES, SealingKey, SealingPublicKey
+from common.keys.key_file import PUBLIC_BYTES
+from common.keys.sealing_key import SealingKey, SealingPublicKey
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16

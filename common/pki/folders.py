@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.durable import sync_folder, whole_file
 from common.errors import ErrorCode, TrystError
 
 
@@ -127,10 +128,10 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
         staging.mkdir(mode=0o700)
         yield staging
         for name in names:
-            _sync(staging / name)
+            sync_folder(staging / name)
             (staging / name).rename(root / name)
             placed.append(root / name)
-        _sync(root)
+        sync_folder(root)
     except BaseException as error:
         for place in placed:
             shutil.rmtree(place, ignore_errors=True)
@@ -153,13 +154,9 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
 
 def write_public(path: Path, data: bytes) -> None:
     """Write a file that holds no secret, whole or not at all, in the place of one that is there."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with temporary.open("xb") as file:
+        with whole_file(path, mode=0o666) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
     except OSError as error:
         raise TrystError(
             ErrorCode.CONFIGURATION,
@@ -168,14 +165,3 @@ def write_public(path: Path, data: bytes) -> None:
             got=error.strerror or type(error).__name__,
             remedy="check that the folder exists and that this user may write there",
         ) from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,7 +18,7 @@ from carole.projects.operations.ending import acknowledge, erase, expire_result
 from carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
 from carole.projects.operations.outcome import Detail, Entry, Outcome
 from carole.projects.operations.resolving import ask_handles, give_handles, join_rows, resolve_run
-from carole.projects.operations.stewardship import override, refuse
+from carole.projects.operations.stewardship import decide
 
 __all__ = [
     "MAX_LETTER_BYTES",
@@ -31,6 +31,7 @@ __all__ = [
     "ask_handles",
     "begin_upload",
     "commit_upload",
+    "decide",
     "erase",
     "expire_result",
     "expire_upload",
@@ -39,9 +40,7 @@ __all__ = [
     "give_handles",
     "join_rows",
     "key_trouble",
-    "override",
     "post_letter",
-    "refuse",
     "report_keys",
     "resolve_run",
     "start_run",

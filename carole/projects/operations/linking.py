@@ -99,7 +99,7 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
     outcome = move(row, with_run(project, done), SYSTEM, {"run": name, "links": links})
     if judgement is None:
-        return _followed(outcome, release(outcome.project, name, "none"))
+        return _followed(outcome, release_run(outcome.project, name, "none"))
     row = permit(outcome.project, SYSTEM, Action.ASSESS)
     details: dict[str, Detail] = {
         "run": name,
@@ -109,12 +109,12 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
     }
     outcome = _followed(outcome, move(row, outcome.project, SYSTEM, details))
     if not judgement.breaches:
-        return _followed(outcome, release(outcome.project, name, "within the limits"))
+        return _followed(outcome, release_run(outcome.project, name, "within the limits"))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
     return _followed(outcome, move(row, outcome.project, SYSTEM, {"run": name}))
 
 
-def release(project: Project, name: str, assessment: str) -> Outcome:
+def release_run(project: Project, name: str, assessment: str) -> Outcome:
     """Let every recipient fetch its share of a run that has ended; `assessment` says on what grounds.
 
     Raises

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carole.projects.operations.linking import release
+from carole.projects.operations.linking import release_run
 from carole.projects.operations.outcome import Outcome, move
 from carole.projects.project import Project
 from carole.projects.state import State
@@ -15,8 +15,8 @@ MOST_REASON = 1000
 """Characters. A reason is a sentence that will be read years later."""
 
 
-def override(project: Project, member: str, name: str, reason: str, signature: bytes) -> Outcome:
-    """Release a held result against the policy. The signature has been verified before.
+def decide(project: Project, member: str, name: str, reason: str, signature: bytes, *, release: bool) -> Outcome:
+    """Release a held result against the policy, or refuse it. The signature has been verified before.
 
     Raises
     ------
@@ -24,25 +24,13 @@ def override(project: Project, member: str, name: str, reason: str, signature: b
         PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE.
     """
     held_run(project, name)
-    row = permit(project, Role.STEWARD, Action.OVERRIDE)
+    row = permit(project, Role.STEWARD, Action.OVERRIDE if release else Action.REFUSE)
     details = {"run": name, "reason": said(reason), "signature": signature.hex()}
-    overridden = move(row, project, member, details)
-    released = release(overridden.project, name, "overridden by a steward")
-    return Outcome(released.project, overridden.entries + released.entries)
-
-
-def refuse(project: Project, member: str, name: str, reason: str, signature: bytes) -> Outcome:
-    """Do not release a held result. The signature has been verified before.
-
-    Raises
-    ------
-    TrystError
-        PARAMETER for no reason; NOT_ADMITTED, WRONG_STATE.
-    """
-    held_run(project, name)
-    row = permit(project, Role.STEWARD, Action.REFUSE)
-    details = {"run": name, "reason": said(reason), "signature": signature.hex()}
-    return move(row, project, member, details)
+    decided = move(row, project, member, details)
+    if not release:
+        return decided
+    released = release_run(decided.project, name, "overridden by a steward")
+    return Outcome(released.project, decided.entries + released.entries)
 
 
 def held_run(project: Project, name: str) -> None:

@@ -9,6 +9,7 @@ a change; a state that goes back, but for a contribution that has expired; anyth
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import strategies as st
@@ -153,8 +154,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(name=names, release=st.booleans(), reason=st.sampled_from(["", "the minister has asked for it twice"]))
     def decide(self, name: str, release: bool, reason: str) -> None:
-        decide = operations.override if release else operations.refuse
-        self.attempt(decide, "steward", f"run-{name}", reason, b"s")
+        self.attempt(partial(operations.decide, release=release), "steward", f"run-{name}", reason, b"s")
 
     @rule(digest=st.sampled_from([DIGEST, THIRD]), encoding=st.sampled_from([OTHER, OTHER, DIGEST]), often=names)
     def amend(self, digest: bytes, encoding: bytes, often: str) -> None:
@@ -466,15 +466,15 @@ def test_no_assessment_no_release(policy: Policy, judgement: Judgement | None) -
 def test_a_steward_decides_what_is_held() -> None:
     held = finished(Policy.HOLD, BAD).project
     with pytest.raises(TrystError, match="needs a reason"):
-        operations.override(held, "steward", "run", "  ok  \n", b"s")
-    overridden = operations.override(held, "steward", "run", "the registry's own staff only, see minutes", b"s")
+        operations.decide(held, "steward", "run", "  ok  \n", b"s", release=True)
+    overridden = operations.decide(held, "steward", "run", "the registry's own staff only, see May", b"s", release=True)
     assert [entry.action for entry in overridden.entries] == [Action.OVERRIDE, Action.RELEASE]
     assert overridden.entries[0].details["signature"] == b"s".hex()
     assert overridden.project.state is State.RELEASED
-    refused = operations.refuse(held, "steward", "run", "too few people in the north", b"s").project
+    refused = operations.decide(held, "steward", "run", "too few people in the north", b"s", release=False).project
     assert refused.state is State.ASSESSED
     with pytest.raises(TrystError):
-        operations.override(refused, "steward", "run", "the minister has asked for it", b"s")
+        operations.decide(refused, "steward", "run", "the minister has asked for it", b"s", release=True)
 
 
 def test_an_amended_specification_needs_everybody_and_goes_on_where_the_project_was() -> None:

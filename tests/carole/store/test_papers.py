@@ -10,8 +10,8 @@ import pytest
 from carole.projects import JoinedBy, Project, RunState, State, operations
 from carole.projects.operations import Outcome
 from carole.store import Store
+from carole.store.bodies import Piece
 from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
-from carole.store.results import Piece
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.chunks import CHUNK_BYTES

@@ -1,0 +1,54 @@
+"""Files that are there whole or not at all after a crash. What goes wrong is an `OSError`, for the caller to word."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterator[BinaryIO]:
+    """A file to write, which takes its name when the block ends and is gone if the block fails.
+
+    Parameters
+    ----------
+    path
+        Its name.
+    mode
+        Of the file, less the process's mask.
+    replace
+        Whether a file of this name gives way.
+
+    Raises
+    ------
+    FileExistsError
+        If it does not, and there is one.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            temporary.replace(path)
+        else:
+            # A hard link, unlike a rename, fails when the name is taken.
+            path.hardlink_to(temporary)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last through a crash."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,113 @@
+"""What Ed25519 and X25519 keys have in common: PKCS #8 files of their owner's, and 32 public bytes in hexadecimal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self, TypeVar
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from common.errors import ErrorCode, TrystError
+from common.keys.fingerprint import fingerprint, in_groups
+from common.keys.private_files import read_private, write_private
+
+PUBLIC_BYTES = 32
+
+Private = TypeVar("Private", Ed25519PrivateKey, X25519PrivateKey)
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """The public half of a key.
+
+    Raises
+    ------
+    TrystError
+        With the kind's code if `raw` is not 32 bytes.
+    """
+
+    raw: bytes
+
+    KIND: ClassVar[str]
+    """Its name in messages."""
+    CODE: ClassVar[ErrorCode]
+    """Of the errors about it."""
+
+    def __post_init__(self) -> None:
+        if len(self.raw) != PUBLIC_BYTES:
+            raise TrystError(
+                self.CODE, f"an {self.KIND} public key has {PUBLIC_BYTES} bytes", got=f"{len(self.raw)} bytes"
+            )
+
+    @classmethod
+    def from_hex(cls, text: str) -> Self:
+        """Read the 64 hexadecimal digits of a membership list.
+
+        Raises
+        ------
+        TrystError
+            With the kind's code if the text is anything else.
+        """
+        try:
+            raw = bytes.fromhex(text)
+        except ValueError:
+            raise TrystError(
+                cls.CODE, f"an {cls.KIND} public key is written as {2 * PUBLIC_BYTES} hexadecimal digits"
+            ) from None
+        return cls(raw)
+
+    @property
+    def hex(self) -> str:
+        """The key as written in a membership list."""
+        return self.raw.hex()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the key in groups of four digits, for comparing over the phone."""
+        return in_groups(fingerprint(self.raw))
+
+
+def load_key(path: Path, kind: type[Private], content: str, remedy: str) -> Private:
+    """Read a private key from a PKCS #8 PEM file that only its owner may read.
+
+    Parameters
+    ----------
+    kind
+        The key expected.
+    content, remedy
+        What the file holds, and what to do where it does not, for messages.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the file is missing, open to others, or holds something else.
+    """
+    pem = read_private(path, content)
+    try:
+        key = serialization.load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError):
+        key = None
+    if not isinstance(key, kind):
+        name = kind.__name__.removesuffix("PrivateKey")
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"expected an {name} private key as unencrypted PKCS #8 PEM",
+            where=str(path),
+            remedy=remedy,
+        )
+    return key
+
+
+def save_key(path: Path, key: Ed25519PrivateKey | X25519PrivateKey) -> None:
+    """Write a private key to a new file with mode 0600; an existing file is never overwritten.
+
+    Raises
+    ------
+    TrystError
+        EXISTS or CONFIGURATION.
+    """
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_private(path, pem)
