@@ -12,6 +12,7 @@ second half answers the question by itself. The join is in the audit log before 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,11 @@ def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progr
     store.runs.join(lease, reader.name, records, most)
     for side, count in records.items():
         spec.resolution.refuse_above(count, side.title(), _where(lease))
+    said = (
+        f"Carole joined the rows of {records[Side.ALICE]:,} of Alice's and {records[Side.BOB]:,} of Bob's records, of"
+        f" at most {most:,} each: the fall-back of mode block_keyed (resolution: by carole)"
+    )
+    asked = replace(asked, found=replace(asked.found, warnings=(said, *asked.found.warnings)))
     return answer(asked, told[Side.ALICE], told[Side.BOB], plan_of(spec), progress, lease.run)
 
 

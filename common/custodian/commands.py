@@ -202,7 +202,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         """Contribute although Carole could learn more than the specification's limit admits.
 
         The service has measured that and waits; `status` shows by how much, `leakage` where it lies. A reason is
-        required: it is kept, and the coordinator and the steward can read it in Carole's audit log.
+        required: it is kept, and the steward and Carole's operator can read it in her audit log.
         """
         from common.custodian.control import Control
         from common.custodian.screen import console

@@ -2,7 +2,7 @@
 
 Where the specification refuses above its limit, a contribution is measured on the custodian's own records when they are
 about to be signed. Above the limit it waits for its operator, who can override with a reason. The override is kept and
-logged here, and goes to Carole with the upload, whose audit log shows it to the coordinator and the steward.
+logged here, and goes to Carole with the upload, whose audit log shows it to her operator and the steward.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from common.encoding import Layout, SignatureSet, from_bytes
 from common.encoding.blocking_keys import key_text
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity, PublicIdentity
+from common.keys.sealing import SealContext, open_sealed
 from common.keys.sealing_key import SealingKey
 from common.parties import Side
 from common.rpc.client import Connection
@@ -191,6 +192,12 @@ def test_handles_go_sealed(linked: Linked) -> None:
     assert len(handles) == 2
     assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles)
     assert any(paper.paper == resolution_pb2.PAPER_ANSWER for paper in papers)
+    carole = SealingKey.load(linked.made.made.parties["carole"].sealing)
+    for paper in handles:
+        for reader in ("coordinator", "carole"):
+            with pytest.raises(TrystError) as caught:
+                list(open_sealed(carole, SealContext(paper.project, paper.run, reader), [paper.data]))
+            assert caught.value.code is ErrorCode.SEALED
 
 
 @pytest.mark.slow

@@ -136,7 +136,11 @@ def test_the_join_is_in_the_audit_log_with_how_many_records_and_by_whom(joined: 
 
 
 def test_the_report_names_the_fall_back(joined: Joined) -> None:
+    (entry,) = [entry for entry in joined.log("show") if entry["action"] == "join"]
+    records = [entry["details"][f"records_{side}"] for side in Side]
     page = render_report(report_content(load_specification(capped(CAP)), joined.statistics, None))
+    said = f"Carole joined the rows of {records[0]} of Alice's and {records[1]} of Bob's records, of at most {CAP} each"
+    assert any(warning.startswith(said) for warning in joined.statistics["linkage"]["warnings"])
     assert "block_keyed mode, joined by Carole" in page
     assert "Carole herself was told which rows of different rules are one record" in page
     plain = render_report(report_content(load_specification(RESOLVED), joined.statistics, None))
