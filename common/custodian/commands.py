@@ -176,19 +176,13 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         """Print every checkpoint of Carole's audit log that was believed here, a line each: evidence for
         `tryst audit verify --kept`.
 
-        The service compares each new one with them by itself. It must be stopped, or this is refused.
+        The service compares each new one with them by itself. It is asked for them; where none runs, they are read
+        from its state.
         """
-        from common.custodian.configuration import load_custodian
-        from common.custodian.keyring import Keyring
-        from common.custodian.state import State
+        from common.custodian.kept import kept_checkpoints
 
-        configuration = load_custodian(config)
-        state = State(configuration.state, Keyring.load(configuration, party).vault)
-        try:
-            for checkpoint in state.seen():
-                typer.echo(checkpoint.to_text())
-        finally:
-            state.close()
+        for checkpoint in kept_checkpoints(config, party):
+            typer.echo(checkpoint.to_text())
 
     @app.command()
     def override(

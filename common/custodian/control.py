@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from common.audit import Checkpoint
 from common.custodian.address import running_address
 from common.custodian.configuration import load_custodian
 from common.errors import ErrorCode, TrystError
@@ -16,6 +17,7 @@ from common.parties import Party
 from common.pki import server_name
 from common.rpc.client import Connection
 from common.rpc.tls import channel_credentials
+from common.wire.checkpoints import checkpoint_from_wire
 from protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 SETTLE_SECONDS = 10.0
@@ -123,6 +125,27 @@ class Control:
     def override(self, project: str, reason: str) -> None:
         """Contribute above the limit, with a reason."""
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
+
+    def checkpoints(self) -> Iterator[Checkpoint]:
+        """The checkpoints of Carole's audit log that the service has believed, oldest first.
+
+        Raises
+        ------
+        TrystError
+            AUDIT for what cannot be one.
+        """
+        least = 0
+        while True:
+            request = operator_pb2.ListCheckpointsRequest(least=least)
+            told = self._call(self._stub.ListCheckpoints, request).checkpoints
+            if not told:
+                return
+            for message in told:
+                found = checkpoint_from_wire(message)
+                if found.size < least:
+                    raise TrystError(ErrorCode.AUDIT, "checkpoints come by size", where="checkpoint")
+                least = found.size + 1
+                yield found
 
     def settled(self, project: str) -> str:
         """What became of an approval within a few seconds, in words."""

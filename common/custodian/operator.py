@@ -10,6 +10,7 @@ from typing import cast
 import grpc
 import structlog
 
+from common.audit.checkpoint import LARGEST
 from common.custodian.address import announce
 from common.custodian.approval import decide
 from common.custodian.desk import Desk
@@ -19,10 +20,14 @@ from common.errors import ErrorCode, TrystError
 from common.rpc.server import RunningServer, ServerSettings, start_server
 from common.rpc.tls import admission
 from common.specification import load_specification, notes
+from common.wire.checkpoints import checkpoint_to_wire
 from protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
+
+MOST_CHECKPOINTS = 2000
+"""In one answer: some 350 KiB."""
 
 log = structlog.get_logger()
 
@@ -120,6 +125,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._desk.state.update(project.name, trouble="")
         self._decided(project.name)
         return operator_pb2.OverrideResponse()
+
+    def ListCheckpoints(  # noqa: N802
+        self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ListCheckpointsResponse:
+        """What was believed of Carole's audit log."""
+        if request.least > LARGEST:
+            return operator_pb2.ListCheckpointsResponse()
+        found = self._desk.state.seen(request.least, MOST_CHECKPOINTS)
+        return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
 
     def Stop(  # noqa: N802
         self, request: operator_pb2.StopRequest, context: grpc.ServicerContext

@@ -128,10 +128,10 @@ class State:
         with self._session() as session:
             session.merge(Seen(size=checkpoint.size, checkpoint=checkpoint.to_text()))
 
-    def seen(self) -> list[Checkpoint]:
-        """The checkpoints believed so far, oldest first."""
+    def seen(self, first: int = 0, most: int | None = None) -> list[Checkpoint]:
+        """The checkpoints believed so far of size `first` and larger, oldest first; so many at most."""
         with self._session() as session:
-            rows = session.scalars(select(Seen).order_by(Seen.size))
+            rows = session.scalars(select(Seen).where(Seen.size >= first).order_by(Seen.size).limit(most))
             return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
 
     def newest_seen(self) -> Checkpoint | None:

@@ -43,7 +43,7 @@ _COORDINATION = (
 )
 _AUDIT = ("Witness",)
 _STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "ListEntries")
-_OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Override", "Stop")
+_OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Override", "ListCheckpoints", "Stop")
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     {

@@ -167,12 +167,19 @@ def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(jud
 
 def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_path: Path) -> None:
     made = judged.made
+
+    def printed_by(side: Side) -> str:
+        return judged.types(str(side), "checkpoints", "--config", made.configs[side])
+
+    running = {side: printed_by(side).splitlines() for side in Side}
     for service in judged.custodians:
         service.kill()
     kept = []
     for side in Side:
         kept.append(tmp_path / f"{side}.checkpoints")
-        kept[-1].write_text(judged.types(str(side), "checkpoints", "--config", made.configs[side]))
+        kept[-1].write_text(printed_by(side))
+        # From its state as from the service, which may have seen more before it was killed.
+        assert kept[-1].read_text().splitlines()[: len(running[side])] == running[side]
     options = [word for path in kept for word in ("--kept", path)]
     printed = judged.types("audit", "verify", *options, "--config", made.carole_yaml)
     assert "Intact" in printed

@@ -22,46 +22,51 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from protos.linkage.v1 import audit_pb2 as protos_dot_linkage_dot_v1_dot_audit__pb2
 from protos.linkage.v1 import project_pb2 as protos_dot_linkage_dot_v1_dot_project__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/linkage/v1/operator.proto\x12\nlinkage.v1\x1a\x1fprotos/linkage/v1/project.proto\"\x0f\n\rStatusRequest\"\x90\x01\n\x0eStatusResponse\x12\r\n\x05party\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61role\x18\x02 \x01(\t\x12\x11\n\tconnected\x18\x03 \x01(\x08\x12.\n\x08projects\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.CustodianProject\x12\x1c\n\x14identity_fingerprint\x18\x05 \x01(\t\"\xf4\x01\n\x10\x43ustodianProject\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\x0f\n\x07trouble\x18\x05 \x01(\t\x12\x1c\n\x14specification_digest\x18\x06 \x01(\x0c\x12\x0c\n\x04rows\x18\x07 \x01(\x04\x12\r\n\x05links\x18\x08 \x01(\x04\x12\x0f\n\x07results\x18\t \x01(\t\x12\x0c\n\x04mode\x18\n \x01(\t\x12\x1a\n\x12waits_for_operator\x18\x0b \x01(\x08\"!\n\x0eProfileRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x1f\n\x0fProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\t\"\'\n\x14SpecificationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"D\n\x15SpecificationResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\r\n\x05notes\x18\x03 \x03(\t\"G\n\x16OperatorApproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\"\x19\n\x17OperatorApproveResponse\"1\n\x0e\x44\x65\x63lineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x11\n\x0f\x44\x65\x63lineResponse\"2\n\x0fOverrideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x12\n\x10OverrideResponse\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse2\xff\x03\n\x08Operator\x12?\n\x06Status\x12\x19.linkage.v1.StatusRequest\x1a\x1a.linkage.v1.StatusResponse\x12\x42\n\x07Profile\x12\x1a.linkage.v1.ProfileRequest\x1a\x1b.linkage.v1.ProfileResponse\x12T\n\rSpecification\x12 .linkage.v1.SpecificationRequest\x1a!.linkage.v1.SpecificationResponse\x12R\n\x07\x41pprove\x12\".linkage.v1.OperatorApproveRequest\x1a#.linkage.v1.OperatorApproveResponse\x12\x42\n\x07\x44\x65\x63line\x12\x1a.linkage.v1.DeclineRequest\x1a\x1b.linkage.v1.DeclineResponse\x12\x45\n\x08Override\x12\x1b.linkage.v1.OverrideRequest\x1a\x1c.linkage.v1.OverrideResponse\x12\x39\n\x04Stop\x12\x17.linkage.v1.StopRequest\x1a\x18.linkage.v1.StopResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/linkage/v1/operator.proto\x12\nlinkage.v1\x1a\x1dprotos/linkage/v1/audit.proto\x1a\x1fprotos/linkage/v1/project.proto\"\x0f\n\rStatusRequest\"\x90\x01\n\x0eStatusResponse\x12\r\n\x05party\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61role\x18\x02 \x01(\t\x12\x11\n\tconnected\x18\x03 \x01(\x08\x12.\n\x08projects\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.CustodianProject\x12\x1c\n\x14identity_fingerprint\x18\x05 \x01(\t\"\xf4\x01\n\x10\x43ustodianProject\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\x0f\n\x07trouble\x18\x05 \x01(\t\x12\x1c\n\x14specification_digest\x18\x06 \x01(\x0c\x12\x0c\n\x04rows\x18\x07 \x01(\x04\x12\r\n\x05links\x18\x08 \x01(\x04\x12\x0f\n\x07results\x18\t \x01(\t\x12\x0c\n\x04mode\x18\n \x01(\t\x12\x1a\n\x12waits_for_operator\x18\x0b \x01(\x08\"!\n\x0eProfileRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x1f\n\x0fProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\t\"\'\n\x14SpecificationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"D\n\x15SpecificationResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\r\n\x05notes\x18\x03 \x03(\t\"G\n\x16OperatorApproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\"\x19\n\x17OperatorApproveResponse\"1\n\x0e\x44\x65\x63lineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x11\n\x0f\x44\x65\x63lineResponse\"2\n\x0fOverrideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x12\n\x10OverrideResponse\"\'\n\x16ListCheckpointsRequest\x12\r\n\x05least\x18\x01 \x01(\x04\"F\n\x17ListCheckpointsResponse\x12+\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x16.linkage.v1.Checkpoint\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse2\xdb\x04\n\x08Operator\x12?\n\x06Status\x12\x19.linkage.v1.StatusRequest\x1a\x1a.linkage.v1.StatusResponse\x12\x42\n\x07Profile\x12\x1a.linkage.v1.ProfileRequest\x1a\x1b.linkage.v1.ProfileResponse\x12T\n\rSpecification\x12 .linkage.v1.SpecificationRequest\x1a!.linkage.v1.SpecificationResponse\x12R\n\x07\x41pprove\x12\".linkage.v1.OperatorApproveRequest\x1a#.linkage.v1.OperatorApproveResponse\x12\x42\n\x07\x44\x65\x63line\x12\x1a.linkage.v1.DeclineRequest\x1a\x1b.linkage.v1.DeclineResponse\x12\x45\n\x08Override\x12\x1b.linkage.v1.OverrideRequest\x1a\x1c.linkage.v1.OverrideResponse\x12Z\n\x0fListCheckpoints\x12\".linkage.v1.ListCheckpointsRequest\x1a#.linkage.v1.ListCheckpointsResponse\x12\x39\n\x04Stop\x12\x17.linkage.v1.StopRequest\x1a\x18.linkage.v1.StopResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.linkage.v1.operator_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STATUSREQUEST']._serialized_start=81
-  _globals['_STATUSREQUEST']._serialized_end=96
-  _globals['_STATUSRESPONSE']._serialized_start=99
-  _globals['_STATUSRESPONSE']._serialized_end=243
-  _globals['_CUSTODIANPROJECT']._serialized_start=246
-  _globals['_CUSTODIANPROJECT']._serialized_end=490
-  _globals['_PROFILEREQUEST']._serialized_start=492
-  _globals['_PROFILEREQUEST']._serialized_end=525
-  _globals['_PROFILERESPONSE']._serialized_start=527
-  _globals['_PROFILERESPONSE']._serialized_end=558
-  _globals['_SPECIFICATIONREQUEST']._serialized_start=560
-  _globals['_SPECIFICATIONREQUEST']._serialized_end=599
-  _globals['_SPECIFICATIONRESPONSE']._serialized_start=601
-  _globals['_SPECIFICATIONRESPONSE']._serialized_end=669
-  _globals['_OPERATORAPPROVEREQUEST']._serialized_start=671
-  _globals['_OPERATORAPPROVEREQUEST']._serialized_end=742
-  _globals['_OPERATORAPPROVERESPONSE']._serialized_start=744
-  _globals['_OPERATORAPPROVERESPONSE']._serialized_end=769
-  _globals['_DECLINEREQUEST']._serialized_start=771
-  _globals['_DECLINEREQUEST']._serialized_end=820
-  _globals['_DECLINERESPONSE']._serialized_start=822
-  _globals['_DECLINERESPONSE']._serialized_end=839
-  _globals['_OVERRIDEREQUEST']._serialized_start=841
-  _globals['_OVERRIDEREQUEST']._serialized_end=891
-  _globals['_OVERRIDERESPONSE']._serialized_start=893
-  _globals['_OVERRIDERESPONSE']._serialized_end=911
-  _globals['_STOPREQUEST']._serialized_start=913
-  _globals['_STOPREQUEST']._serialized_end=926
-  _globals['_STOPRESPONSE']._serialized_start=928
-  _globals['_STOPRESPONSE']._serialized_end=942
-  _globals['_OPERATOR']._serialized_start=945
-  _globals['_OPERATOR']._serialized_end=1456
+  _globals['_STATUSREQUEST']._serialized_start=112
+  _globals['_STATUSREQUEST']._serialized_end=127
+  _globals['_STATUSRESPONSE']._serialized_start=130
+  _globals['_STATUSRESPONSE']._serialized_end=274
+  _globals['_CUSTODIANPROJECT']._serialized_start=277
+  _globals['_CUSTODIANPROJECT']._serialized_end=521
+  _globals['_PROFILEREQUEST']._serialized_start=523
+  _globals['_PROFILEREQUEST']._serialized_end=556
+  _globals['_PROFILERESPONSE']._serialized_start=558
+  _globals['_PROFILERESPONSE']._serialized_end=589
+  _globals['_SPECIFICATIONREQUEST']._serialized_start=591
+  _globals['_SPECIFICATIONREQUEST']._serialized_end=630
+  _globals['_SPECIFICATIONRESPONSE']._serialized_start=632
+  _globals['_SPECIFICATIONRESPONSE']._serialized_end=700
+  _globals['_OPERATORAPPROVEREQUEST']._serialized_start=702
+  _globals['_OPERATORAPPROVEREQUEST']._serialized_end=773
+  _globals['_OPERATORAPPROVERESPONSE']._serialized_start=775
+  _globals['_OPERATORAPPROVERESPONSE']._serialized_end=800
+  _globals['_DECLINEREQUEST']._serialized_start=802
+  _globals['_DECLINEREQUEST']._serialized_end=851
+  _globals['_DECLINERESPONSE']._serialized_start=853
+  _globals['_DECLINERESPONSE']._serialized_end=870
+  _globals['_OVERRIDEREQUEST']._serialized_start=872
+  _globals['_OVERRIDEREQUEST']._serialized_end=922
+  _globals['_OVERRIDERESPONSE']._serialized_start=924
+  _globals['_OVERRIDERESPONSE']._serialized_end=942
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=944
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=983
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=985
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=1055
+  _globals['_STOPREQUEST']._serialized_start=1057
+  _globals['_STOPREQUEST']._serialized_end=1070
+  _globals['_STOPRESPONSE']._serialized_start=1072
+  _globals['_STOPRESPONSE']._serialized_end=1086
+  _globals['_OPERATOR']._serialized_start=1089
+  _globals['_OPERATOR']._serialized_end=1692
 # @@protoc_insertion_point(module_scope)

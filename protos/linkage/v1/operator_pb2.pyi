@@ -1,3 +1,4 @@
+from protos.linkage.v1 import audit_pb2 as _audit_pb2
 from protos.linkage.v1 import project_pb2 as _project_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -114,6 +115,18 @@ class OverrideRequest(_message.Message):
 class OverrideResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class ListCheckpointsRequest(_message.Message):
+    __slots__ = ("least",)
+    LEAST_FIELD_NUMBER: _ClassVar[int]
+    least: int
+    def __init__(self, least: _Optional[int] = ...) -> None: ...
+
+class ListCheckpointsResponse(_message.Message):
+    __slots__ = ("checkpoints",)
+    CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
+    checkpoints: _containers.RepeatedCompositeFieldContainer[_audit_pb2.Checkpoint]
+    def __init__(self, checkpoints: _Optional[_Iterable[_Union[_audit_pb2.Checkpoint, _Mapping]]] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ()

@@ -64,6 +64,11 @@ class OperatorStub:
                 request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
                 response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
                 _registered_method=True)
+        self.ListCheckpoints = channel.unary_unary(
+                '/linkage.v1.Operator/ListCheckpoints',
+                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
+                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
+                _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/linkage.v1.Operator/Stop',
                 request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
@@ -113,6 +118,13 @@ class OperatorServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListCheckpoints(self, request, context):
+        """The checkpoints of Carole's audit log that were believed here, oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Stop(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -151,6 +163,11 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.Override,
                     request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.FromString,
                     response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.SerializeToString,
+            ),
+            'ListCheckpoints': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCheckpoints,
+                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.FromString,
+                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.SerializeToString,
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
@@ -320,6 +337,33 @@ class Operator:
             '/linkage.v1.Operator/Override',
             protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
             protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCheckpoints(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Operator/ListCheckpoints',
+            protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
+            protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
             options,
             channel_credentials,
             insecure,

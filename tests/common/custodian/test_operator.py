@@ -12,13 +12,20 @@ import structlog
 from typer.testing import CliRunner
 
 from alice.commands import app as alice_app
+from common.audit import Checkpoint
 from common.configuration import parse_configuration
+from common.custodian import agent, operator
 from common.custodian.address import ADDRESS_FILE, running_address
 from common.custodian.commands import build
 from common.custodian.configuration import CustodianConfiguration, load_custodian
+from common.custodian.control import Control
+from common.custodian.kept import kept_checkpoints
+from common.custodian.keyring import Keyring
 from common.custodian.service import CustodianService
+from common.custodian.state import State
 from common.custodian.templates import custodian_yaml
 from common.errors import ErrorCode, TrystError, TrystErrors
+from common.keys.identity import Identity
 from common.parties import Party, Role, Side
 from common.pki import provision, server_name
 from common.rpc.client import Connection
@@ -65,6 +72,35 @@ def test_the_address_is_told_in_the_state_folder_while_the_service_runs(make_wor
     finally:
         service.close()
     assert not (state / ADDRESS_FILE).exists()
+
+
+def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several answers; by size; the same while the service runs and when it does not."""
+    monkeypatch.setattr(operator, "MOST_CHECKPOINTS", 2)
+    world = make_world(approve=False)
+    alice, identity = world.alice, Identity.create()
+    state = State(alice.configuration.state, Keyring.load(alice.configuration, ALICE).vault)
+    kept = [Checkpoint.sign(identity, "ab" * 16, size, bytes(32), 1000 + size) for size in (0, 1, 2, 5, 9)]
+    for checkpoint in reversed(kept):
+        state.see(checkpoint)
+    state.close()
+    assert kept_checkpoints(alice.config, ALICE) == kept
+    monkeypatch.setattr(agent, "witness", lambda desk, *, released: None)
+    service = alice.start()
+    try:
+        with Control.open(alice.config, ALICE) as control:
+            assert list(control.checkpoints()) == kept
+        assert kept_checkpoints(alice.config, ALICE) == kept
+        printed = CliRunner().invoke(build(ALICE), ["checkpoints", "--config", str(alice.config)])
+        assert printed.output.splitlines() == [checkpoint.to_text() for checkpoint in kept]
+        # A service that does not answer still has its state to itself.
+        address = alice.configuration.state / ADDRESS_FILE
+        address.unlink()
+        with pytest.raises(TrystError) as refused:
+            kept_checkpoints(alice.config, ALICE)
+        assert refused.value.code is ErrorCode.BUSY
+    finally:
+        service.close()
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "localhost:0", "192.0.2.7:80", "127.0.0.1"])
