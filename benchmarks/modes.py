@@ -27,6 +27,8 @@ from common.parties import Side
 from common.specification import Specification, load_specification
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+NOISE = {side: NoiseKey(bytes([number]) * 32) for number, side in enumerate(Side)}
+"""Of each custodian, fixed so that figures can be had again."""
 RESOURCES = Resources(memory_bytes=8 << 30, threads=2)
 SPECIFICATION = """version: 1
 project: modes
@@ -81,8 +83,7 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
     """Encode and link two files in one mode; links as pairs of rows of the files, shape (n_links, 2)."""
     spec = spec.model_copy(update={"mode": mode})
     encoded = {
-        side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NoiseKey.generate())
-        for side in Side
+        side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NOISE[side]) for side in Side
     }
     plan = plan_of(spec)
     alice, bob = (encoded[side] for side in Side)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from common.specification.mistakes import Mistake, Path
-from common.specification.widening import is_telling, least_bits, standard_error
+from common.specification.widening import confused, is_telling, least_bits, standard_error
 
 if TYPE_CHECKING:
     from common.specification.model import BlockingRule, FieldSpec, Specification
@@ -69,16 +69,23 @@ def flip_notes(spec: Specification) -> Iterator[str]:
         " similar ones. It is not differential privacy. `tryst alice leakage` measures what is left."
     )
     for field in flipping:
-        plain, noisy = (standard_error(0.5, field.bits, flip) for flip in (0.0, field.flip))
         survive = (1 - 2 * field.flip * (1 - field.flip)) ** field.bits
         kept = (
             f" Equal values keep equal signatures with probability {survive:.2g}." if survive > _WORTH_TELLING else ""
         )
-        levels = f"; its levels end at {', '.join(f'{bound:g}' for bound in field.bounds)}"
-        yield (
-            f"Field {field.name}: flipped bits cost linkage quality. A similarity of .5 is known to within {noisy:.3f}"
-            f" instead of {plain:.3f}{levels if isinstance(field.levels, str) else ''}.{kept}"
+        yield f"Field {field.name}: flipped bits cost linkage quality. {_cost(field)}{kept}"
+
+
+def _cost(field: FieldSpec) -> str:
+    if field.tokens == "value":
+        return (
+            "A value of Alice's and the same one of Bob's are taken for different, or different ones for the same, with"
+            f" probability {confused(field.bits, field.flip):.1g}, and then in all records that have them."
         )
+    plain, noisy = (standard_error(0.5, field.bits, flip) for flip in (0.0, field.flip))
+    levels = f"; its levels end at {', '.join(f'{bound:g}' for bound in field.bounds)}"
+    known = f"A similarity of .5 is known to within {noisy:.3f} instead of {plain:.3f}"
+    return f"{known}{levels if isinstance(field.levels, str) else ''}."
 
 
 def levels_note(field: FieldSpec) -> str | None:

@@ -49,7 +49,7 @@ from common.specification.parts import BlockingKey
 from common.specification.resolution import ResolutionSpec
 from common.specification.section import ColumnName, Name, Section, Word
 from common.specification.variables import VariableSpec
-from common.specification.widening import widened
+from common.specification.widening import halfway, widened
 
 MAX_LISTED = 20_000
 """Most values of one `only_similar`; the whole specification holds some 25,000."""
@@ -226,6 +226,8 @@ class FieldSpec(Section):
 
     def widened(self, bounds: tuple[float, ...]) -> tuple[float, ...]:
         """Those of some bounds that the field's bits can tell apart."""
+        if self.flip and self.tokens == "value":
+            return (halfway(self.flip), 1.0)
         return widened(bounds, self.bits, self.flip)
 
     @property

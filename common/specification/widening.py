@@ -8,7 +8,8 @@ So two similarities lie :math:`\sqrt{M} (\arcsin c J_2 - \arcsin c J_1)` standar
 its inverse. Bounds of levels less than `SEPARATION` of them apart are merged. A level need not be hit surely to be of
 use, since m and u are those of the estimates: merged up to two standard errors, levels of 64 bits lost more links than
 the short signatures themselves. Where bits are flipped, equal values do not have equal signatures; the top level then
-begins so low that they reach it with probability `REACHED`.
+begins so low that they reach it with probability `REACHED`. Values that are equal or have nothing in common have one
+bound, half-way between: a category of two values has but two draws of the noise, on which all its pairs depend.
 """
 
 from __future__ import annotations
@@ -75,6 +76,17 @@ def reached_by_equals(bits: int, flip: float) -> float:
     allowed = sum(1 for _ in reached)
     beyond = (1 - Fraction(2 * allowed, bits)) / c
     return (math.ceil(beyond * _GRAIN) - 1) / _GRAIN
+
+
+def halfway(flip: float) -> float:
+    """The similarity, in thousandths, that lies as many standard errors below 1 as above 0."""
+    c = float(contrast(flip))
+    return round(math.sin(math.asin(c) / 2) / c, 3)
+
+
+def confused(bits: int, flip: float) -> float:
+    """About how probably equal values are estimated below `halfway`, and values with nothing in common above it."""
+    return math.erfc(separation(0.0, 1.0, bits, flip) / 2 / math.sqrt(2)) / 2
 
 
 def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[float, ...]:

@@ -67,7 +67,7 @@ def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
     assert SPEC.field("surname").bounds == (0.2, 0.4, 0.6, 0.8, 0.924, 1.0)
     assert SPEC.field("given").bounds[-2] == 0.999
     assert changed("{name: surname, kind: name, flip: 0.1, levels: exact}").fields[0].bounds == (0.924, 1.0)
-    assert changed("{name: surname, kind: category, flip: 0.1}").fields[0].bounds == (0.683, 1.0)
+    assert changed("{name: surname, kind: category, flip: 0.1}").fields[0].bounds == (0.532, 1.0)
     own = changed("{name: surname, kind: name, flip: 0.1, levels: [0.5, 0.95, 1]}")
     assert own.fields[0].bounds == (0.5, 0.95, 1.0)
     told = " ".join(notes(own))
@@ -89,6 +89,8 @@ def test_approvers_are_told_what_it_does_and_what_not() -> None:
     ):
         assert words in told
     assert "keep equal signatures" not in told
+    category = changed("{name: surname, kind: category, flip: 0.15}")
+    assert "with probability 0.02, and then in all records that have them" in " ".join(notes(category))
     short = " ".join(notes(changed("{name: surname, kind: name, flip: 0.01, bits: 64}")))
     assert "Equal values keep equal signatures with probability 0.28" in short
     assert "flip" not in " ".join(notes(changed("{name: surname, kind: name}")))

@@ -16,6 +16,8 @@ from common.specification.defaults import LEVELS
 from common.specification.widening import (
     REACHED,
     SEPARATION,
+    confused,
+    halfway,
     is_telling,
     least_bits,
     reached_by_equals,
@@ -93,6 +95,21 @@ def test_fewer_bits_and_more_noise_leave_fewer_levels() -> None:
     assert [len(widened(LEVELS["em15"], bits)) for bits in (1024, 256, 128, 64)] == [15, 14, 14, 9]
     assert [len(widened(em8, 1024, flip)) for flip in (0.0, 0.05, 0.1, 0.25, 0.3)] == [8, 7, 6, 5, 4]
     assert widened(em8, 1024, 0.1) == (0.2, 0.4, 0.6, 0.8, 0.924, 1.0)
+
+
+@pytest.mark.parametrize(("bits", "flip"), [(64, 0.15), (128, 0.15), (64, 0.1), (256, 0.25)])
+def test_equal_and_unlike_values_lie_on_their_sides_of_the_middle(bits: int, flip: float) -> None:
+    """Exactly; `confused` is an approximation, with few bits good to a factor of three."""
+    r = Fraction(str(flip))
+    contrast, middle = (1 - 2 * r) ** 2, Fraction(str(halfway(flip)))
+    for similarity in (0, 1):
+        p = (1 - contrast * similarity) / 2
+        wrong = sum(
+            math.comb(bits, d) * p**d * (1 - p) ** (bits - d)
+            for d in range(bits + 1)
+            if ((1 - Fraction(2 * d, bits)) / contrast > middle) != bool(similarity)
+        )
+        assert 1 / 3 < float(wrong) / confused(bits, flip) < 3
 
 
 @pytest.mark.parametrize("flip", [0.0, 0.05, 0.25, 0.35, 0.4])
