@@ -68,24 +68,25 @@ def flip_notes(spec: Specification) -> Iterator[str]:
         " values still have equal signatures, so how often each occurs shows as before, and similar values still have"
         " similar ones. It is not differential privacy. `tryst alice leakage` measures what is left."
     )
+    costs: dict[str, list[str]] = {}
     for field in flipping:
-        survive = (1 - 2 * field.flip * (1 - field.flip)) ** field.bits
-        kept = (
-            f" Equal values keep equal signatures with probability {survive:.2g}." if survive > _WORTH_TELLING else ""
-        )
-        yield f"Field {field.name}: flipped bits cost linkage quality. {_cost(field)}{kept}"
+        costs.setdefault(_cost(field), []).append(field.name)
+    for cost, names in costs.items():
+        yield f"Flipped bits cost linkage quality in {', '.join(names)}. {cost}"
 
 
 def _cost(field: FieldSpec) -> str:
+    survive = (1 - 2 * field.flip * (1 - field.flip)) ** field.bits
+    kept = f" Equal values keep equal signatures with probability {survive:.2g}." if survive > _WORTH_TELLING else ""
     if field.tokens == "value":
         return (
             "A value of Alice's and the same one of Bob's are taken for different, or different ones for the same, with"
-            f" probability {confused(field.bits, field.flip):.1g}, and then in all records that have them."
+            f" probability {confused(field.bits, field.flip):.1g}, and then in all records that have them.{kept}"
         )
     plain, noisy = (standard_error(0.5, field.bits, flip) for flip in (0.0, field.flip))
-    levels = f"; its levels end at {', '.join(f'{bound:g}' for bound in field.bounds)}"
+    levels = f"; levels end at {', '.join(f'{bound:g}' for bound in field.bounds)}"
     known = f"A similarity of .5 is known to within {noisy:.3f} instead of {plain:.3f}"
-    return f"{known}{levels if isinstance(field.levels, str) else ''}."
+    return f"{known}{levels if isinstance(field.levels, str) else ''}.{kept}"
 
 
 def levels_note(field: FieldSpec) -> str | None:
