@@ -14,6 +14,7 @@ from carole.assessment.keys import key_file
 from carole.assessment.memory import left_for_uniques, needed
 from carole.engine.plan import Resources
 from common.errors import ErrorCode, TrystError
+from risk.identification import suda
 from risk.identification.suda import most_within
 
 RUN = "r" * 32
@@ -37,10 +38,16 @@ def test_what_is_counted_covers_what_is_taken(traits) -> None:  # type: ignore[n
     assert peak < counted < 20 * peak
 
 
-def test_threads_change_nothing(population: Built, assessment: Assessment) -> None:
+def test_threads_are_those_given_and_change_nothing(
+    population: Built, assessment: Assessment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+    pool = suda.ThreadPoolExecutor
+    monkeypatch.setattr(suda, "ThreadPoolExecutor", lambda threads: (started.append(threads), pool(threads))[1])
     for threads in (1, 3):
         found = assess(population.combined, population.spec, RUN, resources=Resources(3 << 30, threads))
         assert found.report == assessment.report
+    assert started == [1, 3]
 
 
 def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built, assessment: Assessment) -> None:
