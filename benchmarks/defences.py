@@ -70,6 +70,9 @@ def variants() -> Iterator[Variant]:
 
     yield Variant("mode open")
     yield Variant("mode block_keyed", sections={"mode": "block_keyed"})
+    for padding in ("powers_of_two", 20):
+        sections = {"mode": "block_keyed", "padding": padding}
+        yield Variant(f"mode block_keyed, padding: {padding}", sections=sections)
     for bits in (256, 128, 64):
         yield Variant(f"names in {bits} bits", names(bits=bits))
     # Their levels are widened to what can be told apart; those of 64 bits can stay.

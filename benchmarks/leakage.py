@@ -23,6 +23,8 @@ from carole.coordinator.people.names import name_tables
 from common.cleaning import clean
 from common.encoding import SignatureSet
 from common.encoding.blocking_keys import key_text
+from common.encoding.blocks import encode_rows
+from common.encoding.padding import least_size, rows_of_rules
 from common.encoding.records import encode_records
 from common.keys.derivation import Purpose, Seed, derive
 from common.minhash import signatures
@@ -87,6 +89,7 @@ OVERLAPS = (0.1, 0.4, 1.0)
 MOST = 5000
 CONTROL = "one pseudonym for all rules (positive control)"
 GROUPS = "groups of rows recognised under two rules by their tags"
+PADDING = "padding: powers_of_two"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "leakage.md"
 
 Row = tuple[str, ...]
@@ -252,9 +255,32 @@ def skewed(
                 if size.least >= 8:
                     label = f"of these, blocks of {size.least} to {size.most} rows, which hold {size.rows:,} records"
                     yield row_of(label, size.recovery)
-            padded = replace(blocks, sizes=2 ** np.ceil(np.log2(blocks.sizes)).astype(np.int64))
-            found, _ = attack_by_size("", field, attack, padded, public, truth, study.rng, 250)
-            yield row_of(f"{rule.name}: {field}, sizes padded to powers of two", found)
+            # The same blocks as the option sends them. Carole knows what they are padded to, and the file's size.
+            blocks, truth, records = padded(study, spec, rule, field)
+            guessed = size_alignment(blocks.sizes, keys)
+            named = np.where(guessed >= 0, guessed // len(others), -1)[blocks.block] == key_of[np.maximum(truth, 0)]
+            sizes = float(records[named & (truth >= 0)].sum() / max(1, records.sum()))
+            label = f"{rule.name}, {PADDING}: {field}"
+            yield plain_row(f"{label}'s beginning, by the blocks' sizes alone", sizes, share)
+            attack = KeyLikelihood(public, key_of, others, n_records=study.n)
+            found, _ = attack_by_size("", field, attack, blocks, public, truth, study.rng, 250, records=records)
+            yield row_of(f"{label}, sizes, counts and similarities", found)
+
+
+def padded(
+    study: Study, spec: Specification, rule: BlockingRule, field: str
+) -> tuple[BlockView, NDArray[np.int64], NDArray[np.int64]]:
+    """A field's padded blocks, what each signature is, and how many records have it, dummies left out."""
+    alone = spec.model_copy(update={"blocking": (rule,), "fields": (spec.field(field),), "padding": "powers_of_two"})
+    sent = rows_of_rules(study.columns, alone)
+    made = encode_rows(sent, alone, Seed.generate(), 1)
+    part, order = made.sets[0], made.orders[rule.name]
+    held = part.fields[field]
+    blocks = BlockView.of(held, part.blocks[rule.name])
+    blocks = replace(blocks, least=least_size(blocks.sizes, "powers_of_two"))
+    truth = truth_of(part, field, sent.columns[field], order, study.public[field])
+    real = (order < sent.n_records) & (held.codes >= 0)
+    return blocks, truth, np.bincount(held.codes[real], minlength=held.n_distinct)
 
 
 def chained(

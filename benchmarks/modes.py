@@ -17,7 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from carole.coordinator.people import two_files
-from carole.engine import Linkage, Resources, compare, conclude, link, separate_rows
+from carole.engine import Linkage, Resources, compare, link, separate_rows
+from carole.engine.padded import conclude_padded
 from carole.engine.specified import plan_of
 from common.cleaning import clean
 from common.encoding.records import encode_records
@@ -105,7 +106,8 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
     for side, row in zip((alice, bob), (kept.row_a, kept.row_b), strict=True):
         order = np.concatenate([side.orders[rule.name] for rule in plan.rules])
         records.append(order[row].astype(np.int32))
-    linkage, _ = conclude(found, records[0], records[1], plan, quiet)
+    heights = files[Side.ALICE].height, files[Side.BOB].height  # rows beyond are dummies
+    linkage, _, _ = conclude_padded(found, records[0], records[1], heights, plan, quiet)
     chosen = [linkage.pairs.row_a[linkage.links], linkage.pairs.row_b[linkage.links]]
     return Linked(linkage, np.stack(chosen, axis=1).astype(np.int64), time.perf_counter() - started)
 

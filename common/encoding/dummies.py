@@ -91,7 +91,8 @@ def dummies(
     there = blocks.sizes[block] + before
     within = _Groups(blocks.block, len(blocks.sizes))
     chance = _uniform(n_dummies)
-    anyone = blocks.rows[_elsewhere(blocks.block, block)]
+    everybody = _Groups(np.zeros(len(blocks.rows), dtype=np.int64), 1)
+    anyone = everybody.elsewhere(np.zeros(n_dummies, dtype=np.int64), blocks.block, block)
     # A row of the block drawn before this dummy: one of the file's, or an earlier dummy.
     drawn = (_uniform(n_dummies) * there).astype(np.int64)
     real = drawn < blocks.sizes[block]
@@ -106,10 +107,10 @@ def dummies(
         if _in_key(rule, field.name):
             same = _Groups(part, int(part.max()) + 1)
             its = part[within.member(block, np.zeros(n_dummies, dtype=np.int64))]
-            fresh = blocks.rows[same.member(its, (_uniform(n_dummies) * same.sizes[its]).astype(np.int64))]
+            fresh = same.elsewhere(its, blocks.block, block)
         tells = excess_agreement(blocks.block, part, value)
         copied = chance < there * tells / (1 + (there - 1) * tells)
-        source = np.where(copied, row, fresh)
+        source = np.where(copied, row, blocks.rows[fresh])
         # What is copied from an earlier dummy is followed to where that has it from.
         origin = np.where(copied & ~real, earlier, np.arange(n_dummies))
         while (origin[origin] != origin).any():
@@ -161,14 +162,19 @@ class _Groups:
         found: NDArray[np.int64] = self._order[self._starts[group] + place]
         return found
 
+    def elsewhere(self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A random row of each group that is in another than the given block, as far as the group has one.
 
-def _elsewhere(of: NDArray[np.int64], block: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A row for each dummy, of another block than its own: of its own it would be that row over again."""
-    drawn = (_uniform(len(block)) * len(of)).astype(np.int64)
-    for _ in range(_REDRAWS):
-        again = np.flatnonzero(of[drawn] == block)
-        drawn[again] = (_uniform(len(again)) * len(of)).astype(np.int64)
-    return drawn
+        Of the same block it would agree with a row of it, which is itself, too often. `of` is the block of each row.
+        """
+        drawn = self.member(group, (_uniform(len(group)) * self.sizes[group]).astype(np.int64))
+        for _ in range(_REDRAWS):
+            again = np.flatnonzero(of[drawn] == block)
+            if not len(again):
+                break
+            places = (_uniform(len(again)) * self.sizes[group[again]]).astype(np.int64)
+            drawn[again] = self.member(group[again], places)
+        return drawn
 
 
 def _in_key(rule: BlockingRule, field: str) -> bool:

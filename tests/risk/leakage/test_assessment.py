@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 from common.specification import Specification, load_specification
+from risk.leakage import assessment as subject
 from risk.leakage.assessment import assess, public_values
+from risk.leakage.block_view import BlockView
 from tests.risk.leakage.names import public_surnames
 
 HEAD = """
@@ -125,3 +129,26 @@ def test_the_dictionary_is_the_files_own_values_with_other_counts() -> None:
     assert set(public.values) == {"smith", "jones", "lee"}
     assert public.values[0] == "smith"
     assert public_values(pl.Series([None], dtype=pl.String), field, np.random.default_rng(1)) is None
+
+
+def test_padded_blocks_are_attacked_as_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack sees padded sizes and what they may hide; what it recovers is counted by records, not by dummies."""
+    seen: list[tuple[BlockView, np.ndarray]] = []
+    attacked = subject.attack_by_size
+
+    def kept(*given: Any) -> Any:
+        seen.append((given[3], given[9]))
+        return attacked(*given)
+
+    monkeypatch.setattr(subject, "attack_by_size", kept)
+    columns = people(1500, 4)
+    plain = specification("block_keyed")
+    report = assess(columns, plain.model_copy(update={"padding": 8}))
+    assert {found.rule for found in report.findings} == {"born", "year"}
+    assert seen
+    for blocks, records in seen:
+        assert (blocks.sizes % 8 == 0).all()
+        assert blocks.least is not None
+        assert (blocks.least == blocks.sizes - 7).all()
+        assert records.sum() < blocks.view.counts.sum()
+        assert (records <= blocks.view.counts).all()

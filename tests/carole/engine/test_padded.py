@@ -1,0 +1,122 @@
+"""Linking padded blocks: the links of records as without dummies, and nothing for Carole that tells them apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.modes import Linked, judged, people
+from carole.engine import Linkage, Resources, compare, conclude, separate_rows
+from carole.engine.conclusion import Candidates
+from carole.engine.padded import conclude_padded, without
+from carole.engine.plan import LinkagePlan
+from carole.engine.separate import check_pairs
+from carole.engine.specified import plan_of
+from carole.engine.stream import KeptPairs
+from common.cleaning import clean
+from common.encoding.blocks import Encoded
+from common.encoding.records import encode_records
+from common.errors import TrystError
+from common.parties import Side
+from common.specification.padding import Padding
+from tests.carole.engine.test_separate import SEED
+
+N = 1500
+
+
+def quiet(stage: str, fraction: float) -> None:
+    pass
+
+
+def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPairs, list[np.ndarray], dict]:
+    spec, files = people(N, 0.2, 3)
+    spec = spec.model_copy(update={"mode": "block_keyed", "padding": padding})
+    made: dict[Side, Encoded] = {
+        side: encode_records(clean(files[side], spec, side).columns, spec, SEED, 1) for side in Side
+    }
+    plan = plan_of(spec)
+    parts = [separate_rows(encoded.sets, N) for encoded in made.values()]
+    found, kept = compare(parts[0], parts[1], plan, Resources(2 << 30, 2), quiet)
+    rows = [
+        encoded.order[row].astype(np.int32)
+        for encoded, row in zip(made.values(), (kept.row_a, kept.row_b), strict=True)
+    ]
+    return plan, found, kept, rows, files
+
+
+@pytest.fixture(scope="module", params=["powers_of_two", 8])
+def padded(request: pytest.FixtureRequest) -> tuple:
+    return compared(request.param)
+
+
+@pytest.fixture(scope="module")
+def plain() -> tuple:
+    return compared(None)
+
+
+def links_of(linkage: Linkage) -> set[tuple[int, int]]:
+    at = linkage.links
+    return set(zip(linkage.pairs.row_a[at].tolist(), linkage.pairs.row_b[at].tolist(), strict=True))
+
+
+def test_links_are_as_without_padding(padded: tuple, plain: tuple) -> None:
+    plan, found, _, rows, _ = plain
+    before, _ = conclude(found, *rows, plan, quiet)
+    plan, found, _, rows, _ = padded
+    assert max(int(row.max()) for row in rows) >= N
+    linkage, whole, _ = conclude_padded(found, *rows, (N, N), plan, quiet)
+    assert links_of(whole) == links_of(linkage)
+    assert max(map(max, links_of(linkage))) < N
+    assert len(links_of(linkage) ^ links_of(before)) <= 8
+    assert len(links_of(before)) > 700
+
+
+def test_carole_is_told_of_every_pair_alike(padded: tuple) -> None:
+    plan, found, _, rows, _ = padded
+    linkage, whole, order = conclude_padded(found, *rows, (N, N), plan, quiet)
+    assert order.tolist() == list(range(len(rows[0])))
+    real = (rows[0] < N) & (rows[1] < N)
+    assert np.count_nonzero(~real) > 0
+    # Weight and match probability are the pattern's, whoever the records are.
+    for name in ("weight", "match_probability"):
+        value = np.full(len(found.patterns.count), np.nan)
+        value[found.pattern] = getattr(whole.pairs, name)
+        assert (value[found.pattern] == getattr(whole.pairs, name)).all()
+    link = whole.pairs.link_probability
+    assert ((link >= 0) & (link <= 1)).all()
+    assert np.unique(link[~real]).size > 1
+    # Records' pairs have the numbers that the documents are made of.
+    assert np.sort(link[real]) == pytest.approx(np.sort(linkage.pairs.link_probability))
+    assert any("dummies" in warning for warning in linkage.warnings)
+
+
+def test_dummies_pairs_are_taken_out_of_the_counts(padded: tuple) -> None:
+    _, found, _, rows, _ = padded
+    real = (rows[0] < N) & (rows[1] < N)
+    left = without(found, real)
+    assert left.patterns.n_pairs == found.patterns.n_pairs - int(np.count_nonzero(~real))
+    assert (left.patterns.count > 0).all()
+    assert (left.patterns.gamma[left.pattern] == found.patterns.gamma[found.pattern[real]]).all()
+    assert (left.patterns.mask[left.pattern] == found.patterns.mask[found.pattern[real]]).all()
+    # What is left of a pattern all of whose pairs were kept are the kept pairs of records.
+    assert (
+        (np.bincount(left.pattern, minlength=len(left.patterns.count))[left.wanted]).tolist()
+        == left.patterns.count[left.wanted].tolist()
+    )
+
+
+def test_without_dummies_nothing_changes(plain: tuple) -> None:
+    plan, found, _, rows, files = plain
+    expected, order = conclude(found, *rows, plan, quiet)
+    linkage, whole, places = conclude_padded(found, *rows, (N, N), plan, quiet)
+    assert whole is linkage
+    assert (places == order).all()
+    assert links_of(linkage) == links_of(expected)
+    linked = Linked(linkage, np.array(sorted(links_of(linkage))), 0.0)
+    assert judged(linked, files, "person")[0] > 0.95
+
+
+def test_more_pairs_than_the_records_have_are_refused() -> None:
+    check_pairs(100, 10, 10)
+    with pytest.raises(TrystError, match="pad less or block more finely"):
+        check_pairs(101, 10, 10)

@@ -1,0 +1,37 @@
+"""Padding in a specification: another encoding, what it is refused with, and what approvers are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from common.errors import TrystErrors
+from common.specification import dump_specification, encoding_digest, load_specification, notes
+from tests.common.specification.test_block_keyed import TEXT
+
+
+@pytest.mark.parametrize("padding", ["powers_of_two", "20"])
+def test_it_is_another_encoding_and_reads_back(padding: str) -> None:
+    plain, padded = load_specification(TEXT), load_specification(f"{TEXT}padding: {padding}\n")
+    assert load_specification(dump_specification(padded)) == padded
+    assert encoding_digest(padded) != encoding_digest(plain)
+    assert "padding" not in dump_specification(plain)
+    assert encoding_digest(load_specification(f"{TEXT}padding: null\n")) == encoding_digest(plain)
+    told = " ".join(notes(padded))
+    assert "dummy rows" in told
+    assert ("20 times the rows" if padding == "20" else "less than twice the rows") in told
+
+
+@pytest.mark.parametrize("padding", ["1", "1001", "true", "2.5", "powers", "[2]"])
+def test_other_paddings_are_refused(padding: str) -> None:
+    with pytest.raises(TrystErrors, match="padding: must be"):
+        load_specification(f"{TEXT}padding: {padding}\n")
+
+
+def test_it_is_refused_where_it_would_only_cost() -> None:
+    text = f"{TEXT}padding: 20\n"
+    with pytest.raises(TrystErrors, match=r"padding: dummy records do not protect mode open.*mode block_keyed"):
+        load_specification(text.replace("block_keyed", "open"))
+    with pytest.raises(TrystErrors, match="padding: there is nothing to hide"):
+        load_specification(text.replace("block_keyed", "trusted"))
+    with pytest.raises(TrystErrors, match="padding: who joins rows is told which are dummies"):
+        load_specification(f"{text}resolution: {{by: carole, most_records: 100}}\n")
