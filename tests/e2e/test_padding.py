@@ -1,0 +1,130 @@
+"""Padded blocks through real services: what went over the wire, and the links that come out.
+
+Carole and her worker are processes; both custodians are services in this process, so that their messages can be kept.
+The same files are linked twice, with and without padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from carole.coordinator.people import IDENTIFIER
+from carole.coordinator.progress import follow_run
+from common.encoding import Layout, SignatureSet
+from common.parties import Side
+from common.rpc.client import Connection
+from protos.linkage.v1 import resolution_pb2
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.test_block_keyed import BLOCKING, contribution
+
+N, COMMON = 300, 150
+PLAIN = specification("unpadded", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+PADDED = specification("padded", more=f"{BLOCKING}padding: 4\n").replace("mode: open", "mode: block_keyed")
+
+
+@dataclass(frozen=True)
+class Linked:
+    """One linkage."""
+
+    layouts: dict[Side, Layout]
+    sets: dict[Side, tuple[SignatureSet, ...]]
+    tables: dict[Side, dict[str, pl.DataFrame]]
+    shown_links: dict[Side, int]
+    statistics: dict[str, Any]
+    papers: list[Any]
+
+    @property
+    def links(self) -> set[tuple[str, str]]:
+        """Pairs of identifiers, by the links' common names."""
+        alice, bob = (self.tables[side]["links"].select("link_id", "identifier") for side in Side)
+        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
+        assert joined.height == alice.height == bob.height
+        return set(joined.select("identifier", "identifier_bob").rows())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Side, pl.DataFrame], Linked, Linked]]:
+    files = people(N, COMMON, seed=5)
+    deployment = Deployment(tmp_path_factory.mktemp("padding"), [PLAIN, PADDED], files)
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            deployment.processes("carole")
+            for side in Side:
+                deployment.start(side)
+            yield files, linked(deployment, PLAIN, patch), linked(deployment, PADDED, patch)
+        finally:
+            deployment.close()
+
+
+def linked(made: Deployment, text: str, patch: pytest.MonkeyPatch) -> Linked:
+    sent: list[tuple[str, Any]] = []
+    call = Connection.call
+
+    def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
+        answer = call(self, method, request, **given)
+        sent.append((type(request).__name__, request))
+        return answer
+
+    patch.setattr(Connection, "call", kept)
+    project = made.create(text)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    status = follow_run(made.coordinator, project, made.coordinator.start(project).run)
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+    layouts, sets, tables, shown = {}, {}, {}, {}
+    for side in Side:
+        layouts[side], sets[side] = contribution(sent, side)
+        here = made.shown(side, project)
+        shown[side] = here.links
+        tables[side] = {path.stem: pl.read_parquet(path) for path in Path(here.results).glob("*.parquet")}
+    patch.setattr(Connection, "call", call)
+    papers = [message for _, message in sent if isinstance(message, resolution_pb2.PutPaperRequest)]
+    return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run), papers)
+
+
+def test_every_block_on_the_wire_has_a_multiple_of_four_rows(made: tuple[Any, Linked, Linked]) -> None:
+    _, plain, padded = made
+    for side in Side:
+        assert padded.layouts[side].records == N
+        rows = 0
+        for before, after in zip(plain.sets[side][:-1], padded.sets[side][:-1], strict=True):
+            _, true = np.unique(before.blocks[before.rule], return_counts=True)
+            _, sizes = np.unique(after.blocks[after.rule], return_counts=True)
+            assert sorted(sizes) == sorted(-(-n // 4) * 4 for n in true)
+            rows += after.n_rows - before.n_rows
+        assert rows > 2 * N
+        assert padded.layouts[side].sets[-1].rows == N
+
+
+def test_the_links_are_those_without_padding(made: tuple[Any, Linked, Linked]) -> None:
+    _, plain, padded = made
+    assert len(plain.links) > 0.9 * COMMON
+    assert len(plain.links ^ padded.links) <= 4
+    assert padded.statistics["linkage"]["links"] == len(padded.links)
+    assert padded.statistics["linkage"]["pairs"] == N * N
+    assert list(padded.shown_links.values()) == [len(padded.links)] * 2
+
+
+def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Linked, Linked]) -> None:
+    files, _, padded = made
+    assert "pairs" in padded.tables[Side.ALICE]
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    for side in Side:
+        for table in padded.tables[side].values():
+            assert table["identifier"].null_count() == 0
+            assert set(table["identifier"]) <= set(files[side][named[side]])
+    pairs = padded.tables[Side.ALICE]["pairs"]
+    assert pairs.filter("linked").height == len(padded.links)
+
+
+def test_what_is_told_of_dummies_is_sealed(made: tuple[Any, Linked, Linked]) -> None:
+    _, _, padded = made
+    handles = [paper for paper in padded.papers if paper.paper == resolution_pb2.PAPER_HANDLES]
+    assert len(handles) == 2
+    assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles)
