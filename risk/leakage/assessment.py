@@ -39,7 +39,7 @@ from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood
 from risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
 from risk.leakage.category_codes import unique_rows
 from risk.leakage.frequency import frequency_alignment
-from risk.leakage.held_back import listed_alone, salt_by_salt
+from risk.leakage.held_back import listed_alone, salt_by_salt, salts_joined, without_undone_salts
 from risk.leakage.public import PublicValues
 from risk.leakage.recovery import UNKNOWN, Recovery, score
 from risk.leakage.similarity_graph import similarity_graph_alignment
@@ -125,8 +125,8 @@ def _remarks(spec: Specification) -> tuple[str, ...]:
         remarks.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
     if any(field.salt is not None for field in spec.fields):
         remarks.append(
-            "What joins rows of different salts besides blocking rules, such as an address that relatives share, was"
-            " not attacked."
+            "What few rows share joins values across salts, such as relatives' address. The attack by it is a simple"
+            " one; the more of each household is in the file, the more it reads."
         )
     return tuple(remarks)
 
@@ -170,7 +170,7 @@ def _whole(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random
     """Findings where one key serves the whole file, or one salt of a field."""
     noise = NoiseKey.generate()
     part = encode_records(columns, spec, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0]
-    bare = _joined(spec)
+    bare = without_undone_salts(spec)
     joined = (
         encode_records(columns, bare, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0] if bare else part
     )
@@ -204,15 +204,9 @@ def _whole(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random
             attack = "each salt by itself"
             found, _ = attack_by_size(attack, field.name, salt_by_salt, salts, public, truth, rng, PER_CLASS)
             yield _finding(found, "")
-
-
-def _joined(spec: Specification) -> Specification | None:
-    """The specification without the salts that blocking rules undo; None if there are none."""
-    undone = {field.name for field in spec.fields if undone_by(spec, field)}
-    if not undone:
-        return None
-    fields = tuple(f.model_copy(update={"salt": None}) if f.name in undone else f for f in spec.fields)
-    return spec.model_copy(update={"fields": fields})
+            guessed = salts_joined(part, field.name, its_salt, public)
+            attack = "its salts joined by what few rows share"
+            yield _finding(score(attack, field.name, guessed, truth, salts.view.counts, 0), "")
 
 
 def _finding(found: Recovery, rule: str) -> Finding:

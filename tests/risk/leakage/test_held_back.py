@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
+from common.encoding import SignatureSet
+from common.encoding.encode import encode, file_order
+from common.keys.derivation import Seed
 from common.specification import Specification, load_specification
-from risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues
-from risk.leakage.assessment import assess
-from risk.leakage.held_back import BLOCK_VALUES, listed_alone, salt_by_salt
+from risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
+from risk.leakage.assessment import assess, truth_of
+from risk.leakage.held_back import BLOCK_VALUES, COMPANY, joins_across, listed_alone, salt_by_salt, salts_joined
 from tests.risk.leakage.names import public_surnames, signed
 from tests.risk.leakage.test_blocks import block_view
 
@@ -65,7 +71,12 @@ def recovered(columns: dict[str, pl.Series], spec: Specification) -> dict[str, f
 def test_a_salt_of_many_values_keeps_names_back(columns: dict[str, pl.Series], unprotected: float) -> None:
     assert unprotected > 0.3
     found = recovered(columns, specification(", salt: {field: born, part: year}"))
-    assert set(found) == {"counts alone", "counts and similarities", "each salt by itself"}
+    assert set(found) == {
+        "counts alone",
+        "counts and similarities",
+        "each salt by itself",
+        "its salts joined by what few rows share",
+    }
     assert max(found.values()) < 0.04
 
 
@@ -79,14 +90,63 @@ def test_a_rule_that_joins_salts_is_attacked(columns: dict[str, pl.Series]) -> N
     found = recovered(columns, specification(setting, BY_NAME))
     assert found["counts and similarities, its salts joined by a blocking rule"] > 0.3
     mended = BY_NAME.replace("prefix: 4}", "prefix: 4}, {field: born, part: year}")
-    assert max(recovered(columns, specification(setting, mended)).values()) < 0.04
+    few = {name: column[:1500] for name, column in columns.items()}
+    assert max(recovered(few, specification(setting, mended)).values()) < 0.04
 
 
 def test_the_report_says_what_else_joins_salts(columns: dict[str, pl.Series]) -> None:
     few = {name: column[:50] for name, column in columns.items()}
-    remark = "an address that relatives share"
+    remark = "What few rows share joins values across salts"
     assert any(remark in each for each in assess(few, specification(", salt: {field: sex}")).remarks)
     assert not any(remark in each for each in assess(few, specification()).remarks)
+
+
+def test_joins_across_salts_are_those_of_rows_that_share_something() -> None:
+    """Against every pair of rows, one by one."""
+    rng = np.random.default_rng(7)
+    n = 300
+    columns = people(n, 2)
+    columns["sex"] = pl.Series([f"house {number}" for number in rng.integers(0, 120, n)])
+    columns["sex"][5] = None
+    part, salt = salted_set(columns)
+    pairs, support = joins_across(part, "surname", salt)
+    homes = columns["sex"].to_list()
+    size = Counter(homes)
+    codes = part.fields["surname"].codes.tolist()
+    expected: Counter[tuple[int, ...]] = Counter()
+    for i in range(n):
+        for j in range(i):
+            if homes[i] == homes[j] and homes[i] is not None and size[homes[i]] <= COMPANY and salt[i] != salt[j]:
+                expected[tuple(sorted((codes[i], codes[j])))] += 1
+    assert dict(zip(map(tuple, pairs.tolist()), support.tolist(), strict=True)) == dict(expected)
+    assert len(expected) > 100
+
+
+def salted_set(columns: dict[str, pl.Series]) -> tuple[SignatureSet, NDArray[np.int64]]:
+    """What is sent of surnames salted by the year, and each row's salt; keys of the date are shared by too many."""
+    spec = specification(", salt: {field: born, part: year}")
+    part, _ = encode(columns, spec, Seed.generate(), 1, shuffle=file_order)
+    _, salt = np.unique(columns["born"].to_numpy().astype(str), return_inverse=True)
+    blocks = {rule: np.zeros_like(keys) for rule, keys in part.blocks.items()}
+    fields = {name: field for name, field in part.fields.items() if name != "born"}
+    return SignatureSet("", part.n_rows, fields, blocks), salt
+
+
+@pytest.mark.parametrize(("of_one_name", "least", "most"), [(1.0, 0.15, 1.0), (0.0, 0.0, 0.04)])
+def test_relatives_at_one_address_join_salts(of_one_name: float, least: float, most: float) -> None:
+    """A register of whole households of four, of one surname or not: what is read is what joins."""
+    columns = people(8000, 3)
+    household = np.arange(8000) // 4
+    names = columns["surname"].to_numpy()
+    if of_one_name:
+        names = names[4 * household]
+    columns |= {"surname": pl.Series(names.tolist()), "sex": pl.Series([f"house {number}" for number in household])}
+    part, salt = salted_set(columns)
+    public = public_surnames(3000)
+    truth = truth_of(part, "surname", columns["surname"], np.arange(8000), public)
+    view = FieldView.of(part.fields["surname"])
+    found = score("", "surname", salts_joined(part, "surname", salt, public), truth, view.counts, 0)
+    assert least <= found.above_chance <= most
 
 
 def test_values_sent_as_codes_are_read_by_their_counts_alone(columns: dict[str, pl.Series], unprotected: float) -> None:
