@@ -107,8 +107,9 @@ def public_names(*groups: str) -> list[str]:
 
 def recovered(spec: Specification, frame: pl.DataFrame) -> dict[str, str]:
     """By attacked field, what the gate's best attack finds and what guessing would, for the table."""
-    # In mode open no attack on names looks at other fields.
-    seen = without_addresses(spec) if spec.mode == "open" else spec
+    # In mode open an attack looks at other fields only to join salts.
+    alone = spec.mode == "open" and all(each.salt is None for each in spec.fields)
+    seen = without_addresses(spec) if alone else spec
     report = assess(clean(frame, seen, Side.ALICE).columns, seen)
     told = {}
     for name in ATTACKED:
