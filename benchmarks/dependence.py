@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from carole.coordinator.draft import draft
 from carole.coordinator.people import TRUTH, two_files
 from carole.engine import Resources, link
-from carole.engine.plan import Dependence
+from carole.engine.plan import Assignment, Dependence
 from carole.engine.result import Linkage
 from carole.engine.specified import plan_of
 from carole.evaluation import matching_pairs, number_of_matches, quality
@@ -113,7 +114,9 @@ def linked(case: Neighbours, kind: str) -> tuple[Model, JointModel | None, NDArr
     return model, joint, by_pattern[case.member], kept[assigned(row_a, row_b, posterior.probability, 0.5, "one_to_one")]
 
 
-def kin(n: int, sampled: float, seed: int, block: bool) -> dict[str, tuple[Linkage, NDArray[np.bool_], int]]:
+def kin(
+    n: int, sampled: float, seed: int, block: bool, assignment: Assignment = "one_to_one"
+) -> dict[str, tuple[Linkage, NDArray[np.bool_], int]]:
     """Link invented people with each kind of dependence.
 
     Returns
@@ -133,7 +136,7 @@ def kin(n: int, sampled: float, seed: int, block: bool) -> dict[str, tuple[Linka
     person_a, person_b = codes[: len(persons[0])], codes[len(persons[0]) :]
     found: dict[str, tuple[Linkage, NDArray[np.bool_], int]] = {}
     for kind in KINDS:
-        plan = replace(plan_of(spec), dependence=kind)
+        plan = replace(plan_of(spec), dependence=kind, assignment=assignment)
         run = link(sets[0], sets[1], plan, Resources(2 << 30, 2), lambda stage, fraction: None)
         match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
         found[kind] = run, match, number_of_matches(person_a, person_b)
@@ -145,6 +148,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks dependence", description=__doc__)
     parser.add_argument("--people", type=int, default=5000, help="records in each file of people with kin; 0: none")
     parser.add_argument("--seeds", type=int, default=10, help="repetitions of the built case")
+    parser.add_argument("--assignment", choices=get_args(Assignment), default="one_to_one", help="of people with kin")
     given = parser.parse_args(arguments)
     print("| suburb and postcode | precision at .5 | recall | precision linked | recall | expected matches |")
     print("|---|---|---|---|---|---|")
@@ -165,7 +169,7 @@ def main(arguments: list[str]) -> int:
     print("\n| people with kin | dependence | precision at .5 | recall | precision linked | recall | F1 | expected |")
     print("|---|---|---|---|---|---|---|---|")
     for sampled in (0.05, 0.3, 1.0):
-        for name, (run, match, n) in kin(given.people, sampled, 1, True).items():
+        for name, (run, match, n) in kin(given.people, sampled, 1, True, given.assignment).items():
             alone = quality(match[run.pairs.match_probability >= 0.5], n)
             decided = quality(match[run.links], n)
             print(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from carole.blocking import AllPairs
 from carole.engine.plan import LinkagePlan
+from carole.engine.result import ScoredPairs
 from carole.engine.selection import Selection
 from carole.engine.sources import BlockedPairs, Source
 from carole.fellegi_sunter import BlockingRecall
@@ -45,6 +46,24 @@ def recall_cautions(blocking: BlockingRecall) -> Iterator[str]:
     """What to say where nothing tells what blocking lost."""
     if blocking.recall is None:
         yield f"what blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}"
+
+
+def rival_cautions(pairs: ScoredPairs, plan: LinkagePlan) -> Iterator[str]:
+    """What to say where a record of A's may have one match, and the model gives it several.
+
+    Estimation takes each pair by itself then, and a household is as good a match class as a person.
+    """
+    if plan.assignment != "many_to_one":
+        return
+    alone, allowed = float(pairs.match_probability.sum()), float(pairs.link_probability.sum())
+    if alone > 1.25 * allowed + 5:
+        less = "" if plan.dependence == "none" else "; otherwise model.dependence: none errs less"
+        yield (
+            f"pair by pair {alone:,.0f} matches seem to be there, but with one for each of Alice's records it is "
+            f"{allowed:,.0f} at most: something else than matching, such as one household, makes pairs agree, and "
+            "nothing in them tells the two apart; where no record has two matches, links.assignment: one_to_one "
+            f"does{less}"
+        )
 
 
 def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs) -> Iterator[str]:

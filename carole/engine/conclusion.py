@@ -15,7 +15,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.cautions import recall_cautions
+from carole.engine.cautions import recall_cautions, rival_cautions
 from carole.engine.decision import decide
 from carole.engine.duplicates import cautions as duplicate_cautions
 from carole.engine.duplicates import duplicates
@@ -160,6 +160,7 @@ def conclude(
             *fitted.cautions,
             *model.warnings,
             *(() if posterior is None else posterior.warnings),
+            *rival_cautions(decision.pairs, plan),
             *duplicate_cautions(twice, plan),
         ),
         seconds={**found.seconds, "decide": time.perf_counter() - started},

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.dependence import kin
 from carole.blocking import CandidatePairs
 from carole.engine import LinkagePlan, Resources, link
 from carole.engine.findings import findings
 from carole.engine.offblock import RandomPairs
+from carole.evaluation import quality
 from common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
@@ -95,3 +97,12 @@ def test_random_pairs_know_which_rules_they_satisfy():
 def test_an_unknown_kind_is_refused(files):
     with pytest.raises(TrystError, match=r"model\.dependence"):
         LinkagePlan(files.plan(blocked=False).fields, dependence="total")
+
+
+@pytest.mark.parametrize(("sampled", "warned"), [(0.05, False), (1.0, True)])
+def test_households_taken_for_persons_are_warned_of_where_nothing_competes(sampled, warned):
+    """Kin in the other file, and a record of Alice's may have one match though pairs are judged by themselves."""
+    run, match, n = kin(800, sampled, 1, False, "many_to_one")["decomposable"]
+    found = [said for said in run.warnings if "such as one household" in said]
+    assert bool(found) == warned
+    assert (quality(match[run.links], n).f1 < 0.8) == warned
