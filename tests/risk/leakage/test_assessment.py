@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from common.encoding import FieldSignatures
 from common.specification import Specification, load_specification
 from risk.leakage import assessment as subject
 from risk.leakage.assessment import assess, public_values
 from risk.leakage.block_view import BlockView
+from risk.leakage.view import FieldView
 from tests.risk.leakage.names import public_surnames
 
 HEAD = """
@@ -57,6 +59,24 @@ def test_open_mode_leaks_and_says_so() -> None:
     assert found["sex"].above_chance > 0.4
     assert report.exceeds
     assert not report.refuses, "open mode warns unless the specification says otherwise"
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_flipped_bits_are_attacked_as_they_are_sent(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attacker knows the public probability, field by field; with it she reads on."""
+    noisy = load_specification(HEAD.replace("MODE", mode).replace("bits: 256", "bits: 256, flip: 0.05"))
+    seen: list[float] = []
+    of = FieldView.of.__func__  # type: ignore[attr-defined]
+
+    def kept(cls: type[FieldView], field: FieldSignatures, flip: float = 0.0) -> FieldView:
+        seen.append(flip)
+        return of(cls, field, flip)
+
+    monkeypatch.setattr(FieldView, "of", classmethod(kept))
+    report = assess(people(4000 if mode == "open" else 1000, 1), noisy)
+    assert set(seen) == {0.0, 0.05}
+    if mode == "open":
+        assert report.by_field()["surname"].above_chance > 0.25
 
 
 def test_blocks_of_birthdays_do_not_leak_surnames() -> None:
