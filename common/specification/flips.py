@@ -64,9 +64,10 @@ def flip_notes(spec: Specification) -> Iterator[str]:
     each = ", ".join(f"{field.name} {field.flip:g}" for field in flipping)
     yield (
         f"Bits of signatures are flipped (flip: {each}), by noise that only the custodian itself can make, the same in"
-        " every upload. It hides which values of the two files are exactly equal, and no more: within a file equal"
-        " values still have equal signatures, so how often each occurs shows as before, and similar values still have"
-        " similar ones. It is not differential privacy. `tryst alice leakage` measures what is left."
+        " every upload. It hides which values of the two files are exactly equal, and no more; that they are more alike"
+        " than nearly all others, Carole still estimates. Within a file equal values still have equal signatures, so"
+        " how often each occurs shows as before, and similar values still have similar ones. It is not differential"
+        " privacy. `tryst alice leakage` measures what is left."
     )
     costs: dict[str, list[str]] = {}
     for field in flipping:
