@@ -27,6 +27,7 @@ from common.encoding.blocks import encode_rows
 from common.encoding.padding import least_size, rows_of_rules
 from common.encoding.records import encode_records
 from common.keys.derivation import Purpose, Seed, derive
+from common.keys.noise import NoiseKey
 from common.minhash import signatures
 from common.minhash.jaccard import variance
 from common.parties import Side
@@ -272,7 +273,7 @@ def padded(
 ) -> tuple[BlockView, NDArray[np.int64], NDArray[np.int64]]:
     """A field's padded blocks, what each signature is, and how many records have it, dummies left out."""
     alone = spec.model_copy(update={"blocking": (rule,), "fields": (spec.field(field),), "padding": "powers_of_two"})
-    sent = rows_of_rules(study.columns, alone)
+    sent = rows_of_rules(study.columns, alone, NoiseKey.generate())
     made = encode_rows(sent, alone, Seed.generate(), 1)
     part, order = made.sets[0], made.orders[rule.name]
     held = part.fields[field]

@@ -130,7 +130,8 @@ def _prepare(desk: Desk, task: Task) -> Upload:
 
 
 def _noise(desk: Desk, task: Task) -> NoiseKey | None:
-    return desk.state.noise_key() if any(field.flip for field in task.spec.fields) else None
+    noisy = task.spec.padding is not None or any(field.flip for field in task.spec.fields)
+    return desk.state.noise_key() if noisy else None
 
 
 def _check_value(task: Task, seed: Seed) -> bytes:

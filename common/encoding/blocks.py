@@ -161,7 +161,7 @@ def encode_blocks(
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     n_rows = check_columns(columns, specification)
     check_variables(variables, specification, n_rows)
-    sent = rows_of_rules(columns, specification)
+    sent = rows_of_rules(columns, specification, noise)
     encoded = encode_rows(
         sent, specification, seed, epoch, noise=noise, shuffle=shuffle, threads=threads, progress=progress
     )

@@ -20,7 +20,6 @@ References
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import key_text
 from common.encoding.distinct import distinct_values
+from common.keys.bulk import encrypt
 from common.specification import BlockingKey, BlockingRule, Specification
 
 _REDRAWS = 20
@@ -56,12 +56,31 @@ class RuleBlocks:
     sizes: NDArray[np.int64] = dataclass_field(repr=False)
 
 
+class Draws:
+    """Random numbers from a key: the same ones in the same order whenever a file is encoded.
+
+    Dummies drawn afresh for a second upload would be told by it: records stay, and dummies would not.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._drawn = key, 0
+
+    def uniform(self, n: int) -> NDArray[np.float64]:
+        """`n` numbers from 0 to 1, below 1."""
+        blocks = np.zeros(((n + 1) // 2, 2), dtype="<u8")
+        blocks[:, 0] = np.arange(self._drawn, self._drawn + len(blocks))
+        self._drawn += len(blocks)
+        encrypt(self._key, blocks)
+        return (blocks.reshape(-1)[:n] >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
 def dummies(
     columns: Mapping[str, pl.Series],
     specification: Specification,
     rule: BlockingRule,
     blocks: RuleBlocks,
     missing: NDArray[np.int64],
+    draws: Draws,
 ) -> dict[str, NDArray[np.int64]]:
     """Draw the dummies of one rule, block after block.
 
@@ -75,6 +94,8 @@ def dummies(
         The rule's rows.
     missing
         int64, shape (n_blocks,): dummies wanted in each block.
+    draws
+        Of this rule alone.
 
     Returns
     -------
@@ -90,11 +111,11 @@ def dummies(
     before = np.arange(n_dummies) - np.repeat(np.cumsum(missing) - missing, missing)  # dummies of its block so far
     there = blocks.sizes[block] + before
     within = _Groups(blocks.block, len(blocks.sizes))
-    chance = _uniform(n_dummies)
+    chance = draws.uniform(n_dummies)
     everybody = _Groups(np.zeros(len(blocks.rows), dtype=np.int64), 1)
-    anyone = everybody.elsewhere(np.zeros(n_dummies, dtype=np.int64), blocks.block, block)
+    anyone = everybody.elsewhere(np.zeros(n_dummies, dtype=np.int64), blocks.block, block, draws)
     # A row of the block drawn before this dummy: one of the file's, or an earlier dummy.
-    drawn = (_uniform(n_dummies) * there).astype(np.int64)
+    drawn = (draws.uniform(n_dummies) * there).astype(np.int64)
     real = drawn < blocks.sizes[block]
     row = blocks.rows[within.member(block, np.where(real, drawn, 0))]
     earlier = np.arange(n_dummies) - before + drawn - blocks.sizes[block]
@@ -107,7 +128,7 @@ def dummies(
         if _in_key(rule, field.name):
             same = _Groups(part, int(part.max()) + 1)
             its = part[within.member(block, np.zeros(n_dummies, dtype=np.int64))]
-            fresh = same.elsewhere(its, blocks.block, block)
+            fresh = same.elsewhere(its, blocks.block, block, draws)
         tells = excess_agreement(blocks.block, part, value)
         copied = chance < there * tells / (1 + (there - 1) * tells)
         source = np.where(copied, row, blocks.rows[fresh])
@@ -162,17 +183,19 @@ class _Groups:
         found: NDArray[np.int64] = self._order[self._starts[group] + place]
         return found
 
-    def elsewhere(self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64]) -> NDArray[np.int64]:
+    def elsewhere(
+        self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws
+    ) -> NDArray[np.int64]:
         """A random row of each group that is in another than the given block, as far as the group has one.
 
         Of the same block it would agree with a row of it, which is itself, too often. `of` is the block of each row.
         """
-        drawn = self.member(group, (_uniform(len(group)) * self.sizes[group]).astype(np.int64))
+        drawn = self.member(group, (draws.uniform(len(group)) * self.sizes[group]).astype(np.int64))
         for _ in range(_REDRAWS):
             again = np.flatnonzero(of[drawn] == block)
             if not len(again):
                 break
-            places = (_uniform(len(again)) * self.sizes[group[again]]).astype(np.int64)
+            places = (draws.uniform(len(again)) * self.sizes[group[again]]).astype(np.int64)
             drawn[again] = self.member(group[again], places)
         return drawn
 
@@ -193,9 +216,3 @@ def _parts(
     alone = BlockingRule(name=rule.name, keys=keys)
     _, part = distinct_values(key_text(columns, specification, alone))
     return np.maximum(part, 0).astype(np.int64)
-
-
-def _uniform(n: int) -> NDArray[np.float64]:
-    """Random numbers from 0 to 1, below 1, from the operating system's source."""
-    drawn = np.frombuffer(os.urandom(8 * n), dtype=np.uint64) >> np.uint64(11)
-    return drawn.astype(np.float64) * 2.0**-53

@@ -16,10 +16,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import key_text
-from common.encoding.contribution import MAX_ROWS
+from common.encoding.contribution import MAX_ROWS, MISSING
 from common.encoding.distinct import distinct_values
-from common.encoding.dummies import RuleBlocks, dummies
+from common.encoding.dummies import Draws, RuleBlocks, dummies
 from common.errors import ErrorCode, TrystError
+from common.keys.noise import NoiseKey
 from common.specification import Specification
 from common.specification.padding import Padding
 
@@ -66,7 +67,9 @@ def least_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
     return sizes - padding + 1
 
 
-def rows_of_rules(columns: Mapping[str, pl.Series], specification: Specification) -> RuleRows:
+def rows_of_rules(
+    columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None
+) -> RuleRows:
     """The rows to send under each rule, filled up by dummies where the specification pads blocks.
 
     Parameters
@@ -75,6 +78,8 @@ def rows_of_rules(columns: Mapping[str, pl.Series], specification: Specification
         Cleaned values per field of the file, null where missing.
     specification
         Of mode block_keyed.
+    noise
+        The custodian's own key, where blocks are padded.
 
     Returns
     -------
@@ -83,21 +88,26 @@ def rows_of_rules(columns: Mapping[str, pl.Series], specification: Specification
     Raises
     ------
     TrystError
-        PARAMETER if there would be more rows than a contribution may have.
+        PARAMETER if there would be more rows than a contribution may have, or if blocks are padded without a key.
 
     Notes
     -----
-    Every dummy is drawn anew whenever a file is encoded, from the operating system's random source.
+    The same file, rows in the same order, has the same dummies under the same key.
     """
+    if specification.padding is not None and noise is None:
+        raise TrystError(
+            ErrorCode.PARAMETER, "dummies come from a key of the custodian's own", where="padding",
+            got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
+        )  # fmt: skip
     n_records = max(len(column) for column in columns.values())
     rows: dict[str, NDArray[np.int64]] = {}
     parts = [dict(columns)]
     total = n_records
     for rule in specification.keyed_rules:
-        keys, block = distinct_values(key_text(columns, specification, rule, split=True))
+        keys, block = _in_order(*distinct_values(key_text(columns, specification, rule, split=True)))
         own = np.flatnonzero(block >= 0)
         rows[rule.name] = own
-        if specification.padding is None or not len(own):
+        if specification.padding is None or noise is None or not len(own):
             continue
         sizes = np.bincount(block[own], minlength=len(keys)).astype(np.int64)
         missing = padded_size(sizes, specification.padding) - sizes
@@ -109,9 +119,20 @@ def rows_of_rules(columns: Mapping[str, pl.Series], specification: Specification
             )  # fmt: skip
         first = total - int(missing.sum())
         rows[rule.name] = np.concatenate([own, np.arange(first, total)])
-        sources = dummies(columns, specification, rule, RuleBlocks(own, block[own].astype(np.int64), sizes), missing)
+        draws = Draws(noise.derive(specification.project, f"dummies of rule {rule.name}").k1)
+        blocks = RuleBlocks(own, block[own].astype(np.int64), sizes)
+        sources = dummies(columns, specification, rule, blocks, missing, draws)
         parts.append({name: columns[name].gather(pl.Series(source)) for name, source in sources.items()})
     if total == n_records:
         return RuleRows(columns, rows, n_records)
     extended = {field.name: pl.concat([part[field.name] for part in parts]) for field in specification.fields}
     return RuleRows(extended, rows, n_records)
+
+
+def _in_order(keys: list[str], block: NDArray[np.int32]) -> tuple[list[str], NDArray[np.int32]]:
+    """Distinct keys ascending, and each row's place among them: in an order that is the same every time."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    place = np.empty(len(keys) + 1, dtype=np.int32)
+    place[order] = np.arange(len(keys), dtype=np.int32)
+    place[-1] = MISSING
+    return [keys[i] for i in order], place[block]

@@ -216,7 +216,8 @@ def _finding(found: Recovery, rule: str) -> Finding:
 def _blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
     """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies."""
     public = {field.name: public_values(columns[field.name], field, rng) for field in spec.fields}
-    whole = rows_of_rules(columns, spec)
+    noise = NoiseKey.generate()
+    whole = rows_of_rules(columns, spec, noise)
     weights: dict[str, dict[int, float]] = {}
     drawn: dict[str, NDArray[np.int64]] = {}
     for rule in spec.keyed_rules:
@@ -232,7 +233,7 @@ def _blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.rando
         {name: np.searchsorted(used, rows) for name, rows in drawn.items()},
         int(np.searchsorted(used, whole.n_records)),
     )
-    sent = encode_rows(some, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
+    sent = encode_rows(some, spec, Seed.generate(), 1, noise=noise, shuffle=file_order)
     for part, rule in zip(sent.sets, spec.keyed_rules, strict=False):  # the sample comes last, and belongs to no row
         order = sent.orders[rule.name]
         if not len(order):

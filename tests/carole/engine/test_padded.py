@@ -17,6 +17,7 @@ from common.cleaning import clean
 from common.encoding.blocks import Encoded
 from common.encoding.records import encode_records
 from common.errors import TrystError
+from common.keys.noise import NoiseKey
 from common.parties import Side
 from common.specification.padding import Padding
 from tests.carole.engine.test_separate import SEED
@@ -32,7 +33,8 @@ def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPair
     spec, files = people(N, 0.2, 3)
     spec = spec.model_copy(update={"mode": "block_keyed", "padding": padding})
     made: dict[Side, Encoded] = {
-        side: encode_records(clean(files[side], spec, side).columns, spec, SEED, 1) for side in Side
+        side: encode_records(clean(files[side], spec, side).columns, spec, SEED, 1, noise=NoiseKey.generate())
+        for side in Side
     }
     plan = plan_of(spec)
     parts = [separate_rows(encoded.sets, N) for encoded in made.values()]

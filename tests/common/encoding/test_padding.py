@@ -15,13 +15,16 @@ from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from common.encoding.blocking_keys import key_text
 from common.encoding.blocks import encode_blocks
 from common.encoding.contribution import SAMPLE_ROWS
-from common.encoding.dummies import excess_agreement
+from common.encoding.dummies import Draws, excess_agreement
 from common.encoding.padding import least_size, padded_size, rows_of_rules
+from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed
+from common.keys.noise import NoiseKey
 from common.specification import Specification, load_specification
 from common.specification.padding import Padding
 
 SEED = Seed(bytes(range(32)))
+NOISE = NoiseKey(bytes(range(32)))
 TEXT = """
 version: 1
 project: padded
@@ -97,7 +100,7 @@ def test_the_target_is_the_least_that_will_do(size: int, padding: Padding) -> No
 @pytest.mark.parametrize("padding", ["powers_of_two", 7])
 def test_every_block_on_the_wire_has_its_target(padding: Padding) -> None:
     spec = specification(padding)
-    plain, padded = (encode_blocks(PEOPLE, s, SEED, 1) for s in (specification(None), spec))
+    plain, padded = (encode_blocks(PEOPLE, s, SEED, 1, noise=NOISE) for s in (specification(None), spec))
     assert padded.layout.records == plain.layout.records == 1500
     sent = from_bytes(padded.layout, b"".join(to_bytes(padded.sets)))
     assert layout_of(sent, 1500) == padded.layout
@@ -118,7 +121,7 @@ def test_every_block_on_the_wire_has_its_target(padding: Padding) -> None:
 def test_samples_hold_no_dummies() -> None:
     """A file in which every block of one rule is a single record: the sample has a row for each, and no more."""
     few = {name: column.head(40) for name, column in PEOPLE.items()}
-    made = encode_blocks(few, specification(20), SEED, 1)
+    made = encode_blocks(few, specification(20), SEED, 1, noise=NOISE)
     assert made.n_dummies > 400
     assert made.sets[-1].n_rows == 40 < SAMPLE_ROWS
     for name, field in made.sets[-1].fields.items():
@@ -126,7 +129,7 @@ def test_samples_hold_no_dummies() -> None:
 
 
 def test_rows_are_shuffled_with_their_dummies() -> None:
-    made = encode_blocks(PEOPLE, specification("powers_of_two"), SEED, 1)
+    made = encode_blocks(PEOPLE, specification("powers_of_two"), SEED, 1, noise=NOISE)
     order = made.orders["born"]
     places = np.flatnonzero(order >= 1500)
     # The mean place of the dummies is that of all rows, within five standard errors.
@@ -136,7 +139,7 @@ def test_rows_are_shuffled_with_their_dummies() -> None:
 @pytest.mark.parametrize("padding", ["powers_of_two", 9])
 def test_a_dummy_has_its_blocks_key_and_values_of_the_file(padding: Padding) -> None:
     spec = specification(padding)
-    made = rows_of_rules(PEOPLE, spec)
+    made = rows_of_rules(PEOPLE, spec, NOISE)
     assert made.n_records == 1500
     for name, column in made.columns.items():
         assert column.head(1500).equals(PEOPLE[name], null_equal=True)
@@ -154,7 +157,7 @@ def test_dummies_agree_with_their_block_as_its_rows_agree_with_each_other() -> N
         among_rows: dict[str, list[float]] = {field.name: [] for field in spec.fields}
         with_dummies: dict[str, list[float]] = {field.name: [] for field in spec.fields}
         for seed in range(8):
-            made = rows_of_rules(people(1500, 10 + seed), spec)
+            made = rows_of_rules(people(1500, 10 + seed), spec, NOISE)
             rows = made.rows[rule.name]
             text = key_text(made.columns, spec, rule, split=True).gather(rows)
             frame = pl.DataFrame({name: column.gather(rows) for name, column in made.columns.items()})
@@ -185,7 +188,7 @@ def agreement(frame: pl.DataFrame, name: str, *, real_only: bool) -> float:
 
 def test_fields_that_go_together_do_so_in_dummies() -> None:
     """No given name of the other sex, where the rule takes neither."""
-    made = rows_of_rules(PEOPLE, specification(9))
+    made = rows_of_rules(PEOPLE, specification(9), NOISE)
     rows = made.rows["born"]
     both = pl.DataFrame({name: made.columns[name].gather(rows) for name in ("given", "sex")})
     both = both.filter(pl.Series(rows >= made.n_records)).drop_nulls()
@@ -214,7 +217,32 @@ def test_excess_agreement_is_its_definition(rows: list[tuple[int, int, int]]) ->
 def test_one_block_of_everybody_and_files_without_keys() -> None:
     same = {name: pl.Series(name, ["x"] * 5, dtype=pl.String) for name in PEOPLE}
     same["born"] = pl.Series("born", ["19500101"] * 5)
-    made = encode_blocks(same, specification("powers_of_two"), SEED, 1)
+    made = encode_blocks(same, specification("powers_of_two"), SEED, 1, noise=NOISE)
     assert [part.n_rows for part in made.sets] == [8, 8, 8, 5]
     nobody = {name: pl.Series(name, [None, None], dtype=pl.String) for name in PEOPLE}
-    assert encode_blocks(nobody, specification(20), SEED, 1).n_dummies == 0
+    assert encode_blocks(nobody, specification(20), SEED, 1, noise=NOISE).n_dummies == 0
+
+
+def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_another() -> None:
+    """Or a second upload would tell which rows stay."""
+    spec = specification("powers_of_two")
+    first, again, other = (rows_of_rules(PEOPLE, spec, key) for key in (NOISE, NOISE, NoiseKey.generate()))
+    for name, column in first.columns.items():
+        assert again.columns[name].equals(column, null_equal=True)
+    different = [
+        (other.columns[name].tail(-1500) != column.tail(-1500)).mean() for name, column in first.columns.items()
+    ]
+    assert max(float(share or 0) for share in different) > 0.3
+    with pytest.raises(TrystError, match="a key of the custodian's own") as caught:
+        rows_of_rules(PEOPLE, spec)
+    assert caught.value.code is ErrorCode.PARAMETER
+
+
+def test_draws_are_even_and_new() -> None:
+    draws = Draws(bytes(32))
+    numbers = np.concatenate([draws.uniform(n) for n in (1, 0, 7, 9992)])
+    assert len(np.unique(numbers)) == len(numbers) == 10_000
+    assert 0 <= numbers.min() <= numbers.max() < 1
+    # Of 20 cells of 500 the chi-squared statistic has mean 19 and standard deviation 6.2.
+    counts = np.bincount((20 * numbers).astype(int), minlength=20)
+    assert ((counts - 500) ** 2 / 500).sum() < 19 + 5 * 6.2
