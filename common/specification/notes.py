@@ -104,10 +104,11 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     if spec.padding is not None:
         target, cost = padding_words(spec.padding)
         yield (
-            f"Each custodian brings the number of rows of every block up to {target} by dummy rows, {cost}. Carole"
-            " cannot tell them by their form, and the resolver, who is told, makes no link with them. But a row that"
-            " resembles one of the other file is no dummy: padding hides little where nearly every record has a match."
-            " How many blocks there are it does not hide at all."
+            f"Each custodian brings the number of rows of every block up to {target} by dummy rows, {cost}. It hides"
+            " how many records a block has, not how many blocks there are; and a row that resembles one of the other"
+            " file is no dummy, so it hides little where nearly every record has a match. In our attacks it lowered"
+            " what sizes alone tell of names, and not what similarities inside large blocks do: narrower rules do."
+            " The resolver is told of dummies and links none."
         )
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:
