@@ -28,6 +28,8 @@ class Finding:
         Share of records whose value the attack named rightly.
     chance
         Share recovered by naming the commonest value everywhere.
+    attainable
+        The most that any attack could with the dictionary used.
     """
 
     field: str
@@ -35,6 +37,7 @@ class Finding:
     attack: str
     recovered: float
     chance: float
+    attainable: float = 1.0
 
     @property
     def above_chance(self) -> float:
@@ -58,6 +61,9 @@ class LeakageReport:
         Whether a share above the limit keeps the service from contributing; otherwise it is a warning.
     findings
         Of every field, and in block-keyed mode of every rule.
+    codes
+        Of the variables. The limit does not judge them: a code is a relabelling, whose counts show in every mode, and
+        whoever approves the specification is told so.
     remarks
         What the figures do not say.
     """
@@ -67,6 +73,7 @@ class LeakageReport:
     limit: float
     refuses: bool
     findings: tuple[Finding, ...]
+    codes: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
@@ -89,8 +96,11 @@ class LeakageReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        findings = [{**asdict(each), "above_chance": each.above_chance} for each in self.findings]
-        return {**asdict(self), "findings": findings, "exceeds": self.exceeds}
+        shown = {
+            part: [{**asdict(each), "above_chance": each.above_chance} for each in found]
+            for part, found in (("findings", self.findings), ("codes", self.codes))
+        }
+        return {**asdict(self), **shown, "exceeds": self.exceeds}
 
 
 Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]

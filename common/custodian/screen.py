@@ -117,6 +117,13 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
         " records whose value in a field known attacks recover from the signatures."
     )
     console.print(table)
+    if report.codes:
+        codes = Table("variable", "attack", "recovered", "by guessing", "beyond it", header_style="bold")
+        for found in report.codes:
+            shares = (found.recovered, found.chance, found.above_chance)
+            codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
+        console.print("[bold]What codes of variables tell[/bold]; the limit does not judge it.")
+        console.print(codes)
     for remark in report.remarks:
         console.print(f"• {remark}", highlight=False)
     if not report.exceeds:

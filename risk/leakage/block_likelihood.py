@@ -106,6 +106,7 @@ class KeyLikelihood:
         self._share = np.bincount(key_of, weights=public.shares)
         by_key = np.split(np.argsort(key_of, kind="stable"), np.cumsum(np.bincount(key_of))[:-1])
         self._names = [names[:POOL] for names in by_key]  # the commonest of each key
+        self._all, self._key_of = np.concatenate(self._names), key_of
         self._others = others
         self._hypotheses = hypotheses
         self._plain: dict[int, NDArray[np.float32]] = {}
@@ -156,15 +157,9 @@ class KeyLikelihood:
         return guesses
 
     def _one_value(self, size_fit: NDArray[np.float64], count: int) -> int:
-        best, found = -np.inf, 0
-        for key in np.flatnonzero(size_fit > size_fit.max() - 30.0).tolist():
-            names = self._names[key]
-            within = self._public.shares[names] / self._share[key]
-            fit = size_fit[key] + count * np.log(within)
-            place = int(fit.argmax())
-            if fit[place] > best:
-                best, found = float(fit[place]), int(names[place])
-        return found
+        names = self._all
+        within = self._public.shares[names] / self._share[self._key_of[names]]
+        return int(names[(size_fit[self._key_of[names]] + count * np.log(within)).argmax()])
 
     def _plain_of(self, key: int) -> NDArray[np.float32]:
         if key not in self._plain:

@@ -81,6 +81,7 @@ def attack_by_size(
     per_class: int = 300,
     weights: Mapping[int, float] | None = None,
     records: NDArray[np.int64] | None = None,
+    spread: int = 0,
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
 
@@ -96,6 +97,8 @@ def attack_by_size(
         Draws the sample.
     per_class
         Records drawn of each size class (blocks of 1, 2 to 3, 4 to 7, ... rows), in whole blocks.
+    spread
+        Records drawn besides, of each class by its share of the records: most of the figure's error is there.
     weights
         Rows of the file in each size class, by the logarithm of the size; default: those of `blocks`.
     records : ndarray of int64, shape (n_values,), optional
@@ -112,24 +115,39 @@ def attack_by_size(
     records_in = np.bincount(blocks.block, weights=counts, minlength=len(blocks.sizes))
     classes = []
     exponent = size_class_of(blocks.sizes)
+    total = max(1.0, float(counts.sum()))
     for size_class in np.unique(exponent):
         inside = np.flatnonzero((exponent == size_class) & (values_in > 0))
         if not len(inside):
             continue
         drawn = rng.permutation(inside)
-        chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), per_class))]
+        wanted = max(per_class, spread * float(records_in[inside].sum()) / total)
+        chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), wanted))]
         guesses = attack(blocks, public, chosen)
         attacked = np.isin(blocks.block, chosen)
         found = score(name, field, guesses[attacked], truth[attacked], counts[attacked], 0)
+        gained = counts * ((truth == guesses).astype(np.int64) - (truth == 0)) * (truth >= 0)
+        by_block = np.bincount(blocks.block[attacked], weights=gained[attacked], minlength=len(blocks.sizes))[chosen]
         factor = 1.0 if weights is None else weights[int(size_class)] / max(1.0, float(blocks.sizes[inside].sum()))
         whole = replace(
             found,
             n_values=round(factor * float(values_in[inside].sum())),
             n_records=round(factor * float(records_in[inside].sum())),
+            error=_ratio_error(by_block, records_in[chosen], len(inside)),
         )
         least, most = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
         classes.append(SizeClass(least, most, whole.n_records, whole))
     return _weighted(name, field, [part.recovery for part in classes]), classes
+
+
+def _ratio_error(gained: NDArray[np.float64], records: NDArray[np.float64], n_blocks: int) -> float:
+    """Standard error of the gain per record, estimated from some of `n_blocks` blocks drawn without replacement."""
+    n = len(records)
+    if n < 2 or n == n_blocks or not records.any():
+        return 0.0
+    residual = gained - records * gained.sum() / records.sum()
+    spread = (residual**2).sum() * n / (n - 1)
+    return float(np.sqrt((1 - n / n_blocks) * spread) / records.sum())
 
 
 def size_class_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -146,4 +164,6 @@ def _weighted(name: str, field: str, parts: list[Recovery]) -> Recovery:
 
     by_record = {of: mean(of, "n_records") for of in ("records", "attainable_records", "chance", "claimed")}
     by_value = {of: mean(of, "n_values") for of in ("values", "attainable_values")}
-    return Recovery(name, field, n_values, n_records, **by_record, **by_value)
+    squares = sum((part.error * part.n_records) ** 2 for part in parts)
+    error = float(np.sqrt(squares)) / n_records if n_records else 0.0
+    return Recovery(name, field, n_values, n_records, **by_record, **by_value, error=error)

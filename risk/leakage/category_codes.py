@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.leakage.recovery import UNKNOWN
+from risk.leakage.recovery import UNKNOWN, Recovery, score
 
 
 def unique_rows(codes: NDArray[np.int64]) -> float:
@@ -41,3 +41,25 @@ def margin_alignment(codes: NDArray[np.int64], n_categories: int, margin: NDArra
     guesses = np.empty(n_categories, dtype=np.int64)
     guesses[np.argsort(-counts, kind="stable")] = np.argsort(-margin, kind="stable")
     return guesses
+
+
+def code_recovery(
+    name: str, codes: NDArray[np.integer], labels: NDArray[np.int64], margin: NDArray[np.float64]
+) -> Recovery:
+    """What the public margin of a variable tells of its codes.
+
+    Parameters
+    ----------
+    name
+        The variable, for the result.
+    codes : ndarray of int, shape (n_rows,)
+        Keyed codes as sent, -1 where missing.
+    labels : ndarray of int64, shape (n_categories,)
+        The category that each code truly is.
+    margin : ndarray of float64, shape (n_categories,)
+        How common each category is in public, in any unit.
+    """
+    held = codes[codes >= 0].astype(np.int64)
+    counts = np.bincount(held, minlength=len(margin))
+    guesses = margin_alignment(held, len(margin), margin)
+    return score("category codes and public margins", name, guesses, labels, counts, int(margin.argmax()))

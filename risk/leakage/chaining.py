@@ -25,7 +25,7 @@ from risk.leakage.mean_field import mean_field
 from risk.leakage.public import PublicValues
 from risk.leakage.recovery import UNKNOWN
 from risk.leakage.similarity_graph import SLACK
-from risk.leakage.view import FieldView, value_counts
+from risk.leakage.view import FieldView, pairs_within, value_counts
 
 CLASSES = 2000
 """Largest classes that are aligned by their similarities."""
@@ -110,29 +110,30 @@ def recognised_groups(sets: Sequence[SignatureSet], field: str) -> Joins:
 
 
 def _groups(part: SignatureSet, rule: str, field: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Descriptions of the groups of rows that agree on a further rule, and the signature that all rows have, or -1."""
+    """Descriptions of the groups of rows that agree on a further rule, and the signature that all rows have, or -1.
+
+    A description is the group's size and, by field, the mean similarity of its rows that have a value; -1 if one has.
+    """
     tags = part.blocks[rule]
     rows = np.flatnonzero(tags != 0)
-    order = rows[np.argsort(tags[rows], kind="stable")]
-    _, starts, sizes = np.unique(tags[order], return_index=True, return_counts=True)
-    described, common = [], []
-    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-        if not 2 <= size <= _LARGEST_GROUP:
-            continue
-        members = order[start : start + size]
-        line = [float(size)]
-        for held in part.fields.values():
-            codes = held.codes[members]
-            there = codes[codes >= 0]
-            view = FieldView(held.signatures[there], np.ones(len(there), dtype=np.int64))
-            similar = view.similarity(np.arange(len(there)), np.arange(len(there)))
-            off = ~np.eye(len(there), dtype=bool)
-            line.append(float(similar[off].mean()) if len(there) > 1 else -1.0)
-        codes = part.fields[field].codes[members]
-        described.append(line)
-        common.append(int(codes[0]) if (codes == codes[0]).all() else -1)
-    width = 1 + len(part.fields)
-    return np.array(described).reshape(-1, width), np.array(common, dtype=np.int64)
+    _, group, sizes = np.unique(tags[rows], return_inverse=True, return_counts=True)
+    kept = (sizes >= 2) & (sizes <= _LARGEST_GROUP)
+    rows, group = rows[kept[group]], (np.cumsum(kept) - 1)[group[kept[group]]]
+    sizes = sizes[kept]
+    one, other = pairs_within(group, sizes)
+    described = [sizes.astype(np.float64)]
+    for held in part.fields.values():
+        codes = held.codes[rows].astype(np.int64)
+        both = (codes[one] >= 0) & (codes[other] >= 0)
+        similar = FieldView(held.signatures, np.empty(0, dtype=np.int64)).paired(codes[one[both]], codes[other[both]])
+        times = np.bincount(group[one[both]], minlength=len(sizes))
+        total = np.bincount(group[one[both]], weights=similar, minlength=len(sizes))
+        described.append(np.where(times > 0, total / np.maximum(times, 1), -1.0))
+    codes = part.fields[field].codes[rows].astype(np.int64)
+    first = np.full(len(sizes), -1, dtype=np.int64)
+    first[group[::-1]] = codes[::-1]
+    differs = np.bincount(group, weights=codes != first[group], minlength=len(sizes)) > 0
+    return np.column_stack(described), np.where(differs, -1, first)
 
 
 def value_classes(sets: Sequence[SignatureSet], field: str, joins: Joins) -> Classes:

@@ -15,6 +15,7 @@ from common.errors import ErrorCode, TrystError
 from common.tokens import tokenise
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
+_PAIRS = 1 << 17
 
 
 class PublicValues:
@@ -80,6 +81,15 @@ class PublicValues:
         if self.similar is None:
             return np.arange(len(self))
         return np.flatnonzero([value in self.similar for value in self.values])
+
+    def paired(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
+        similar = np.empty(len(one), dtype=np.float32)
+        for start in range(0, len(one), _PAIRS):
+            mine, theirs = one[start : start + _PAIRS], other[start : start + _PAIRS]
+            common = np.asarray(self._tokens[mine].multiply(self._tokens[theirs]).sum(axis=1), dtype=np.float32).ravel()
+            similar[start : start + _PAIRS] = common / (self._sizes[mine] + self._sizes[theirs] - common)
+        return similar
 
     def places(self, values: Sequence[str]) -> NDArray[np.int64]:
         """Where each value is in the dictionary, -1 where it is not."""

@@ -31,6 +31,8 @@ class Recovery:
         Share of records recovered by naming the commonest public value everywhere, which needs no encoding.
     claimed
         Share of records for which the attack names a value; elsewhere it says that it does not know.
+    error
+        Standard error of `records` less `chance` where a sample was attacked, 0 where all was.
     """
 
     attack: str
@@ -43,6 +45,7 @@ class Recovery:
     attainable_records: float
     chance: float
     claimed: float
+    error: float = 0.0
 
     @property
     def above_chance(self) -> float:

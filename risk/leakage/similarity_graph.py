@@ -58,7 +58,11 @@ SURE = 0.9
 MARGIN = 5.0
 """Log-likelihood by which a name must beat the second best."""
 
+FEWEST = 50
+"""Anchors that are kept whatever their margin: with very few, the next round knows too little."""
+
 _ROWS = 1000
+_SETTLING = 4
 _ROUNDS = (500, 2000, 5000)
 
 
@@ -123,22 +127,39 @@ def similarity_graph_alignment(
     if expected is None:
         expected = public.shares * view.counts.sum()
     known, named = _core(view, order, public, expected, overdispersion)
-    for rows, columns in _rounds(len(order), len(public)):
+    for rows, columns in growth_rounds(len(order), len(public)):
         attacked = order[:rows]
         best, gap = grow(view, attacked, public, np.arange(columns), expected, known, named, overdispersion)
-        kept = _one_to_one(best, gap)
-        good = kept[gap[kept] > MARGIN]
-        good = np.sort(good)[:anchors]  # the commonest of them
-        if len(good) >= min(10, len(kept)):
-            known, named = attacked[good], best[good]
+        kept = one_to_one(best, gap)
+        chosen = grown_anchors(kept, gap, anchors)
+        known, named = attacked[chosen], best[chosen]
     guesses[attacked[kept]] = best[kept]
     margin[attacked[kept]] = gap[kept]
     return Alignment(guesses, margin)
 
 
-def _rounds(n_values: int, n_public: int) -> list[tuple[int, int]]:
+def growth_rounds(n_values: int, n_public: int) -> list[tuple[int, int]]:
+    """How many values and public values each round of `grow` takes in, the commonest first.
+
+    The first is made several times: it puts right most of what is wrong in the first anchors.
+    """
     sizes = [size for size in _ROUNDS if size < n_values]
-    return [*((size, min(n_public, 2 * size)) for size in sizes), (n_values, n_public)]
+    rounds = [*((size, min(n_public, 2 * size)) for size in sizes), (n_values, n_public)]
+    return [rounds[0]] * _SETTLING + rounds
+
+
+def grown_anchors(kept: NDArray[np.int64], margin: NDArray[np.float64], most: int = ANCHORS) -> NDArray[np.int64]:
+    """Rows of a round that are the anchors of the next: the commonest of the sure ones, at least the `FEWEST` surest.
+
+    Parameters
+    ----------
+    kept, margin
+        Rows that keep their claim, and every row's margin.
+    """
+    sure = kept[margin[kept] > MARGIN]
+    if len(sure) < FEWEST:
+        sure = kept[np.argsort(-margin[kept], kind="stable")][:FEWEST]
+    return np.sort(sure)[:most]
 
 
 def _core(
@@ -284,7 +305,7 @@ def grow(
     return names[best], margin
 
 
-def _one_to_one(best: NDArray[np.int64], margin: NDArray[np.float64]) -> NDArray[np.int64]:
+def one_to_one(best: NDArray[np.int64], margin: NDArray[np.float64]) -> NDArray[np.int64]:
     """Rows that keep their claim when each public value is claimed once, by the surest."""
     order = np.argsort(-margin, kind="stable")
     _, first = np.unique(best[order], return_index=True)

@@ -10,9 +10,10 @@ import pytest
 
 from common.encoding import FieldSignatures
 from common.specification import Specification, load_specification
-from risk.leakage import assessment as subject
-from risk.leakage.assessment import assess, public_values
+from risk.leakage import own_blocks
+from risk.leakage.assessment import assess
 from risk.leakage.block_view import BlockView
+from risk.leakage.own_file import public_values
 from risk.leakage.view import FieldView
 from tests.risk.leakage.names import public_surnames
 
@@ -92,6 +93,34 @@ def test_blocks_of_birthdays_do_not_leak_surnames() -> None:
     }
 
 
+TRAITS = """
+variables:
+  - {name: trait, holder: alice, categories: [a, b, c]}
+  - {name: rare, holder: alice, categories: [x, y]}
+"""
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_codes_of_variables_are_told_and_not_judged(mode: str) -> None:
+    columns = {name: column.head(2000) for name, column in people(2000, 5).items()}
+    rng = np.random.default_rng(6)
+    # The trait goes with the commonest surnames, which the alignment reads.
+    common = columns["surname"].is_in(public_surnames(3000).values[:60]).to_numpy()
+    trait = np.where(common, 0, rng.integers(1, 3, 2000)).astype(np.int32)
+    variables = {"trait": pl.Series(trait), "rare": pl.Series([0] * 1999 + [1], dtype=pl.Int32)}
+    spec = load_specification(HEAD.replace("MODE", mode) + TRAITS + "release: {assessment: none}\n", "test")
+    report = assess(columns, spec, variables)
+    margins = {found.field: found for found in report.codes if "margins" in found.attack}
+    assert margins["rare"].recovered == 1, "two categories of very different counts"
+    assert margins["rare"].chance == pytest.approx(0.9995)
+    across = [found for found in report.codes if "co-occurrence" in found.attack]
+    assert bool(across) == (mode == "open"), "codes are beside signatures in open mode only"
+    assert all(found.recovered > 0.5 for found in across if found.field == "rare")
+    assert not {found.field for found in report.findings} & {"trait", "rare"}
+    assert any("combination of their own" in remark for remark in report.remarks)
+    assert {each["field"] for each in report.as_dict()["codes"]} == {"trait", "rare"}
+
+
 def test_trusted_mode_hides_nothing() -> None:
     report = assess(people(10, 3), specification("trusted"))
     assert all(found.above_chance == 1 for found in report.findings)
@@ -154,13 +183,13 @@ def test_the_dictionary_is_the_files_own_values_with_other_counts() -> None:
 def test_padded_blocks_are_attacked_as_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack sees padded sizes and what they may hide; what it recovers is counted by records, not by dummies."""
     seen: list[tuple[BlockView, np.ndarray]] = []
-    attacked = subject.attack_by_size
+    attacked = own_blocks.attack_by_size
 
     def kept(*given: Any) -> Any:
         seen.append((given[3], given[9]))
         return attacked(*given)
 
-    monkeypatch.setattr(subject, "attack_by_size", kept)
+    monkeypatch.setattr(own_blocks, "attack_by_size", kept)
     columns = people(1500, 4)
     plain = specification("block_keyed")
     report = assess(columns, plain.model_copy(update={"padding": 8}))

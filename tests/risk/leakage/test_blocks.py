@@ -16,6 +16,7 @@ from common.tokens import tokenise
 from risk.leakage import (
     UNKNOWN,
     BlockView,
+    FieldView,
     KeyLikelihood,
     PublicValues,
     attack_by_size,
@@ -112,3 +113,23 @@ def test_rows_without_a_value_and_blocks_without_any() -> None:
     found, _ = attack_by_size("x", "y", block_likelihood, blocks, public, truth, np.random.default_rng(1))
     assert found.n_records == 2
     assert found.records == pytest.approx(0.5)
+
+
+def test_the_error_of_a_sample_is_that_of_repeated_samples() -> None:
+    rng = np.random.default_rng(5)
+    n_blocks = 3000
+    names = rng.integers(0, 50, n_blocks)
+    one = FieldView(np.arange(n_blocks, dtype=np.uint64)[:, None], np.ones(n_blocks, dtype=np.int64))
+    blocks = BlockView(one, np.arange(n_blocks), np.ones(n_blocks, dtype=np.int64))
+    public = PublicValues([f"name{place}" for place in range(50)], np.arange(50, 0, -1))
+
+    def attack(view: BlockView, known: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.where(names < 10, names, UNKNOWN)  # right for a fifth
+
+    found = [attack_by_size("", "", attack, blocks, public, names, rng, 1, spread=300)[0] for _ in range(200)]
+    gained = np.array([each.records - each.chance for each in found])
+    told = np.mean([each.error for each in found])
+    assert told == pytest.approx(gained.std(), rel=0.2)
+    assert gained.mean() == pytest.approx(((names < 10) & (names > 0)).mean(), abs=4 * gained.std() / 200**0.5)
+    everything, _ = attack_by_size("", "", attack, blocks, public, names, rng, n_blocks)
+    assert everything.error == 0

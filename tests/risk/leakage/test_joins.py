@@ -14,13 +14,14 @@ from common.minhash import signatures
 from common.specification import load_specification
 from common.tokens import tokenise
 from risk.leakage import UNKNOWN, FieldView, PublicValues, score
-from risk.leakage.assessment import truth_of
-from risk.leakage.category_codes import joined_rows, margin_alignment, unique_rows
+from risk.leakage.across import ReadField, by_cooccurrence
+from risk.leakage.category_codes import code_recovery, joined_rows, margin_alignment, unique_rows
 from risk.leakage.chaining import chained_alignment, recognised_groups, shared_rows, value_classes
-from risk.leakage.cooccurrence import cooccurrence_alignment
+from risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
 from risk.leakage.dictionary import dictionary_attack
-from risk.leakage.embedding import nearest_rows, public_similarity, row_embedding
-from tests.risk.leakage.names import KEYS, public_surnames
+from risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
+from risk.leakage.own_file import truth_of
+from tests.risk.leakage.names import KEYS, public_surnames, surnames
 
 SPECIFICATION = """
 version: 1
@@ -103,9 +104,9 @@ def test_an_embedding_depends_on_no_names(names: list[int], seed: int) -> None:
     public = PublicValues(["anna", "annas", "bert", "bertha", "zoe", "zoeller"], np.ones(6))
     rng = np.random.default_rng(seed)
     codes, block = np.array(names), rng.integers(0, 3, len(names))
-    found = row_embedding(block, [(public_similarity(public), codes)])
+    found = row_embedding(block, [(public.paired, codes)])
     order = rng.permutation(len(names))
-    again = row_embedding(block[order] * 7, [(public_similarity(public), codes[order])])
+    again = row_embedding(block[order] * 7, [(public.paired, codes[order])])
     assert again == pytest.approx(found[order], abs=1e-5)
 
 
@@ -113,11 +114,57 @@ def test_rows_are_found_again_where_nothing_is_hidden() -> None:
     rng = np.random.default_rng(4)
     public = public_surnames(400)
     codes, block = rng.integers(0, 400, 120), np.repeat(np.arange(3), 40)
-    plain = row_embedding(block, [(public_similarity(public), codes)])
+    plain = row_embedding(block, [(public.paired, codes)])
     order = rng.permutation(120)
     nearest = nearest_rows(plain[order], plain)
     assert (codes[nearest] == codes[order]).mean() > 0.9
     assert nearest_rows(plain, plain[:0]).tolist() == [-1] * 120
+
+
+def test_an_embedding_is_what_its_block_looks_like() -> None:
+    public = PublicValues(["anna", "annas", "bert"], np.ones(3))
+    codes = np.array([0, 0, 1, -1, 2])
+    found = row_embedding(np.array([5, 5, 5, 5, 9]), [(public.paired, codes)])
+    alike = float(public.similarity(np.array([0]), np.array([1]))[0, 0])
+    own = np.array(
+        [
+            [2, np.log(2), 1, alike, 0, 0],
+            [2, np.log(2), 1, alike, 0, 0],
+            [2, 0, alike, alike, 0, 0],
+            [2, -1, 0, 0, 0, 0],  # missing
+            [0, 0, 0, 0, 0, 0],  # alone
+        ]
+    )
+    assert found[:, :6] == pytest.approx(own, abs=1e-6)
+    assert found[0, 6:] == pytest.approx(0.5 * own[1:4].mean(axis=0), abs=1e-6)
+    assert found[4, 6:] == pytest.approx(0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=10))
+def test_similarities_of_pairs_are_those_of_the_table(pairs: list[tuple[int, int]]) -> None:
+    words = ["anna", "annas", "bert", "bertha", "zoe", "zoeller"]
+    public = PublicValues(words, np.ones(6))
+    view = FieldView(signatures(tokenise(words, "bigrams"), KEYS, 128), np.ones(6, dtype=np.int64), 0.1)
+    one, other = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    for held in (public, view):
+        table = held.similarity(np.arange(6), np.arange(6))
+        assert held.paired(one, other) == pytest.approx(table[one, other], abs=1e-5)
+
+
+def test_embeddings_read_an_open_field_and_not_one_whose_similarities_are_another_fields() -> None:
+    view, truth = surnames(20_000, seed=7, bits=512, most=3000)
+    found = embedded_alignment(view, public_surnames(3000), most=1500)
+    assert score("embeddings", "surname", found, truth, view.counts, 0).records > 0.5, "the positive control"
+    claimed = found[found != UNKNOWN]
+    assert len(np.unique(claimed)) == len(claimed)
+    # Rows of single-value blocks: signatures have nothing in common, and only their counts of one are left.
+    rng = np.random.default_rng(8)
+    apart = FieldView(rng.integers(0, 2**63, (2000, 8)).astype(np.uint64), np.ones(2000, dtype=np.int64))
+    drawn = rng.choice(3000, size=2000, p=public_surnames(3000).shares)
+    found = embedded_alignment(apart, public_surnames(3000), most=1500)
+    assert score("embeddings", "surname", found, drawn, apart.counts, 0).above_chance < 0.02
+    nothing = FieldView(np.empty((0, 8), dtype=np.uint64), np.empty(0, dtype=np.int64))
+    assert len(embedded_alignment(nothing, public_surnames(3000))) == 0
 
 
 def test_rows_alone_with_their_codes_are_joined() -> None:
@@ -135,6 +182,42 @@ def test_one_field_tells_another() -> None:
     codes = np.array([1, 1, 0, 2, -1], dtype=np.int32)
     joint = np.array([[0.9, 0.2], [0.1, 0.8]])  # of the first field's value given the second's
     assert cooccurrence_alignment(known, codes, 3, joint, np.array([0.5, 0.5])).tolist() == [1, 0, UNKNOWN]
+
+
+def test_conditional_shares_are_those_of_the_people_known() -> None:
+    first, second = np.array([0, 0, 1, UNKNOWN, 0]), np.array([0, 1, 1, 1, UNKNOWN])
+    shares = conditional_shares(first, second, 2, 2)
+    overall = np.array([3, 2]) / 5  # of those of whom both are known, and one more of each
+    assert shares[:, 0] == pytest.approx((np.array([1, 0]) + overall) / 2)
+    assert shares[:, 1] == pytest.approx((np.array([1, 1]) + overall) / 3)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_field_read_tells_the_fields_that_depend_on_it_and_no_others(tied: bool) -> None:
+    rng = np.random.default_rng(9)
+    name = rng.choice(60, size=4000, p=np.arange(60, 0, -1) / 1830)
+    town = (name // 6 if tied else rng.integers(0, 10, 4000)).astype(np.int64)
+    relabelled, secret = rng.permutation(60), rng.permutation(10)
+    nobody = np.full(10, UNKNOWN)
+    shares = np.bincount(town, minlength=10) / 4000
+    names = ReadField("name", relabelled[name], np.argsort(relabelled), np.argsort(relabelled), np.ones(60) / 60)
+    towns = ReadField("town", secret[town], np.argsort(secret), nobody, shares)
+    assert names.recovered == 1
+    found = by_cooccurrence(towns, [names, towns], rng)
+    assert found is not None
+    assert (found.values == 1) if tied else (found.above_chance < 0.35)
+    assert by_cooccurrence(names, [names, towns], rng) is None, "no other field is known"
+
+
+def test_codes_of_uneven_categories_are_read_and_of_even_ones_are_not() -> None:
+    rng = np.random.default_rng(10)
+    for shares, known in (([0.5, 0.3, 0.15, 0.05], True), ([0.25] * 4, False)):
+        secret = rng.permutation(4)
+        codes = secret[rng.choice(4, size=5000, p=shares)]
+        margin = rng.multinomial(5000, shares).astype(float)
+        found = code_recovery("trait", codes, np.argsort(secret), margin)
+        assert (found.records == 1) == known
+        assert found.attainable_records == 1
 
 
 def test_who_has_the_seed_reads_all_that_is_in_the_dictionary() -> None:

@@ -1,0 +1,201 @@
+"""What the attacks of the leakage benchmark are tried on, and the lines in which their results are told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from carole.coordinator.draft import draft
+from carole.coordinator.people import generate
+from carole.coordinator.people.names import name_tables
+from common.cleaning import clean
+from common.encoding import SignatureSet
+from common.encoding.records import encode_records
+from common.keys.derivation import Purpose, Seed, derive
+from common.keys.noise import NoiseKey
+from common.minhash import signatures
+from common.parties import Side
+from common.specification import Specification
+from common.tokens import tokenise
+from risk.leakage import FieldView, PublicValues, Recovery
+
+NAMES = ("surname", "given_name")
+"""The attacked fields."""
+BEYOND = 0.02
+"""Asked of block-keyed mode: less than so much above guessing."""
+READS = 0.6
+"""Asked of an attack on open mode: at least so much of the records, or it shows nothing elsewhere."""
+OVERLAPS = (0.1, 0.4, 1.0)
+"""Shares of the file that are among the attacker's people in clear."""
+MOST = 5000
+"""Commonest values that are attacked, where not all are."""
+HEAD = (
+    "| attack | values | records | attainable | by guessing | beyond it | asked | seconds |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One attack's result; every share is of 1, ``None`` where it has no meaning.
+
+    Attributes
+    ----------
+    what
+        Attack and target, in words.
+    records, values
+        Share recovered, of the records that have a value and of the distinct signatures.
+    attainable, chance
+        The best that any attack could do with the dictionary, and what naming the commonest value everywhere does.
+    error
+        Standard error of `records` less `chance` where a sample was attacked.
+    least, beyond
+        What is asked: at least so much recovered, or less than so much above chance. At most one of the two.
+    seconds
+        The attack's time, where it is of interest.
+    """
+
+    what: str
+    records: float
+    chance: float | None = None
+    values: float | None = None
+    attainable: float | None = None
+    error: float = 0.0
+    least: float | None = None
+    beyond: float | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        found: Recovery,
+        *,
+        least: float | None = None,
+        beyond: float | None = None,
+        seconds: float | None = None,
+    ) -> Line:
+        """The line of a recovery."""
+        return cls(
+            what,
+            found.records,
+            found.chance,
+            found.values,
+            found.attainable_records,
+            found.error,
+            least,
+            beyond,
+            seconds,
+        )
+
+    @property
+    def above(self) -> float:
+        """Recovered beyond guessing, may be below 0."""
+        return self.records - (self.chance or 0.0)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it is as asked; None where nothing is."""
+        if self.least is not None:
+            return self.records >= self.least
+        return None if self.beyond is None else self.above < self.beyond
+
+    def markdown(self) -> str:
+        """A row under `HEAD`."""
+        asked = ""
+        if self.met is not None:
+            limit = f"≥ {self.least:.0%}" if self.least is not None else f"< {self.beyond:+.0%}"
+            asked = f"{limit}: {'met' if self.met else '**MISSED**'}"
+        error = f" ±{self.error:.1%}" if self.error else ""
+        cells = (
+            self.what,
+            _share(self.values),
+            f"{self.records:.1%}",
+            _share(self.attainable),
+            _share(self.chance),
+            "" if self.chance is None else f"{self.above:+.1%}{error}",
+            asked,
+            "" if self.seconds is None else f"{self.seconds:.0f}",
+        )
+        return "| " + " | ".join(cells) + " |"
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else f"{share:.1%}"
+
+
+class Study:
+    """Invented people, the specification that is drafted for them, and what is public.
+
+    Parameters
+    ----------
+    n
+        People.
+    seed
+        Of the people.
+    section
+        Name of the section, which has random numbers of its own: one section gives the same by itself as among all.
+    """
+
+    def __init__(self, n: int, seed: int, section: str) -> None:
+        self.n = n
+        self.people = generate(n, np.random.default_rng(seed), sampled=0.05)
+        self.rng = np.random.default_rng([seed, *section.encode()])
+        self.drafted, _ = draft(self.people, self.people, "people", True, "block_keyed")
+        self.columns = self.cleaned(self.people)
+
+    def cleaned(self, people: pl.DataFrame) -> Mapping[str, pl.Series]:
+        """Cleaned columns of some people."""
+        return clean(people, self.drafted, Side.ALICE).columns
+
+    def others(self, n: int) -> Mapping[str, pl.Series]:
+        """Cleaned columns of other people of the same population."""
+        return self.cleaned(generate(n, self.rng, sampled=0.05))
+
+    def overlapping(self, share: float) -> Mapping[str, pl.Series]:
+        """Cleaned columns of as many people, of whom a share is in the file: the first rows are the file's first."""
+        known = int(share * self.n)
+        if known == self.n:
+            return self.columns
+        others = self.others(self.n - known)
+        return {name: pl.concat([column[:known], others[name]]) for name, column in self.columns.items()}
+
+    @cached_property
+    def public(self) -> dict[str, PublicValues]:
+        """Names with their public counts."""
+        return {"surname": _name_counts(("surname",)), "given_name": _name_counts(("female", "male"))}
+
+    def specified(self, fields: Iterable[str] | None = None, **changes: object) -> Specification:
+        """The drafted specification with some fields only, and other changes; checked as any is."""
+        document = {**self.drafted.model_dump(mode="json"), **changes}
+        kept = None if fields is None else set(fields)
+        document["fields"] = [each for each in document["fields"] if kept is None or each["name"] in kept]
+        return Specification.model_validate(document)
+
+    def encoded(self, spec: Specification) -> tuple[list[SignatureSet], dict[str, NDArray[np.int64]]]:
+        """The people as a custodian sends them; the sets that have rows, and the row of the file of each."""
+        sent = encode_records(self.columns, spec, Seed.generate(), 1, noise=NoiseKey.generate())
+        return [part for part in sent.sets if part.rule in sent.orders], dict(sent.orders)
+
+    def open_view(self, field: str, bits: int, rows: slice = slice(None)) -> tuple[FieldView, NDArray[np.int64]]:
+        """A field of open mode, and what each of its signatures is among the public names."""
+        counted = Counter(value for value in self.columns[field][rows].to_list() if value)
+        keys = derive(Seed.generate(), "people", Purpose.SIGNATURE, bytes(32), field)
+        signed = signatures(tokenise(list(counted), "bigrams"), keys, bits)
+        view = FieldView(signed, np.array(list(counted.values()), dtype=np.int64))
+        return view, self.public[field].places(list(counted))
+
+
+def _name_counts(groups: Sequence[str]) -> PublicValues:
+    counts: Counter[str] = Counter()
+    for group in groups:
+        table = name_tables()[group]
+        for name, weight in zip(table.names, table.weights, strict=True):
+            counts["".join(filter(str.isalpha, name.lower()))] += int(weight)
+    return PublicValues(list(counts), list(counts.values()))

@@ -1,0 +1,116 @@
+"""The gate under block keys: samples of a file's blocks attacked, rule by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.encoding.blocking_keys import key_text
+from common.encoding.blocks import encode_rows
+from common.encoding.encode import file_order
+from common.encoding.padding import RuleRows, least_size, rows_of_rules
+from common.errors import TrystError
+from common.keys.derivation import Seed
+from common.keys.noise import NoiseKey
+from common.leakage import Finding
+from common.specification import BlockingRule, FieldSpec, Specification
+from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood
+from risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
+from risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
+from risk.leakage.public import PublicValues
+
+_OTHERS = 200
+
+
+def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
+    """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies."""
+    public = {field.name: public_values(columns[field.name], field, rng) for field in spec.fields}
+    noise = NoiseKey.generate()
+    whole = rows_of_rules(columns, spec, noise)
+    weights: dict[str, dict[int, float]] = {}
+    drawn: dict[str, NDArray[np.int64]] = {}
+    for rule in spec.keyed_rules:
+        rows = whole.rows[rule.name]
+        text = key_text(whole.columns, spec, rule, split=True)[rows]
+        places, weights[rule.name] = _draw(text, rows < whole.n_records, rng)
+        drawn[rule.name] = rows[places]
+    used = np.unique(np.concatenate(list(drawn.values())))
+    if not len(used):
+        return
+    some = RuleRows(
+        {name: column[used] for name, column in whole.columns.items()},
+        {name: np.searchsorted(used, rows) for name, rows in drawn.items()},
+        int(np.searchsorted(used, whole.n_records)),
+    )
+    sent = encode_rows(some, spec, Seed.generate(), 1, noise=noise, shuffle=file_order)
+    for part, rule in zip(sent.sets, spec.keyed_rules, strict=False):  # the sample comes last, and belongs to no row
+        order = sent.orders[rule.name]
+        if not len(order):
+            continue
+        real = order < some.n_records
+        n_blocked = min(len(whole.rows[rule.name]), whole.n_records)  # with dummies she knows the file's size alone
+        for field in spec.fields:
+            names = public[field.name]
+            if names is None:
+                continue
+            signed = part.fields[field.name]
+            blocks = BlockView.of(signed, part.blocks[rule.name], field.flip)
+            if spec.padding is not None:
+                blocks = replace(blocks, least=least_size(blocks.sizes, spec.padding))
+            truth = truth_of(part, field.name, some.columns[field.name], order, names)
+            records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
+            for attack, how in _attacks(columns, spec, rule, field, names, n_blocked):
+                found, _ = attack_by_size(
+                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights[rule.name], records
+                )
+                yield finding(found, rule.name)
+
+
+def _draw(
+    text: pl.Series, real: NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], dict[int, float]]:
+    """Places of the rows of some whole blocks of every size, and the rows that are in blocks of each."""
+    if not len(text):
+        return np.empty(0, dtype=np.int64), {}
+    _, block = np.unique(text.to_numpy().astype(str), return_inverse=True)
+    sizes, records = np.bincount(block), np.bincount(block, weights=real)
+    classes = size_class_of(sizes)
+    chosen: list[NDArray[np.int64]] = []
+    weights: dict[int, float] = {}
+    for size_class in np.unique(classes):
+        inside = rng.permutation(np.flatnonzero(classes == size_class))
+        weights[int(size_class)] = float(sizes[inside].sum())
+        chosen.append(inside[: 1 + int(np.searchsorted(np.cumsum(records[inside]), PER_CLASS))])
+    return np.flatnonzero(np.isin(block, np.concatenate(chosen))), weights
+
+
+def _attacks(
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    rule: BlockingRule,
+    field: FieldSpec,
+    public: PublicValues,
+    n_records: int,
+) -> Iterator[tuple[str, BlockAttack]]:
+    """What a field under a rule is attacked with."""
+    yield "each block by itself", block_likelihood
+    own = tuple(key for key in rule.keys if key.field == field.name)
+    if not own:
+        return
+    try:
+        alone = BlockingRule(name=rule.name, keys=own)
+        taken = key_text({field.name: pl.Series(public.values, dtype=pl.String)}, spec, alone)
+        rest = tuple(key for key in rule.keys if key.field != field.name)
+        others = np.ones(1)
+        if rest:
+            counted = key_text(columns, spec, BlockingRule(name=rule.name, keys=rest)).drop_nulls().value_counts()
+            counts = np.sort(counted.get_column("count").to_numpy().astype(np.float64))[::-1]
+            others = counts[:_OTHERS] / counts.sum()
+    except TrystError:
+        return
+    _, key_of = np.unique(taken.fill_null("").to_numpy().astype(str), return_inverse=True)
+    yield "blocks of the field's own keys", KeyLikelihood(public, key_of, others, n_records=n_records)

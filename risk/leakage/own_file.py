@@ -1,0 +1,63 @@
+"""What a custodian knows of its own file when it attacks it: the values, how common they are, and who has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from common.cleaning.similar_values import similar_values
+from common.encoding import SignatureSet
+from common.leakage import Finding
+from common.specification import FieldSpec
+from common.tokens import tokenise
+from risk.leakage.public import PublicValues
+from risk.leakage.recovery import UNKNOWN, Recovery
+
+DICTIONARY = 6000
+"""Public values of a field, the commonest ones."""
+
+PER_CLASS = 200
+"""Rows drawn of every size of block and rule."""
+
+_PUBLIC_KEY = bytes(32)
+
+
+def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+    """The dictionary of a field: the file's own values, with counts drawn anew; None if no row has a value."""
+    counted = column.drop_nulls().value_counts()
+    values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
+    anew = rng.poisson(counts) + 0.5
+    kept = np.argsort(-anew, kind="stable")[:DICTIONARY]
+    values = [values[place] for place in kept]
+    some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
+    if not some.any():
+        return None
+    values = [value for value, has in zip(values, some, strict=True) if has]
+    return PublicValues(values, anew[kept][some], field.tokens, similar_values(field))
+
+
+def truth_of(
+    part: SignatureSet, field: str, column: pl.Series, rows: NDArray[np.int64], public: PublicValues
+) -> NDArray[np.int64]:
+    """Public value that each signature of a set truly is, for the custodian who knows its rows.
+
+    Parameters
+    ----------
+    column
+        The field's values in the file.
+    rows
+        Row of the file of each row of the set.
+    """
+    codes = part.fields[field].codes
+    place = dict(zip(public.values, range(len(public)), strict=True))
+    held = np.array([UNKNOWN if v is None else place.get(v, UNKNOWN) for v in column.to_list()], dtype=np.int64)
+    truth = np.full(part.fields[field].n_distinct, UNKNOWN, dtype=np.int64)
+    here = codes >= 0
+    truth[codes[here]] = held[rows[here]]
+    return truth
+
+
+def finding(found: Recovery, rule: str = "") -> Finding:
+    """A recovery as the gate reports it; of a blocking rule, or of the whole file."""
+    return Finding(found.field, rule, found.attack, found.records, found.chance, found.attainable_records)

@@ -1,0 +1,101 @@
+"""The gate where one key serves the whole file: its fields, what they tell of each other, and its variables' codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+
+from common.cleaning.parts import salt_text
+from common.cleaning.similar_values import listed_in
+from common.encoding.categories import category_codes, relabelling
+from common.encoding.encode import file_order
+from common.encoding.records import encode_records
+from common.keys.derivation import Seed
+from common.keys.noise import NoiseKey
+from common.leakage import Finding
+from common.specification import Specification, encoding_digest
+from common.specification.defences import undone_by
+from risk.leakage.across import ReadField
+from risk.leakage.block_view import BlockView, attack_by_size
+from risk.leakage.category_codes import code_recovery
+from risk.leakage.frequency import frequency_alignment
+from risk.leakage.held_back import listed_alone, salt_by_salt, salts_joined, without_undone_salts
+from risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
+from risk.leakage.recovery import UNKNOWN, Recovery, score
+from risk.leakage.similarity_graph import similarity_graph_alignment
+from risk.leakage.view import FieldView
+
+MOST_VALUES = 1500
+"""Values of a field attacked in open mode."""
+
+
+def field_by_field(
+    columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator
+) -> Iterator[tuple[ReadField, list[Finding]]]:
+    """Every field attacked by itself, where one key serves the whole file, or one salt of a field."""
+    noise = NoiseKey.generate()
+    part = encode_records(columns, spec, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0]
+    bare = without_undone_salts(spec)
+    joined = (
+        encode_records(columns, bare, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0] if bare else part
+    )
+    rows = np.arange(part.n_rows)
+    for field in spec.fields:
+        column = columns[field.name]
+        public = public_values(column, field, rng)
+        if public is None:
+            continue
+        found: list[Finding] = []
+        attacked = {"": part, **({", its salts joined by a blocking rule": joined} if undone_by(spec, field) else {})}
+        for how, seen in attacked.items():
+            view = FieldView.of(seen.fields[field.name], field.flip)
+            truth = truth_of(seen, field.name, column, rows, public)
+            guesses = {
+                "counts alone": frequency_alignment(view, public),
+                "counts and similarities": similarity_graph_alignment(view, public, most=MOST_VALUES).guesses,
+            }
+            listed = listed_in(column, field)
+            if listed is not None:
+                codes = seen.fields[field.name].codes
+                is_listed = np.zeros(view.n_values, dtype=bool)
+                is_listed[codes[(codes >= 0) & listed.fill_null(value=False).to_numpy()]] = True
+                guesses["listed values by themselves"] = listed_alone(view, public, is_listed, MOST_VALUES)
+            for attack, guessed in guesses.items():
+                found.append(finding(score(attack + how, field.name, guessed, truth, view.counts, 0)))
+        # Where salts are joined, that came last, and is the most that is known of a row.
+        held = seen.fields[field.name].codes
+        read = ReadField(field.name, held, truth, guesses["counts and similarities"], public.shares)
+        salt = salt_text(columns, spec, field)
+        if salt is not None:
+            _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
+            salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
+            truth = truth_of(part, field.name, column, rows, public)
+            how = "each salt by itself"
+            salted, _ = attack_by_size(how, field.name, salt_by_salt, salts, public, truth, rng, PER_CLASS)
+            found.append(finding(salted))
+            guessed = salts_joined(part, field.name, its_salt, public)
+            how = "its salts joined by what few rows share"
+            found.append(finding(score(how, field.name, guessed, truth, salts.view.counts, 0)))
+        yield read, found
+
+
+def coded(
+    spec: Specification, variables: Mapping[str, pl.Series], rng: np.random.Generator
+) -> Iterator[tuple[ReadField, Recovery]]:
+    """The variables' codes, and what their public margins tell of them."""
+    seed, digest = Seed.generate(), encoding_digest(spec)
+    for variable in spec.variables:
+        if variable.name not in variables or variables[variable.name].is_null().all():
+            continue
+        places = variables[variable.name]
+        codes = category_codes(places, variable, spec.project, seed, digest, 1).codes
+        truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1)).astype(np.int64)
+        counts = np.bincount(places.drop_nulls().to_numpy(), minlength=len(variable.categories))
+        anew = (rng.poisson(counts) + 0.5).astype(np.float64)
+        nobody = np.full(len(truth), UNKNOWN, dtype=np.int64)
+        yield (
+            ReadField(variable.name, codes, truth, nobody, anew / anew.sum()),
+            code_recovery(variable.name, codes, truth, anew),
+        )
