@@ -153,7 +153,8 @@ def test_relatives_at_one_address_join_salts(of_one_name: float, least: float, m
 def test_values_sent_as_codes_are_read_by_their_counts_alone(columns: dict[str, pl.Series], unprotected: float) -> None:
     listed = ", ".join(public_surnames(3000).values[100:1500])
     found = recovered(columns, specification(f", only_similar: [{listed}]"))
-    assert set(found) == {"counts alone", "counts and similarities", "listed values by themselves"}
+    attacks = {attack for attack in found if "co-occurrence" not in attack}
+    assert attacks == {"counts alone", "counts and similarities", "listed values by themselves"}
     assert max(found.values()) < unprotected / 2
     few = {name: column[:300] for name, column in columns.items()}
     none = recovered(few, specification(", only_similar: [zzz]"))
