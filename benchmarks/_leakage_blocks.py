@@ -174,7 +174,7 @@ def padded(
     study: Study, spec: Specification, rule: BlockingRule, field: str
 ) -> tuple[BlockView, NDArray[np.int64], NDArray[np.int64]]:
     """A field's padded blocks, what each signature is, and how many records have it, dummies left out."""
-    alone = spec.model_copy(update={"fields": (spec.field(field),), "padding": "powers_of_two"})
+    alone = spec.model_copy(update={"padding": "powers_of_two"})
     sent = rows_of_rules(study.columns, alone, NoiseKey.generate())
     made = encode_rows(sent, alone, Seed.generate(), 1)
     part, order = made.sets[0], made.orders[rule.name]
