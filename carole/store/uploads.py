@@ -81,7 +81,9 @@ class Uploads:
                 connection.execute(delete(uploads).where(uploads.c.body == row.body))
                 row = None
             if row is None:
-                asked = Upload(upload, False, max(part.rows for part in layout.sets), layout.total_bytes)
+                # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
+                rows = layout.records or max(part.rows for part in layout.sets)
+                asked = Upload(upload, False, rows, layout.total_bytes)
                 outcome = operations.begin_upload(held.project, side, member, asked, measured)
                 dropped = self._drop(connection, held, side, committed=False)
                 body = self._insert(connection, held, side, asked, layout)
