@@ -13,6 +13,7 @@ import benchmarks._one_blas_thread  # isort: skip  # noqa: F401  before numpy
 import argparse
 import os
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -54,7 +55,9 @@ def run(name: str, people: int, seed: int) -> Done:
     begin = time.monotonic()
     lines = tuple(SECTIONS[name][1](Study(people, seed, name)))
     memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Done(lines, time.monotonic() - begin, memory)
+    seconds = time.monotonic() - begin
+    print(f"{name}: {seconds:.0f} s, {memory / 2**30:.1f} GiB", file=sys.stderr, flush=True)
+    return Done(lines, seconds, memory)
 
 
 def main(arguments: list[str]) -> int:
