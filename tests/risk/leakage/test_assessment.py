@@ -165,8 +165,9 @@ def test_codes_are_counted_and_change_no_finding(mode: str, beside: str) -> None
     assert beside in told
     assert f"{alone / 40:.1%} of the records" in told
     plain = assess(columns, specification(mode))
-    assert [(f.field, f.rule, f.attack) for f in report.findings] == [
-        (f.field, f.rule, f.attack) for f in plain.findings
+    # Which field is best read, and so tells the others, depends on the throw-away keys.
+    assert [(f.field, f.rule, f.attack.split(" with ")[0]) for f in report.findings] == [
+        (f.field, f.rule, f.attack.split(" with ")[0]) for f in plain.findings
     ]
 
 
