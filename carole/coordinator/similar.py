@@ -8,8 +8,8 @@ from __future__ import annotations
 import polars as pl
 
 from common.errors import ErrorCode, TrystError
+from common.specification.fields import MAX_LISTED
 from common.specification.mistakes import nearest
-from common.specification.model import MAX_LISTED
 
 _LONGEST = 256
 

@@ -5,20 +5,18 @@
 those who approve it should know; `json_schema` helps editors.
 """
 
+from common.specification.blocking import BlockingRule
 from common.specification.categorisation import CommonCategory, Span
 from common.specification.defaults import KINDS, LEVELS, STEPS
 from common.specification.digest import canonical_json, encoding_digest, specification_digest
 from common.specification.dump import dump_specification
+from common.specification.fields import Columns, DateFormat, FieldSpec
 from common.specification.latent import LatentSpec
 from common.specification.leakage import LeakageSpec
 from common.specification.load import load_specification, read_specification
 from common.specification.model import (
-    BlockingRule,
-    Columns,
     Custodian,
     Custodians,
-    DateFormat,
-    FieldSpec,
     LinkSpec,
     ModelSpec,
     ReleaseSpec,

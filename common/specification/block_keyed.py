@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from common.specification.mistakes import Mistake
 
 if TYPE_CHECKING:
-    from common.specification.model import BlockingRule, FieldSpec
+    from common.specification.blocking import BlockingRule
+    from common.specification.fields import FieldSpec
 
 _FORMED = {
     "lsh": "bands of signature bits are formed over the whole file",

@@ -32,7 +32,9 @@ RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 """What a blocking rule is made of: one of these."""
 
 if TYPE_CHECKING:
-    from common.specification.model import BlockingRule, FieldSpec, Specification
+    from common.specification.blocking import BlockingRule
+    from common.specification.fields import FieldSpec
+    from common.specification.model import Specification
 
 
 class InconsistentError(TrystErrors):

@@ -14,8 +14,10 @@ from common.specification.mistakes import Mistake, Path, nearest, shown
 from common.specification.parts import BlockingKey, key_mistakes
 
 if TYPE_CHECKING:
+    from common.specification.blocking import BlockingRule
+    from common.specification.fields import FieldSpec
     from common.specification.latent import LatentSpec
-    from common.specification.model import BlockingRule, FieldSpec, Specification
+    from common.specification.model import Specification
 
 
 def defence_mistakes(

@@ -13,7 +13,8 @@ import unicodedata
 from typing import Any
 
 from common.specification.defaults import CLEANING_EDITION
-from common.specification.model import FieldSpec, Specification
+from common.specification.fields import FieldSpec
+from common.specification.model import Specification
 from common.specification.variables import VariableSpec
 
 _ENCODING = b"tryst encoding digest 1\0"

@@ -10,9 +10,11 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from common.specification.assessment import AssessmentSpec
+from common.specification.blocking import BlockingRule
+from common.specification.fields import FieldSpec
 from common.specification.leakage import LeakageSpec
 from common.specification.mistakes import written
-from common.specification.model import BlockingRule, FieldSpec, Specification
+from common.specification.model import Specification
 from common.specification.resolution import ResolutionSpec
 from common.specification.section import Section
 from common.specification.variables import VariableSpec

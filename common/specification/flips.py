@@ -9,7 +9,9 @@ from common.specification.mistakes import Mistake, Path
 from common.specification.widening import confused, is_telling, least_bits, standard_error
 
 if TYPE_CHECKING:
-    from common.specification.model import BlockingRule, FieldSpec, Specification
+    from common.specification.blocking import BlockingRule
+    from common.specification.fields import FieldSpec
+    from common.specification.model import Specification
 
 LEAST = 0.001
 """Smallest probability of a flip but none: draws of 16 bits make it to within a hundredth of itself."""

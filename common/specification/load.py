@@ -15,11 +15,13 @@ from pydantic import ValidationError
 
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.parties import Side
+from common.specification.blocking import BlockingRule
 from common.specification.checks import RULE_KINDS, InconsistentError, inconsistencies
 from common.specification.document import MAX_BYTES, read_document
+from common.specification.fields import FieldSpec
 from common.specification.latent import LatentSpec
 from common.specification.mistakes import Mistake, Path, nearest, shown
-from common.specification.model import BlockingRule, FieldSpec, Specification
+from common.specification.model import Specification
 from common.specification.section import Section
 from common.specification.variables import VariableSpec
 

@@ -12,7 +12,7 @@ from common.specification.mistakes import Mistake, Path
 from common.specification.section import Name, Section
 
 if TYPE_CHECKING:
-    from common.specification.model import FieldSpec
+    from common.specification.fields import FieldSpec
 
 
 class BlockingKey(Section):

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.defences import Variant, public_names, variants, without_addresses
 from benchmarks.modes import FEBRL, PEOPLE
 from common.specification import dump_specification, encoding_digest, load_specification
-from common.specification.model import MAX_LISTED
+from common.specification.fields import MAX_LISTED
 
 
 @pytest.mark.parametrize("text", [FEBRL, PEOPLE], ids=["febrl", "people"])

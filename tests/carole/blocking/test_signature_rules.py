@@ -14,7 +14,7 @@ from carole.blocking.similar_values import canopy_pairs, similar_pairs
 from carole.blocking.skew import value_keys, without_large_blocks
 from common.encoding.contribution import FieldSignatures
 from common.errors import ErrorCode, TrystError
-from common.specification.model import Bands
+from common.specification.blocking import Bands
 
 MANY = 10**6
 

@@ -18,7 +18,7 @@ from common.specification import (
 from common.specification.defences import undone_by
 from common.specification.digest import _encoded_part
 from common.specification.document import MAX_BYTES
-from common.specification.model import MAX_LISTED
+from common.specification.fields import MAX_LISTED
 
 PLAIN = """
 version: 1
