@@ -22,13 +22,16 @@ from risk.leakage.block_view import BlockView, attack_by_size
 from risk.leakage.category_codes import code_recovery
 from risk.leakage.frequency import frequency_alignment
 from risk.leakage.held_back import listed_alone, salt_by_salt, salts_joined, without_undone_salts
-from risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
+from risk.leakage.own_file import finding, public_values, truth_of
 from risk.leakage.recovery import UNKNOWN, Recovery, score
 from risk.leakage.similarity_graph import similarity_graph_alignment
 from risk.leakage.view import FieldView
 
 MOST_VALUES = 1500
 """Values of a field attacked in open mode."""
+
+SALTED = 4000
+"""Records drawn of a salted field, in whole salts: of a few salts alone, now and then one is read by luck."""
 
 
 def field_by_field(
@@ -73,7 +76,7 @@ def field_by_field(
             salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
             truth = truth_of(part, field.name, column, rows, public)
             how = "each salt by itself"
-            salted, _ = attack_by_size(how, field.name, salt_by_salt, salts, public, truth, rng, PER_CLASS)
+            salted, _ = attack_by_size(how, field.name, salt_by_salt, salts, public, truth, rng, spread=SALTED)
             found.append(finding(salted))
             guessed = salts_joined(part, field.name, its_salt, public)
             how = "its salts joined by what few rows share"
