@@ -26,7 +26,8 @@ from carole.engine.question import pack_answer, unpack_answer
 from carole.engine.specified import plan_of
 from common.cleaning import clean
 from common.encoding.blocks import Encoded
-from common.encoding.contribution import CODES, SignatureSet
+from common.encoding.contribution import SignatureSet
+from common.encoding.layout import CODES
 from common.encoding.records import encode_records
 from common.keys.derivation import Seed
 from common.parties import Side

@@ -18,7 +18,8 @@ from carole.blocking.separate import SeparateRules
 from carole.blocking.skew import Skew
 from carole.engine.plan import LinkagePlan
 from carole.engine.sources import Source
-from common.encoding.contribution import CODES, MISSING, FieldSignatures, SignatureSet
+from common.encoding.contribution import MISSING, FieldSignatures, SignatureSet
+from common.encoding.layout import CODES
 from common.errors import ErrorCode, TrystError
 
 

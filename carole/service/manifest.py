@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from carole.projects import Project
 from common.encoding.blocks import SAMPLE
-from common.encoding.contribution import CODES, SAMPLE_ROWS, Layout, SetLayout
+from common.encoding.layout import CODES, SAMPLE_ROWS, Layout, SetLayout
 from common.errors import ErrorCode, TrystError
 from common.specification import Specification, VariableSpec
 from common.specification.padding import most_rows

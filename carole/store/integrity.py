@@ -6,15 +6,8 @@ import hashlib
 import json
 
 from carole.store.bodies import BodyReader
-from common.encoding.contribution import (
-    FieldLayout,
-    Layout,
-    SetLayout,
-    VariableLayout,
-    from_bytes,
-    variable_bytes,
-    variable_from_bytes,
-)
+from common.encoding.body import from_bytes, variable_bytes, variable_from_bytes
+from common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.wire.chunks import chunk_count, chunk_size
 

@@ -29,7 +29,9 @@ from carole.store.integrity import (
 )
 from carole.store.tables import uploads
 from carole.store.view import Held, hold, look, not_found, number, settle, upload_of
-from common.encoding.contribution import CODES, Layout, SignatureSet, from_bytes
+from common.encoding.body import from_bytes
+from common.encoding.contribution import SignatureSet
+from common.encoding.layout import CODES, Layout
 from common.errors import ErrorCode, TrystError
 from common.keys.vault import DataKey
 from common.parties import Side

@@ -1,24 +1,13 @@
 """What a custodian sends: signature sets, their bytes, and how cleaned records become them.
 
-`contribution` is the data and its canonical byte layout, `encode` makes it from cleaned columns, and
-`blocking_keys` makes the keyed digests that decide which pairs are compared at all. `categories` relabels the category
-variables.
+`contribution` is the data, `layout` its sizes and their bounds, `body` its canonical bytes. `encode` and `blocks` make
+it from cleaned columns, and `blocking_keys` makes the keyed digests that decide which pairs are compared at all.
+`categories` relabels the category variables.
 """
 
-from common.encoding.contribution import (
-    MISSING,
-    NO_KEY,
-    FieldLayout,
-    FieldSignatures,
-    Layout,
-    SetLayout,
-    SignatureSet,
-    VariableCodes,
-    VariableLayout,
-    from_bytes,
-    layout_of,
-    to_bytes,
-)
+from common.encoding.body import from_bytes, to_bytes
+from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet, VariableCodes, layout_of
+from common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
 
 __all__ = [
     "MISSING",

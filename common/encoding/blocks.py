@@ -37,16 +37,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import blocking_keys
-from common.encoding.contribution import (
-    CODES,
-    MISSING,
-    NO_KEY,
-    SAMPLE_ROWS,
-    FieldSignatures,
-    Layout,
-    SignatureSet,
-    layout_of,
-)
+from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet, layout_of
 from common.encoding.distinct import distinct_values
 from common.encoding.encode import (
     Progress,
@@ -58,6 +49,7 @@ from common.encoding.encode import (
     run_jobs,
     signed_in_blocks,
 )
+from common.encoding.layout import CODES, SAMPLE_ROWS, Layout
 from common.encoding.padding import RuleRows, rows_of_rules
 from common.errors import ErrorCode, TrystError
 from common.keys.bulk import encrypt

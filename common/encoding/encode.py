@@ -25,8 +25,9 @@ from common.cleaning.parts import salt_text
 from common.cleaning.similar_values import similar_values
 from common.encoding.blocking_keys import blocking_keys, keyed_digests
 from common.encoding.categories import category_codes
-from common.encoding.contribution import MAX_ROWS, MISSING, NO_KEY, FieldSignatures, SignatureSet, VariableCodes
+from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet, VariableCodes
 from common.encoding.distinct import distinct_values
+from common.encoding.layout import MAX_ROWS
 from common.encoding.values import pack_values
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key

@@ -16,9 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import key_text
-from common.encoding.contribution import MAX_ROWS, MISSING
+from common.encoding.contribution import MISSING
 from common.encoding.distinct import distinct_values
 from common.encoding.dummies import Draws, RuleBlocks, dummies
+from common.encoding.layout import MAX_ROWS
 from common.errors import ErrorCode, TrystError
 from common.keys.noise import NoiseKey
 from common.specification import Specification

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.encoding.contribution import CODES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from common.encoding.layout import CODES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.sides import side_from_wire, side_to_wire

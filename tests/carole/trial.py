@@ -9,7 +9,8 @@ import numpy as np
 from carole.projects import Grant, KeyReport, Policy
 from carole.store import Store
 from carole.store.registry import NewProject
-from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of, to_bytes
+from common.encoding.body import to_bytes
+from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of
 from common.parties import Role, Side
 from common.wire.chunks import chunk_slices, root_digest
 

@@ -28,7 +28,7 @@ from carole.engine.coded_links import GROUP
 from common.custodian.row_map import unpack_map
 from common.custodian.service import CustodianService
 from common.encoding import Layout, SignatureSet, from_bytes
-from common.encoding.contribution import CODES
+from common.encoding.layout import CODES
 from common.errors import ErrorCode, TrystError
 from common.keys.identity import Identity
 from common.parties import Role, Side

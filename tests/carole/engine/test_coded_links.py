@@ -16,7 +16,7 @@ from carole.engine import Resources, link
 from carole.engine.coded_links import GROUP, CodedLinks, micro_aggregated, micro_aggregated_plainly
 from carole.engine.question import pack_answer, unpack_answer
 from carole.engine.specified import plan_of
-from common.encoding.contribution import CODES
+from common.encoding.layout import CODES
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed
 from common.parties import Side

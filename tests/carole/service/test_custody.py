@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from common.encoding.contribution import FieldLayout, Layout, SetLayout
+from common.encoding.layout import FieldLayout, Layout, SetLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire import CHUNK_BYTES

@@ -10,7 +10,7 @@ import pytest
 
 from carole.projects import Project
 from carole.service.manifest import check_manifest
-from common.encoding.contribution import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.specification import load_specification

@@ -14,7 +14,9 @@ import pytest
 
 from carole.projects import State
 from carole.store import Store
-from common.encoding.contribution import CODES, FieldSignatures, SignatureSet, VariableCodes, layout_of, to_bytes
+from common.encoding.body import to_bytes
+from common.encoding.contribution import FieldSignatures, SignatureSet, VariableCodes, layout_of
+from common.encoding.layout import CODES
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire.chunks import chunk_count, chunk_slices, root_digest

@@ -10,19 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.encoding.contribution import (
-    CODES,
-    FieldLayout,
-    FieldSignatures,
-    Layout,
-    SetLayout,
-    SignatureSet,
-    VariableCodes,
-    VariableLayout,
-    from_bytes,
-    layout_of,
-    to_bytes,
-)
+from common.encoding.body import from_bytes, to_bytes
+from common.encoding.contribution import FieldSignatures, SignatureSet, VariableCodes, layout_of
+from common.encoding.layout import CODES, Layout
 from common.errors import ErrorCode, TrystError
 
 
@@ -130,22 +120,6 @@ def test_codes_of_no_category_are_refused(codes: list[int]) -> None:
     assert "1 codes outside" in refused(part, body_of(part)).got
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        (VariableLayout("a", 1),),
-        (VariableLayout("a", 1001),),
-        (VariableLayout("a", 2), VariableLayout("a", 2)),
-        (VariableLayout("a b", 2),),
-        tuple(VariableLayout(f"v{i}", 2) for i in range(65)),
-    ],
-)
-def test_layouts_of_variables_out_of_bounds_are_refused(variables: tuple[VariableLayout, ...]) -> None:
-    with pytest.raises(TrystError) as caught:
-        Layout((SetLayout("", 4, (FieldLayout("surname", 64, 1),), (), variables),)).validate()
-    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
-
-
 def refused(part: SignatureSet, body: bytes | bytearray, layout: Layout | None = None) -> TrystError:
     with pytest.raises(TrystError) as caught:
         from_bytes(layout or layout_of([part]), body)
@@ -208,34 +182,6 @@ def test_order_is_checked_past_the_first_word_and_across_chunks() -> None:
             SignatureSet("", n, {"f": dataclasses.replace(good, signatures=bad)}, {}).validate()
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        Layout(()),
-        Layout((SetLayout("", 3, ()),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 100, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 0, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 8256, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 64, 4),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 64, -1),)),)),
-        Layout((SetLayout("", -1, (FieldLayout("f", 64, 0),)),)),
-        Layout((SetLayout("", 2**31, (FieldLayout("f", 64, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("", 64, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("a b", 64, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f" * 65, 64, 1),)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 64, 1), FieldLayout("f", 64, 1))),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 64, 1),), ("r", "r")),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 64, 1),), ("../r",)),)),
-        Layout((SetLayout("", 3, (FieldLayout("f", 64, 1),)),) * 2),
-        Layout((SetLayout("a/b", 3, (FieldLayout("f", 64, 1),)),)),
-    ],
-)
-def test_sizes_and_names_out_of_bounds_are_refused(layout: Layout) -> None:
-    with pytest.raises(TrystError) as caught:
-        from_bytes(layout, b"")
-    assert caught.value.code is ErrorCode.UPLOAD_LIMIT
-
-
 def test_wrong_arrays_are_refused(part: SignatureSet) -> None:
     field = part.fields["field-0"]
 
@@ -256,10 +202,6 @@ def test_wrong_arrays_are_refused(part: SignatureSet) -> None:
         dataclasses.replace(part, blocks={"rule-0": part.blocks["rule-0"][:-1]}).validate()
 
 
-CODED = SetLayout(CODES, 5, (), (), (VariableLayout("region", 3), VariableLayout("age", 9)))
-SIGNED = SetLayout("born", 4, (FieldLayout("surname", 64, 2),), ("born",))
-
-
 def test_codes_come_back_and_have_nothing_beside_them() -> None:
     signed = random_set(1, 4, [64], 1, rule="born")
     coded = random_set(2, 5, [], 0, rule=CODES, variables=2)
@@ -274,27 +216,3 @@ def test_codes_come_back_and_have_nothing_beside_them() -> None:
     _, back = from_bytes(layout_of([signed, bare], 5), b"".join(to_bytes([signed, bare])))
     assert back.layout.total_bytes == 0
     assert back.n_rows == 5
-
-
-@pytest.mark.parametrize(
-    ("sets", "records", "what"),
-    [
-        ((SIGNED, dataclasses.replace(CODED, rows=4)), 5, "rows"),
-        ((SIGNED, dataclasses.replace(CODED, rows=6)), 5, "rows"),
-        ((SIGNED, CODED), 0, "rule"),
-        ((dataclasses.replace(CODED, rows=0),), 0, "rule"),
-        ((SIGNED, CODED, CODED), 5, "once"),
-        ((SIGNED, dataclasses.replace(CODED, fields=SIGNED.fields)), 5, "fields"),
-        ((SIGNED, dataclasses.replace(CODED, blocks=("born",))), 5, "blocking rules"),
-        ((dataclasses.replace(SIGNED, variables=CODED.variables), CODED), 5, "variables"),
-        ((dataclasses.replace(SIGNED, variables=CODED.variables),), 5, "variables"),
-        ((SIGNED, dataclasses.replace(SIGNED, rule="", fields=(), variables=CODED.variables)), 5, "fields"),
-    ],
-)
-def test_a_layout_that_would_put_codes_beside_anything_is_refused(
-    sets: tuple[SetLayout, ...], records: int, what: str
-) -> None:
-    Layout((SIGNED, CODED), 5).validate()
-    with pytest.raises(TrystError, match=what) as caught:
-        Layout(sets, records).validate()
-    assert caught.value.code is ErrorCode.UPLOAD_LIMIT

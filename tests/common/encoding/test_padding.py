@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from common.encoding.blocking_keys import key_text
 from common.encoding.blocks import encode_blocks
-from common.encoding.contribution import SAMPLE_ROWS
 from common.encoding.dummies import Draws, excess_agreement
+from common.encoding.layout import SAMPLE_ROWS
 from common.encoding.padding import least_size, padded_size, rows_of_rules
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed

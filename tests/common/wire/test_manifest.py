@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from common.encoding.contribution import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.wire import Manifest, manifest_from_wire, manifest_to_wire

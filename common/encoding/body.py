@@ -1,0 +1,141 @@
+"""Signature sets as bytes.
+
+The body of a contribution is plain arrays, one after the other, little-endian, every array padded with zero
+bytes to a multiple of 8 so that the receiver can use the arrays where they lie:
+
+    for each set
+        for each field    signatures   distinct x bits/64   uint64     strictly ascending as byte strings; in trusted
+                                                                       mode the values themselves (`values`)
+                          codes        rows                 int32      index into signatures, -1 = missing
+        for each rule     keys         rows                 uint64     0 = the row has no blocking key
+        for each variable codes        rows                 int16      keyed code of the row's category, -1 = missing
+
+Its size follows from the `Layout` alone, which is known before any data arrives. Everything that comes from
+another party is untrusted: `from_bytes` accepts only the one canonical body of a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.encoding.contribution import FieldSignatures, SignatureSet, VariableCodes, check_range, corrupt
+from common.encoding.layout import WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
+from common.errors import ErrorCode, TrystError
+
+Number = TypeVar("Number", np.uint64, np.int32, np.int16)
+
+
+def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
+    """Canonical body of a contribution, as a series of views of the arrays themselves (nothing is copied).
+
+    The pieces are as long as the arrays are; their lengths sum to ``layout_of(sets).total_bytes``.
+    """
+    for part in sets:
+        for field in part.fields.values():
+            yield from _pieces(field.signatures)
+            yield from _pieces(field.codes)
+        for keys in part.blocks.values():
+            yield from _pieces(keys)
+        for variable in part.variables.values():
+            yield from _pieces(variable.codes)
+
+
+def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
+    """Read a contribution's body and check it.
+
+    Parameters
+    ----------
+    layout
+        The sizes announced before the body came; checked here too.
+    body
+        The whole body, for instance a memory map. The arrays returned are read-only views of it.
+
+    Returns
+    -------
+    tuple of SignatureSet
+        In the order of `layout`.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if the body is not the canonical body of
+        such sets.
+    """
+    layout.validate()
+    view = memoryview(body).cast("B").toreadonly()
+    if view.nbytes != layout.total_bytes:
+        raise TrystError(
+            ErrorCode.UPLOAD_CORRUPT,
+            f"the body must have the {layout.total_bytes} bytes of its layout",
+            where="contribution",
+            got=f"{view.nbytes} bytes",
+            remedy="upload the contribution again",
+        )
+    reader = _Reader(view)
+    sets = []
+    for part in layout.sets:
+        fields = {}
+        for field in part.fields:
+            where = f"{where_of(part.rule)}, field {field.name}"
+            words = field.bits // WORD_BITS
+            signatures = reader.take(field.distinct * words, np.uint64, where).reshape(field.distinct, words)
+            codes = reader.take(part.rows, np.int32, where)
+            fields[field.name] = FieldSignatures(field.bits, signatures, codes, field.content)
+        blocks = {rule: reader.take(part.rows, np.uint64, where_of(part.rule)) for rule in part.blocks}
+        variables = {}
+        for variable in part.variables:
+            where = f"{where_of(part.rule)}, variable {variable.name}"
+            variables[variable.name] = VariableCodes(variable.categories, reader.take(part.rows, np.int16, where))
+        sets.append(SignatureSet(part.rule, part.rows, fields, blocks, variables))
+        sets[-1].validate()
+    return tuple(sets)
+
+
+def variable_bytes(part: SetLayout) -> int:
+    """Bytes of one variable of a set."""
+    return padded(part.rows * 2)
+
+
+def variable_from_bytes(
+    part: SetLayout, variable: VariableLayout, body: bytes | bytearray | memoryview
+) -> VariableCodes:
+    """Read and check one variable of a set by itself; errors as for `from_bytes`."""
+    where = f"{where_of(part.rule)}, variable {variable.name}"
+    codes = _Reader(memoryview(body).cast("B").toreadonly()).take(part.rows, np.int16, where)
+    check_range(codes, variable.categories, f"{where}, codes")
+    return VariableCodes(variable.categories, codes)
+
+
+class _Reader:
+    """Takes arrays from a body, one after the other."""
+
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+        self._offset = 0
+
+    def take(self, count: int, kind: type[Number], where: str) -> NDArray[Number]:
+        """Take the next `count` numbers: a view, or a copy where the body is not aligned."""
+        stored = np.dtype(kind).newbyteorder("<")
+        size = count * stored.itemsize
+        end = self._offset + padded(size)
+        if any(self._view[self._offset + size : end]):
+            raise corrupt("padding must be zero bytes", where, "other bytes")
+        if count == 0:
+            return np.empty(0, dtype=kind)
+        array = np.frombuffer(self._view, dtype=stored, count=count, offset=self._offset)
+        self._offset = end
+        return np.require(array, dtype=kind, requirements="A")
+
+
+def _pieces(array: NDArray[Number]) -> Iterator[memoryview]:
+    """One array's bytes and its padding, as views."""
+    if array.size == 0:
+        return
+    stored = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
+    yield memoryview(stored.view(np.uint8).data).toreadonly()
+    if padding := padded(stored.nbytes) - stored.nbytes:
+        yield memoryview(bytes(padding))

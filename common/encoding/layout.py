@@ -1,0 +1,154 @@
+"""The sizes of a contribution, known before any data arrives, and their bounds.
+
+In mode block_keyed the variables' codes have a set of their own, `CODES`, with a row for every record and nothing but
+codes in it: beside a signature they would join a record's rows across rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from common.errors import ErrorCode, TrystError
+
+Content = Literal["signatures", "values"]
+"""What the rows of a field's table are: keyed signatures, or in trusted mode the values."""
+
+WORD_BITS = 64
+MIN_BITS = 64
+MAX_BITS = 8192
+MAX_ROWS = 2**31 - 1
+MAX_SETS = 64
+MAX_FIELDS = 256
+MAX_RULES = 64
+MAX_VARIABLES = 64
+MAX_CATEGORIES = 1000
+
+SAMPLE_ROWS = 2_000
+"""Rows of a sample in mode block_keyed. Pairs of two samples tell an agreement of one in 100,000 to within a sixth of
+itself, where values are evenly spread; a file of fewer records is sampled whole."""
+
+CODES = "+codes"
+"""Name of the set of codes among the sets of mode block_keyed, where others have their rule's; no rule can have it."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_ALIGNMENT = 8
+
+
+@dataclass(frozen=True)
+class FieldLayout:
+    """Size of one field of a set: its name, bits per signature or value, their number, and which of the two."""
+
+    name: str
+    bits: int
+    distinct: int
+    content: Content = "signatures"
+
+
+@dataclass(frozen=True)
+class VariableLayout:
+    """One category variable of a set: its name and its number of categories."""
+
+    name: str
+    categories: int
+
+
+@dataclass(frozen=True)
+class SetLayout:
+    """Sizes of one set: its rule ("" in open mode, or `CODES`), rows, fields, rules with blocking keys, variables."""
+
+    rule: str
+    rows: int
+    fields: tuple[FieldLayout, ...]
+    blocks: tuple[str, ...] = ()
+    variables: tuple[VariableLayout, ...] = ()
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of this set in the body."""
+        signatures = sum(field.distinct * (field.bits // 8) for field in self.fields)
+        codes = len(self.fields) * padded(self.rows * 4) + len(self.variables) * padded(self.rows * 2)
+        return signatures + codes + len(self.blocks) * self.rows * 8
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of a whole contribution, enough to check and to read its body.
+
+    Examples
+    --------
+    >>> layout = Layout((SetLayout("", 3, (FieldLayout("surname", 128, 2),), ("born",)),))
+    >>> layout.total_bytes                  # 2 signatures of 16, 3 codes of 4 padded to 16, 3 keys of 8
+    72
+    """
+
+    sets: tuple[SetLayout, ...]
+    records: int = 0
+    """Records of the file in mode block_keyed, where no set has a row for each; otherwise 0. Where blocks are padded a
+    set may have more rows than that."""
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the body."""
+        return sum(part.total_bytes for part in self.sets)
+
+    def validate(self) -> None:
+        """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
+        _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
+        _limit(self.records, 0, MAX_ROWS, "records", "layout")
+        reserved = ("", CODES) if self.records else ("",)
+        _distinct_names([part.rule for part in self.sets], "layout", "rule", reserved=reserved)
+        for part in self.sets:
+            where = where_of(part.rule)
+            codes = part.rule == CODES
+            _limit(part.rows, self.records if codes else 0, self.records if codes else MAX_ROWS, "rows", where)
+            _limit(len(part.fields), 0 if codes else 1, 0 if codes else MAX_FIELDS, "fields", where)
+            _limit(len(part.blocks), 0, 0 if codes else MAX_RULES, "blocking rules", where)
+            _distinct_names([field.name for field in part.fields], where, "field")
+            _distinct_names(part.blocks, where, "blocking rule")
+            # Beside signatures of a block, codes that hold for the whole file would join what the mode keeps apart.
+            _limit(len(part.variables), 0, 0 if self.records and not codes else MAX_VARIABLES, "variables", where)
+            _distinct_names([variable.name for variable in part.variables], where, "variable")
+            for variable in part.variables:
+                _limit(variable.categories, 2, MAX_CATEGORIES, "categories", f"{where}, variable {variable.name}")
+            for field in part.fields:
+                inside = f"{where}, field {field.name}"
+                _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
+                _limit(field.distinct, 0, part.rows, "distinct signatures (no more than rows)", inside)
+                if field.content not in ("signatures", "values"):
+                    raise _limits("a field holds signatures or values", inside, "something else")
+
+
+def where_of(rule: str) -> str:
+    """How errors name the set of a rule."""
+    return f"signature set {rule}" if rule else "signature set"
+
+
+def padded(size: int) -> int:
+    """Bytes an array takes in the body, its padding included."""
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _distinct_names(names: Iterable[str], where: str, what: str, *, reserved: Sequence[str] = ()) -> None:
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        # The name itself is not shown: it is the other side's text.
+        if not (_NAME.fullmatch(name) or name in reserved):
+            rule = f"a {what}'s name has 1 to 64 letters, digits, '_', '-' or '.'"
+            raise _limits(rule, where, f"another name for {what} {position + 1}")
+        if name in seen:
+            raise _limits(f"each {what} may occur once", where, f"{what} {position + 1} again")
+        seen.add(name)
+
+
+def _limit(number: int, least: int, most: int, what: str, where: str, *, multiple: int = 1) -> None:
+    if not least <= number <= most or number % multiple:
+        unit = f", a multiple of {multiple}" if multiple > 1 else ""
+        raise _limits(f"{least} to {most} {what} expected{unit}", where, str(number))
+
+
+def _limits(what: str, where: str, got: str) -> TrystError:
+    remedy = "make the contribution again from the agreed specification"
+    return TrystError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=got, remedy=remedy)
