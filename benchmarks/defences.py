@@ -15,17 +15,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from benchmarks.leakage import signed
 from benchmarks.modes import DATA, febrl, judged, link_in, people
 from carole.coordinator.people.names import name_tables
 from common.cleaning import clean
 from common.keys.derivation import Seed
 from common.parties import Side
 from common.specification import Specification
+from risk.leakage import PublicValues, score, similarity_graph_alignment
 from risk.leakage.assessment import assess
 
 ATTACKED = ("surname", "given_name")
+SALTS = (250, 500, 1000, 2000, 4000, 8000)
+PUBLIC = 20_000
+"""Public surnames of the attack on one salt, the commonest, from which the salt's are drawn too."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,21 @@ def without_addresses(spec: Specification) -> Specification:
     return Specification.model_validate(document)
 
 
+def by_size_of_salt(sizes: Sequence[int], repeats: int, seed: int) -> Iterator[str]:
+    """What is read of the surnames of one salt by itself, by how many rows have it; a line of the table each."""
+    table = name_tables()["surname"]
+    public = PublicValues([name.lower() for name in table.names[:PUBLIC]], table.weights[:PUBLIC])
+    rng = np.random.default_rng(seed)
+    for size in sizes:
+        shares = []
+        for _ in range(repeats):
+            drawn = [public.values[name] for name in rng.choice(len(public), size=size, p=public.shares)]
+            view, truth = signed(list(drawn), public, 1024, rng)
+            guesses = similarity_graph_alignment(view, public, most=1500).guesses
+            shares.append(score("", "surname", guesses, truth, view.counts, 0).records)
+        yield f"| {size:,} | {np.mean(shares):.1%} | {', '.join(f'{share:.1%}' for share in sorted(shares))} |"
+
+
 def main(arguments: list[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks defences", description=__doc__)
@@ -137,7 +158,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the generated people")
     parser.add_argument("--only", default="", help="variants with this in their name, and mode open")
     parser.add_argument("--no-attack", action="store_true", help="links only")
+    parser.add_argument("--salts", action="store_true", help="instead: what one salt gives away, by its rows")
     options = parser.parse_args(arguments)
+    if options.salts:
+        print("| rows of a salt | surnames read, mean | each time |\n|---|---|---|")
+        for line in by_size_of_salt(SALTS, 6, options.seed):
+            print(line, flush=True)
+        return 0
     title = f"{options.rows:,} generated people, {options.errors:.0%} with errors, seed {options.seed}"
     cases = [("FEBRL4 without soc_sec_id", febrl())] if (DATA / "febrl").is_dir() else []
     spec, files = people(options.rows, options.errors, options.seed)

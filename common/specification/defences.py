@@ -127,8 +127,8 @@ def _salt_notes(spec: Specification, field: FieldSpec, salt: BlockingKey) -> Ite
     yield (
         f"Field {field.name} is salted by {salt.words}: Carole can compare two of its values only where that is equal."
         f" Who differs in it, by a mistake or in truth, is compared as different in {field.name}, and whose"
-        f" {salt.field} is not known there, as if {field.name} were missing. Salts that many records share still show"
-        " her counts and similarities: `tryst alice leakage` measures it."
+        f" {salt.field} is not known there, as if {field.name} were missing. A salt that a thousand records share can"
+        " be read like a file of its own: `tryst alice leakage` measures it."
     )
     for rule in undone_by(spec, field):
         yield (

@@ -82,6 +82,7 @@ def attack_by_size(
     weights: Mapping[int, float] | None = None,
     records: NDArray[np.int64] | None = None,
     spread: int = 0,
+    least_blocks: int = 1,
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
 
@@ -103,6 +104,8 @@ def attack_by_size(
         Rows of the file in each size class, by the logarithm of the size; default: those of `blocks`.
     records : ndarray of int64, shape (n_values,), optional
         Records that have each signature, by which an attack is judged; default: rows. Dummies are rows and no records.
+    least_blocks
+        Blocks drawn of each size class at least, however large: of large blocks an attack reads nearly all or nothing.
 
     Returns
     -------
@@ -122,7 +125,7 @@ def attack_by_size(
             continue
         drawn = rng.permutation(inside)
         wanted = max(per_class, spread * float(records_in[inside].sum()) / total)
-        chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), wanted))]
+        chosen = drawn[: max(least_blocks, 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), wanted)))]
         guesses = attack(blocks, public, chosen)
         attacked = np.isin(blocks.block, chosen)
         found = score(name, field, guesses[attacked], truth[attacked], counts[attacked], 0)

@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding import MISSING, NO_KEY, SignatureSet
-from common.specification import Specification
+from common.specification import FieldSpec, Specification
 from common.specification.defences import undone_by
 from risk.leakage.block_likelihood import block_likelihood
-from risk.leakage.block_view import BlockView
+from risk.leakage.block_view import BlockView, attack_by_size
 from risk.leakage.chaining import Classes, Joins, chained_alignment, value_classes
 from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN
+from risk.leakage.recovery import UNKNOWN, Recovery, score
 from risk.leakage.similarity_graph import similarity_graph_alignment
 from risk.leakage.view import FieldView
 
@@ -30,6 +31,9 @@ BLOCK_VALUES = 200
 
 MOST_VALUES = 1500
 """Values of a salt attacked otherwise, the commonest."""
+
+SALTS = 4
+"""Salts of every size attacked at least: of a large one an attack reads nearly all or nearly nothing."""
 
 COMPANY = 6
 """Most rows that share something, to be taken for relatives."""
@@ -91,6 +95,38 @@ def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_
     # Both are in the order of their counts, so that a place among the listed is one of `names`.
     guesses[here] = np.where(found == UNKNOWN, UNKNOWN, names[found])
     return guesses
+
+
+def salts_attacked(
+    part: SignatureSet,
+    field: FieldSpec,
+    salt: pl.Series,
+    public: PublicValues,
+    truth: NDArray[np.int64],
+    rng: np.random.Generator,
+    spread: int,
+) -> Iterator[Recovery]:
+    """What is recovered of a salted field, each salt by itself and its salts joined.
+
+    Parameters
+    ----------
+    part, field
+        What is sent, and the field of it that is salted.
+    salt
+        Each row's salt, null where it has none.
+    public
+        What everybody knows.
+    truth : ndarray of int64, shape (n_values,)
+        What each signature is.
+    rng, spread
+        Draw the salts attacked by themselves, see `attack_by_size`; of every size at least `SALTS`.
+    """
+    _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
+    salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
+    alone = "each salt by itself"
+    yield attack_by_size(alone, field.name, salt_by_salt, salts, public, truth, rng, spread=spread, least_blocks=SALTS)[0]
+    guesses = salts_joined(part, field.name, its_salt, public)
+    yield score("its salts joined by what few rows share", field.name, guesses, truth, salts.view.counts, 0)
 
 
 def without_undone_salts(spec: Specification) -> Specification | None:

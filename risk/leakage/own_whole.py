@@ -18,10 +18,9 @@ from common.leakage import Finding
 from common.specification import Specification, encoding_digest
 from common.specification.defences import undone_by
 from risk.leakage.across import ReadField
-from risk.leakage.block_view import BlockView, attack_by_size
 from risk.leakage.category_codes import code_recovery
 from risk.leakage.frequency import frequency_alignment
-from risk.leakage.held_back import listed_alone, salt_by_salt, salts_joined, without_undone_salts
+from risk.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
 from risk.leakage.own_file import finding, public_values, truth_of
 from risk.leakage.recovery import UNKNOWN, Recovery, score
 from risk.leakage.similarity_graph import similarity_graph_alignment
@@ -72,15 +71,8 @@ def field_by_field(
         read = ReadField(field.name, held, truth, guesses["counts and similarities"], public.shares)
         salt = salt_text(columns, spec, field)
         if salt is not None:
-            _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
-            salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
             truth = truth_of(part, field.name, column, rows, public)
-            how = "each salt by itself"
-            salted, _ = attack_by_size(how, field.name, salt_by_salt, salts, public, truth, rng, spread=SALTED)
-            found.append(finding(salted))
-            guessed = salts_joined(part, field.name, its_salt, public)
-            how = "its salts joined by what few rows share"
-            found.append(finding(score(how, field.name, guessed, truth, salts.view.counts, 0)))
+            found += map(finding, salts_attacked(part, field, salt, public, truth, rng, SALTED))
         yield read, found
 
 
