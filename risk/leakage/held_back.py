@@ -124,7 +124,9 @@ def salts_attacked(
     _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
     salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
     alone = "each salt by itself"
-    yield attack_by_size(alone, field.name, salt_by_salt, salts, public, truth, rng, spread=spread, least_blocks=SALTS)[0]
+    yield attack_by_size(alone, field.name, salt_by_salt, salts, public, truth, rng, spread=spread, least_blocks=SALTS)[
+        0
+    ]
     guesses = salts_joined(part, field.name, its_salt, public)
     yield score("its salts joined by what few rows share", field.name, guesses, truth, salts.view.counts, 0)
 

@@ -78,12 +78,13 @@ def test_a_salt_of_many_values_keeps_names_back(columns: dict[str, pl.Series], u
         "each salt by itself",
         "its salts joined by what few rows share",
     }
-    assert max(found.values()) < 0.06, "of salts of a hundred records one is read now and then"
+    assert max(found.values()) < 0.12  # some hundred records are drawn
 
 
-def test_a_salt_of_two_values_is_attacked_as_two_files(columns: dict[str, pl.Series]) -> None:
-    found = recovered(columns, specification(", salt: {field: sex}"))
-    assert found["each salt by itself"] > 0.2
+def test_a_salt_of_two_values_is_attacked_as_two_files() -> None:
+    # Whether so few as 3,000 rows are read depends on the key; 8,000 are under any.
+    found = recovered(people(16_000, 1), specification(", salt: {field: sex}"))
+    assert found["each salt by itself"] > 0.3
 
 
 def test_a_rule_that_joins_salts_is_attacked(columns: dict[str, pl.Series]) -> None:
@@ -92,7 +93,7 @@ def test_a_rule_that_joins_salts_is_attacked(columns: dict[str, pl.Series]) -> N
     assert found["counts and similarities, its salts joined by a blocking rule"] > 0.3
     mended = BY_NAME.replace("prefix: 4}", "prefix: 4}, {field: born, part: year}")
     few = {name: column[:1500] for name, column in columns.items()}
-    assert max(recovered(few, specification(setting, mended)).values()) < 0.04
+    assert max(recovered(few, specification(setting, mended)).values()) < 0.12
 
 
 def test_the_report_says_what_else_joins_salts(columns: dict[str, pl.Series]) -> None:
@@ -133,7 +134,7 @@ def salted_set(columns: dict[str, pl.Series]) -> tuple[SignatureSet, NDArray[np.
     return SignatureSet("", part.n_rows, fields, blocks), salt
 
 
-@pytest.mark.parametrize(("of_one_name", "least", "most"), [(1.0, 0.15, 1.0), (0.0, 0.0, 0.04)])
+@pytest.mark.parametrize(("of_one_name", "least", "most"), [(1.0, 0.5, 1.0), (0.0, 0.0, 0.04)])
 def test_relatives_at_one_address_join_salts(of_one_name: float, least: float, most: float) -> None:
     """A register of whole households of four, of one surname or not: what is read is what joins."""
     columns = people(8000, 3)
