@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.leakage import signed
 from benchmarks.modes import DATA, febrl, judged, link_in, people
 from carole.coordinator.people.names import name_tables
 from common.cleaning import clean
-from common.keys.derivation import Seed
+from common.keys.derivation import Purpose, Seed, derive
+from common.minhash import signatures
 from common.parties import Side
 from common.specification import Specification
-from risk.leakage import PublicValues, score, similarity_graph_alignment
+from common.tokens import tokenise
+from risk.leakage import FieldView, PublicValues, score, similarity_graph_alignment
 from risk.leakage.assessment import assess
 
 ATTACKED = ("surname", "given_name")
@@ -143,8 +144,11 @@ def by_size_of_salt(sizes: Sequence[int], repeats: int, seed: int) -> Iterator[s
     for size in sizes:
         shares = []
         for _ in range(repeats):
-            drawn = [public.values[name] for name in rng.choice(len(public), size=size, p=public.shares)]
-            view, truth = signed(list(drawn), public, 1024, rng)
+            truth, counts = np.unique(rng.choice(len(public), size=size, p=public.shares), return_counts=True)
+            keys = derive(Seed(rng.bytes(32)), "defences", Purpose.SIGNATURE, bytes(32), "surname")
+            view = FieldView(
+                signatures(tokenise([public.values[name] for name in truth], "bigrams"), keys, 1024), counts
+            )
             guesses = similarity_graph_alignment(view, public, most=1500).guesses
             shares.append(score("", "surname", guesses, truth, view.counts, 0).records)
         yield f"| {size:,} | {np.mean(shares):.1%} | {', '.join(f'{share:.1%}' for share in sorted(shares))} |"
@@ -162,7 +166,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.salts:
         print("| rows of a salt | surnames read, mean | each time |\n|---|---|---|")
-        for line in by_size_of_salt(SALTS, 6, options.seed):
+        for line in by_size_of_salt(SALTS, 12, options.seed):
             print(line, flush=True)
         return 0
     title = f"{options.rows:,} generated people, {options.errors:.0%} with errors, seed {options.seed}"
