@@ -28,7 +28,7 @@ from carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts
 from carole.fellegi_sunter.model import log2_ratios
 from carole.fellegi_sunter.schemes import shaded
 from common.encoding.contribution import FieldSignatures
-from common.encoding.encode import canonical
+from common.encoding.signing import canonical
 from common.keys.derivation import FieldKeys
 from common.minhash import signatures
 from common.minhash.jaccard import agreeing_bits, estimate

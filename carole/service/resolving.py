@@ -29,7 +29,7 @@ from carole.service.ending import end_run
 from carole.store import Store
 from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
 from carole.store.runs import Lease
-from common.encoding.encode import random_order
+from common.encoding.order import random_order
 from common.parties import Side
 from common.specification import Specification
 from common.wire.handles import RowsQuestion, question_digest

@@ -11,7 +11,7 @@ from common.cleaning.similar_values import similar_values
 from common.custodian.desk import columns_of
 from common.encoding import to_bytes
 from common.encoding.categories import relabelling
-from common.encoding.encode import file_order
+from common.encoding.order import file_order
 from common.encoding.records import encode_records
 from common.keys import CANARY_RECORDS, Seed, canary_digest
 from common.parties import Side

@@ -25,7 +25,7 @@ from common.custodian.joining import count_joined
 from common.custodian.results import MAX_PIECES
 from common.custodian.row_map import unpack_map
 from common.custodian.schema import Upload
-from common.encoding.encode import random_order
+from common.encoding.order import random_order
 from common.errors import ErrorCode, TrystError
 from common.rpc.client import CHUNK_SECONDS
 from common.wire.chunks import CHUNK_BYTES

@@ -37,20 +37,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import blocking_keys
+from common.encoding.categories import coded_variables
+from common.encoding.columns import check_columns, check_variables
 from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet, layout_of
 from common.encoding.distinct import distinct_values
-from common.encoding.encode import (
-    Progress,
-    check_columns,
-    check_variables,
-    coded_variables,
-    field_tokens,
-    random_order,
-    run_jobs,
-    signed_in_blocks,
-)
+from common.encoding.jobs import Progress, run_jobs
 from common.encoding.layout import CODES, SAMPLE_ROWS, Layout
+from common.encoding.order import random_order
 from common.encoding.padding import RuleRows, rows_of_rules
+from common.encoding.signing import field_tokens, signed_in_blocks
 from common.errors import ErrorCode, TrystError
 from common.keys.bulk import encrypt
 from common.keys.derivation import Purpose, Seed, derive, derive_key

@@ -8,6 +8,7 @@ and together with others, stays as it is, and a variable of two categories has t
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -15,14 +16,12 @@ from numpy.typing import NDArray
 
 from common.encoding.contribution import MISSING, VariableCodes
 from common.keys.derivation import Purpose, Seed, derive_key
-from common.specification import VariableSpec
+from common.specification import Specification, VariableSpec, encoding_digest
 
 _DIGEST_BYTES = 16
 
 
-def relabelling(
-    variable: VariableSpec, project: str, seed: Seed, encoding_digest: bytes, epoch: int
-) -> NDArray[np.int16]:
+def relabelling(variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> NDArray[np.int16]:
     """The code of each category, in the order of the public list.
 
     Returns
@@ -30,7 +29,7 @@ def relabelling(
     ndarray of int16, shape (n_categories,)
         A permutation.
     """
-    key = derive_key(seed, project, Purpose.CATEGORY, encoding_digest, variable.name, epoch=epoch)
+    key = derive_key(seed, project, Purpose.CATEGORY, digest, variable.name, epoch=epoch)
     digests = [
         hashlib.blake2b(place.to_bytes(4, "big"), key=key, digest_size=_DIGEST_BYTES).digest()
         for place in range(len(variable.categories))
@@ -41,7 +40,7 @@ def relabelling(
 
 
 def category_codes(
-    places: pl.Series, variable: VariableSpec, project: str, seed: Seed, encoding_digest: bytes, epoch: int
+    places: pl.Series, variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int
 ) -> VariableCodes:
     """The codes of rows, in their order.
 
@@ -49,16 +48,28 @@ def category_codes(
     ----------
     places
         Int32: places in the public list, null where missing, as `clean_variables` gives them.
-    variable, project, seed, encoding_digest, epoch
+    variable, project, seed, digest, epoch
         What the relabelling is derived from.
     """
-    relabelled = np.append(relabelling(variable, project, seed, encoding_digest, epoch), np.int16(MISSING))
+    relabelled = np.append(relabelling(variable, project, seed, digest, epoch), np.int16(MISSING))
     return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
 
 
-def labels_by_code(
-    variable: VariableSpec, project: str, seed: Seed, encoding_digest: bytes, epoch: int
-) -> tuple[str, ...]:
+def labels_by_code(variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> tuple[str, ...]:
     """The category behind each code: what a custodian, and nobody without the seed, can tell of a result in codes."""
-    codes = relabelling(variable, project, seed, encoding_digest, epoch)
+    codes = relabelling(variable, project, seed, digest, epoch)
     return tuple(variable.categories[place] for place in np.argsort(codes))
+
+
+def coded_variables(
+    variables: Mapping[str, pl.Series], order: NDArray[np.int64], specification: Specification, seed: Seed, epoch: int
+) -> dict[str, VariableCodes]:
+    """Codes of a file's rows in the given order, by variable, as the specification lists them."""
+    digest = encoding_digest(specification)
+    return {
+        variable.name: category_codes(
+            variables[variable.name][order], variable, specification.project, seed, digest, epoch
+        )
+        for variable in specification.variables
+        if variable.name in variables
+    }

@@ -10,7 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from common.encoding.blocks import Encoded, encode_blocks
-from common.encoding.encode import Progress, encode, random_order
+from common.encoding.encode import encode
+from common.encoding.jobs import Progress
+from common.encoding.order import random_order
 from common.keys.derivation import Seed
 from common.keys.noise import NoiseKey
 from common.specification import Specification

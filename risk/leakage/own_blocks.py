@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from common.encoding.blocking_keys import key_text
 from common.encoding.blocks import encode_rows
-from common.encoding.encode import file_order
+from common.encoding.order import file_order
 from common.encoding.padding import RuleRows, least_size, rows_of_rules
 from common.errors import TrystError
 from common.keys.derivation import Seed

@@ -10,7 +10,7 @@ import polars as pl
 from common.cleaning.parts import salt_text
 from common.cleaning.similar_values import listed_in
 from common.encoding.categories import category_codes, relabelling
-from common.encoding.encode import file_order
+from common.encoding.order import file_order
 from common.encoding.records import encode_records
 from common.keys.derivation import Seed
 from common.keys.noise import NoiseKey

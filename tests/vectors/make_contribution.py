@@ -19,7 +19,8 @@ import polars as pl
 
 from common.cleaning import clean
 from common.encoding import to_bytes
-from common.encoding.encode import encode, file_order
+from common.encoding.encode import encode
+from common.encoding.order import file_order
 from common.keys.derivation import Seed
 from common.parties import Side
 from common.specification import encoding_digest, load_specification

@@ -24,7 +24,7 @@ from carole.engine.specified import plan_of
 from carole.engine.stream import KeptPairs
 from common.cleaning import clean
 from common.encoding.blocks import Encoded, encode_blocks
-from common.encoding.encode import random_order
+from common.encoding.order import random_order
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Seed
 from common.parties import Side

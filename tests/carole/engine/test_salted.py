@@ -10,7 +10,8 @@ from carole.coordinator.people import two_files
 from carole.engine import Resources, link
 from carole.engine.specified import plan_of
 from common.cleaning import clean
-from common.encoding.encode import encode, file_order
+from common.encoding.encode import encode
+from common.encoding.order import file_order
 from common.keys.derivation import Seed
 from common.parties import Side
 from common.specification import load_specification

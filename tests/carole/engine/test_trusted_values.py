@@ -13,7 +13,7 @@ from carole.comparison.strings import levels_of, similarity_table
 from carole.coordinator.people.names import name_tables
 from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
 from common.encoding.contribution import FieldSignatures, SignatureSet
-from common.encoding.encode import canonical
+from common.encoding.signing import canonical
 from common.encoding.values import pack_values, unpack_values
 from common.errors import ErrorCode, TrystError
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.custodian.handles import codes_rows, handles_of, records_among
-from common.encoding.encode import random_order
+from common.encoding.order import random_order
 from common.errors import ErrorCode, TrystError
 
 

@@ -17,8 +17,8 @@ from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from common.encoding import blocks as subject
 from common.encoding.blocks import Encoded, encode_blocks, tags
 from common.encoding.categories import relabelling
-from common.encoding.encode import file_order
 from common.encoding.layout import CODES, SAMPLE_ROWS
+from common.encoding.order import file_order
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive
 from common.minhash.definition import signature, words

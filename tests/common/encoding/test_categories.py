@@ -14,7 +14,8 @@ from common.cleaning import clean
 from common.custodian.canary import canary
 from common.encoding import from_bytes, layout_of, to_bytes
 from common.encoding.categories import category_codes, labels_by_code, relabelling
-from common.encoding.encode import encode, file_order
+from common.encoding.encode import encode
+from common.encoding.order import file_order
 from common.errors import TrystError
 from common.keys.derivation import Seed
 from common.parties import Side

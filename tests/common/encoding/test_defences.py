@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from common.encoding import SignatureSet
 from common.encoding.blocks import encode_blocks
-from common.encoding.encode import encode, file_order
+from common.encoding.encode import encode
+from common.encoding.order import file_order
 from common.keys.derivation import Purpose, Seed, derive, derive_key
 from common.minhash.definition import signature, words
 from common.specification import Specification, encoding_digest, load_specification

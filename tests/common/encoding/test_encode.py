@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import unicodedata
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,8 @@ from numpy.typing import NDArray
 
 from common.cleaning import clean
 from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from common.encoding.encode import canonical, encode, file_order, random_order
+from common.encoding.encode import encode
+from common.encoding.order import file_order
 from common.errors import ErrorCode, TrystError
 from common.keys.derivation import Purpose, Seed, derive, derive_key
 from common.minhash.definition import signature, words
@@ -140,32 +139,6 @@ def test_the_seed_of_the_shuffle_is_nobodys() -> None:
         np.testing.assert_array_equal(first.fields[name].codes[back[0]], second.fields[name].codes[back[1]])
     for rule in first.blocks:
         np.testing.assert_array_equal(first.blocks[rule][back[0]], second.blocks[rule][back[1]])
-
-
-def test_all_orders_are_equally_likely() -> None:
-    # Chi-square of 24 orders, 23 degrees of freedom: above 95 with probability 1e-10. The source has no seed.
-    draws = 4800
-    counts = Counter(tuple(random_order(4).tolist()) for _ in range(draws))
-    expected = draws / 24
-    assert len(counts) == 24
-    assert sum((count - expected) ** 2 / expected for count in counts.values()) < 95
-
-
-def test_equal_draws_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [np.array(draw, dtype=np.uint64).tobytes() for draw in ([5, 7, 5], [9, 1, 4])]
-    monkeypatch.setattr(os, "urandom", lambda size: answers.pop(0))
-    assert random_order(3).tolist() == [1, 2, 0]
-    assert answers == []
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([0, 1, 256, 2**63, 2**64 - 1]), min_size=3, max_size=3), max_size=40),
-)
-def test_canonical_order_is_that_of_the_bytes(rows: list[list[int]]) -> None:
-    signed = np.array(rows, dtype=np.uint64).reshape(len(rows), 3)
-    ordered, ranks = canonical(signed)
-    assert [row.astype("<u8").tobytes() for row in ordered] == sorted({row.astype("<u8").tobytes() for row in signed})
-    np.testing.assert_array_equal(ordered[ranks], signed)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

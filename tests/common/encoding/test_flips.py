@@ -8,7 +8,7 @@ import pytest
 
 from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from common.encoding.blocks import SAMPLE
-from common.encoding.encode import file_order
+from common.encoding.order import file_order
 from common.encoding.records import encode_records
 from common.errors import TrystError
 from common.keys.derivation import Purpose, Seed, derive, derive_key

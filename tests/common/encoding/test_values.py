@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
-from common.encoding.encode import canonical, encode
+from common.encoding.encode import encode
+from common.encoding.signing import canonical
 from common.encoding.values import pack_values, unpack_values
 from common.errors import ErrorCode, TrystError
 from common.keys import Seed

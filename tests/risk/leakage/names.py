@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carole.coordinator.people.names import name_tables
-from common.encoding.encode import canonical
+from common.encoding.signing import canonical
 from common.keys.derivation import Purpose, Seed, derive
 from common.minhash import signatures
 from common.tokens import tokenise

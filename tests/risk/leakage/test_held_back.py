@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from common.encoding import SignatureSet
-from common.encoding.encode import encode, file_order
+from common.encoding.encode import encode
+from common.encoding.order import file_order
 from common.keys.derivation import Seed
 from common.specification import Specification, load_specification
 from risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
