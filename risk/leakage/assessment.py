@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 import numpy as np
 import polars as pl
+from threadpoolctl import threadpool_limits
 
 from common.leakage import Finding, LeakageReport
 from common.specification import Specification
@@ -58,7 +59,7 @@ def assess(
 
     Notes
     -----
-    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size.
+    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core.
     """
     rng = np.random.default_rng(seed)
     n = max((len(column) for column in columns.values()), default=0)
@@ -70,14 +71,16 @@ def assess(
     signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
     codes = list(coded(spec, variables, rng))
     told = [finding(margins) for _, margins in codes]
-    if spec.mode == "block_keyed":
-        found = list(in_blocks(columns, signed, rng))
-    else:
-        read = list(field_by_field(columns, signed, rng))
-        found = [each for _, findings in read for each in findings]
-        fields = [field for field, _ in read]
-        found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
-        told += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
+    # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if spec.mode == "block_keyed":
+            found = list(in_blocks(columns, signed, rng))
+        else:
+            read = list(field_by_field(columns, signed, rng))
+            found = [each for _, findings in read for each in findings]
+            fields = [field for field, _ in read]
+            found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
+            told += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
     remarks = (*_remarks(spec), *_own_combinations(spec, variables))
     return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(told), remarks)
 

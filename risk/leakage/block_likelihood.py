@@ -8,6 +8,8 @@ the keys that explain the block's size, each with the names that it allows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
@@ -26,6 +28,7 @@ HYPOTHESES = 20
 
 _PER_VALUE = 3
 _SIZES = 16
+_CELLS = 1 << 19
 
 
 def block_likelihood(
@@ -54,25 +57,49 @@ def block_likelihood(
     guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
     members = blocks.members()
     precision = 1.0 / (blocks.view.noise + SLACK)
-    first = np.arange(min(pool, len(public)))
-    nearest = public.similarity(first, first)
-    for block in chosen:
-        values = members[block]
-        if len(values) < 2:
-            guesses[values] = 0
+    for n_values, alike in _by_number(members, chosen):
+        if n_values == 1:
+            guesses[np.concatenate([members[block] for block in alike])] = 0
             continue
-        n_names = min(len(public), max(pool, _PER_VALUE * len(values)))
+        n_names = min(len(public), max(pool, _PER_VALUE * n_values))
         names = np.arange(n_names)
-        plain = nearest if n_names == len(nearest) else public.similarity(names, names)
-        fit = count_likelihood(blocks.view.counts[values], blocks.sizes[block] * public.shares[:n_names])
-        similar = blocks.view.similarity(values, values)
-        guesses[values] = mean_field(fit, similar, precision, plain, weight=0.02, growth=1.5).argmax(axis=1)
+        plain = public.similarity(names, names)
+        for some in _pieces(alike, n_values * n_names):
+            values = np.stack([members[block] for block in some])
+            fit = count_likelihood(blocks.view.counts[values], blocks.sizes[some, None] * public.shares[:n_names])
+            similar = blocks.view.similarity_within(values)
+            guesses[values] = mean_field(fit, similar, precision, plain, weight=0.02, growth=1.5).argmax(axis=-1)
     return guesses
 
 
+def _by_number(members: list[NDArray[np.int64]], chosen: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The chosen blocks by the number of their signatures, without those that have none."""
+    numbers = np.array([len(members[block]) for block in chosen], dtype=np.int64)
+    for number in np.unique(numbers[numbers > 0]).tolist():
+        yield number, chosen[numbers == number]
+
+
+def _pieces(blocks: NDArray[np.int64], cells: int) -> Iterator[NDArray[np.int64]]:
+    """Some blocks at a time, as many as stay in the cache when each has so many cells."""
+    at_once = max(1, _CELLS // cells)
+    for start in range(0, len(blocks), at_once):
+        yield blocks[start : start + at_once]
+
+
 def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float32]:
-    r"""Poisson log-likelihood :math:`c \log\lambda - \lambda` of counts, up to a constant of each count."""
-    fit: NDArray[np.float32] = (counts[:, None] * np.log(expected) - expected).astype(np.float32)
+    r"""Poisson log-likelihood :math:`c \log\lambda - \lambda` of counts, up to a constant of each count.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_blocks, n_values)
+    expected : ndarray of float64, shape (n_blocks, n_names)
+
+    Returns
+    -------
+    ndarray of float32, shape (n_blocks, n_values, n_names)
+    """
+    logarithm = np.log(expected)
+    fit: NDArray[np.float32] = (counts[:, :, None] * logarithm[:, None] - expected[:, None]).astype(np.float32)
     return fit
 
 
@@ -126,34 +153,36 @@ class KeyLikelihood:
         least = blocks.sizes if blocks.least is None else blocks.least
         n_records = (blocks.sizes + least).sum() / 2 if self._n_records is None else self._n_records
         rate = n_records * np.outer(self._share, self._others)
-        fits: dict[int, NDArray[np.float64]] = {}
-        singles: dict[tuple[int, int], int] = {}
-        for block in chosen:
-            values, size = members[block], int(blocks.sizes[block])
-            if not len(values):
+        ranges = np.stack([least, blocks.sizes], axis=1)[chosen]
+        fits = {(low, high): _size_likelihood(low, high, rate) for low, high in np.unique(ranges, axis=0).tolist()}
+        of_block = dict(zip(chosen.tolist(), (fits[low, high] for low, high in ranges.tolist()), strict=True))
+        singles: dict[tuple[int, int, int], int] = {}
+        best = np.full(len(blocks.sizes), -np.inf)
+        for n_values, alike in _by_number(members, chosen):
+            if n_values == 1:
+                for block in alike.tolist():
+                    (value,) = members[block]
+                    seen = int(least[block]), int(blocks.sizes[block]), int(blocks.view.counts[value])
+                    if seen not in singles:
+                        singles[seen] = self._one_value(of_block[block], seen[-1])
+                    guesses[value] = singles[seen]
                 continue
-            if size not in fits:
-                fits[size] = _size_likelihood(int(least[block]), size, rate)
-            tried = np.argsort(-fits[size], kind="stable")[: self._hypotheses]
-            if len(values) == 1:
-                count = int(blocks.view.counts[values[0]])
-                if (size, count) not in singles:
-                    singles[size, count] = self._one_value(fits[size], count)
-                guesses[values] = singles[size, count]
-                continue
-            similar = blocks.view.similarity(values, values)
-            off = ~np.eye(len(values), dtype=bool)
-            best = -np.inf
-            for key in tried.tolist():
+            tried = np.stack([np.argsort(-of_block[block], kind="stable")[: self._hypotheses] for block in alike])
+            for key in np.unique(tried).tolist():
                 names, plain = self._names[key], self._plain_of(key)
-                within = size * public.shares[names] / self._share[key]
-                fit = count_likelihood(blocks.view.counts[values], within)
-                held = mean_field(fit, similar, precision, plain, weight=0.05, growth=2.0).argmax(axis=1)
-                apart = (similar - plain[np.ix_(held, held)])[off]  # two of one name would agree wholly
-                total = fits[size][key] + fit[np.arange(len(values)), held].sum() - 0.25 * precision * (apart**2).sum()
-                if total > best:
-                    best = float(total)
-                    guesses[values] = names[held]
+                for some in _pieces(alike[(tried == key).any(axis=1)], n_values * len(names)):
+                    values = np.stack([members[block] for block in some])
+                    within = blocks.sizes[some, None] * public.shares[names] / self._share[key]
+                    fit = count_likelihood(blocks.view.counts[values], within)
+                    similar = blocks.view.similarity_within(values)
+                    held = mean_field(fit, similar, precision, plain, weight=0.05, growth=2.0).argmax(axis=-1)
+                    off = (similar - plain[held[:, :, None], held[:, None]]) * (1 - np.eye(n_values))
+                    total = np.array([of_block[block][key] for block in some.tolist()])
+                    total += np.take_along_axis(fit, held[:, :, None], axis=2).sum(axis=(1, 2))
+                    total -= 0.25 * precision * (off**2).sum(axis=(1, 2))  # two of one name would agree wholly
+                    better = total > best[some]
+                    best[some[better]] = total[better]
+                    guesses[values[better]] = names[held[better]]
         return guesses
 
     def _one_value(self, size_fit: NDArray[np.float64], count: int) -> int:

@@ -68,6 +68,13 @@ class FieldView:
         similar: NDArray[np.float32] = self.centred_bits(rows) @ self.centred_bits(columns).T / scale
         return similar
 
+    def similarity_within(self, groups: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Estimated similarities within groups of n signatures; of shape (n_groups, n), they give (n_groups, n, n)."""
+        scale = np.float32(self.bits * (1.0 - 2.0 * self.flip) ** 2)
+        bits = self.centred_bits(groups.ravel()).reshape(*groups.shape, self.bits)
+        similar: NDArray[np.float32] = bits @ bits.swapaxes(-1, -2) / scale
+        return similar
+
     def paired(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
         """Estimated similarity of signatures given in pairs, shape (n_pairs,); see `similarity`."""
         differ = np.empty(len(one), dtype=np.float32)

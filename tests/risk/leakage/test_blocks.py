@@ -25,6 +25,7 @@ from risk.leakage import (
     similarity_graph_alignment,
     size_alignment,
 )
+from risk.leakage.mean_field import mean_field
 from risk.leakage.similarity_graph import SLACK
 from tests.risk.leakage.names import KEYS, public_surnames
 
@@ -133,3 +134,13 @@ def test_the_error_of_a_sample_is_that_of_repeated_samples() -> None:
     assert gained.mean() == pytest.approx(((names < 10) & (names > 0)).mean(), abs=4 * gained.std() / 200**0.5)
     everything, _ = attack_by_size("", "", attack, blocks, public, names, rng, n_blocks)
     assert everything.error == 0
+
+
+def test_graphs_matched_at_once_are_matched_each_by_itself() -> None:
+    rng = np.random.default_rng(3)
+    fit = rng.normal(size=(5, 4, 30)).astype(np.float32)
+    similar = rng.uniform(size=(5, 4, 4)).astype(np.float32)
+    plain = rng.uniform(size=(30, 30)).astype(np.float32)
+    at_once = mean_field(fit, similar, 50.0, plain)
+    for graph in range(5):
+        np.testing.assert_allclose(at_once[graph], mean_field(fit[graph], similar[graph], 50.0, plain), atol=1e-4)
