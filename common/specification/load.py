@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from common.errors import ErrorCode, TrystError, TrystErrors
 from common.parties import Side
-from common.specification.blocking import BlockingRule
-from common.specification.checks import RULE_KINDS, InconsistentError, inconsistencies
+from common.specification.blocking import RULE_KINDS, BlockingRule
+from common.specification.checks import InconsistentError, inconsistencies
 from common.specification.document import MAX_BYTES, read_document
 from common.specification.fields import FieldSpec
 from common.specification.latent import LatentSpec
