@@ -227,12 +227,12 @@ class Agent:
                 state.update(status.project, carole_state=status.state)
             elif known.carole_state != status.state:
                 state.update(status.project, carole_state=status.state)
-                if status.state in _CONTRIBUTED and (upload := state.newest_upload(status.project)) is not None:
+                if status.state in _CONTRIBUTED and (upload := state.uploads.newest(status.project)) is not None:
                     # The answer to the commit may have been lost, and the task is not offered again.
-                    state.mark_committed(upload.id)
+                    state.uploads.mark_committed(upload.id)
                 if status.state == project_pb2.PROJECT_STATE_ERASED:
                     state.erase_secrets(status.project)
-                    state.erase_bodies(status.project)
+                    state.uploads.erase_bodies(status.project)
                     state.update(status.project, stage="erased", trouble="")
                     log.info("erased", project=status.project)
 
@@ -240,7 +240,7 @@ class Agent:
         """Erase maps whose days are over."""
         if time.monotonic() < self._next_sweep:
             return
-        for project in self._desk.state.erase_expired_maps(time.time()):
+        for project in self._desk.state.uploads.erase_expired_maps(time.time()):
             log.info("map erased", project=project)
         self._next_sweep = time.monotonic() + _SWEEP_SECONDS
 

@@ -51,7 +51,7 @@ def contribute(desk: Desk, task: Task) -> Outcome:
         UNAVAILABLE when she does not answer, after which the upload is resumed.
     """
     require_approved(desk, task)
-    upload = desk.state.upload(task.project, task.epoch)
+    upload = desk.state.uploads.of_epoch(task.project, task.epoch)
     if upload is None or upload.committed_at is not None or not _is_for(upload, task):
         upload = _prepare(desk, task)
     _send(desk, task, upload)
@@ -107,7 +107,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
             layout=layout,
         )
         with watch.measure("keep"):
-            upload = desk.state.add_upload(
+            upload = desk.state.uploads.add(
                 Upload(
                     id=secrets.token_hex(16),
                     project=task.project,
@@ -157,7 +157,7 @@ def _send(desk: Desk, task: Task, upload: Upload) -> None:
                 remedy="ask Carole's operator to look at her log and her disk",
             )
     desk.state.add_timings(task.project, watch.seconds)
-    desk.state.mark_committed(upload.id)
+    desk.state.uploads.mark_committed(upload.id)
     desk.state.update(task.project, stage="contributed")
     log.info(
         "contributed",
@@ -195,7 +195,7 @@ def _put_all(desk: Desk, task: Task, upload: Upload, missing: list[int], count: 
     """Send chunks, a few at a time; the first failure ends it, and what has arrived stays."""
 
     def put(index: int) -> None:
-        data = desk.state.body_chunk(upload, index)
+        data = desk.state.uploads.body_chunk(upload, index)
         digest = upload.digests[32 * index : 32 * (index + 1)]
         if sha256(data).digest() != digest:
             raise TrystError(

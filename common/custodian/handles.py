@@ -47,7 +47,7 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
     """
     require_approved(desk, task)
     with desk.progress.stage(task.project, "saying which rows are one record"):
-        upload = desk.state.newest_upload(task.project)
+        upload = desk.state.uploads.newest(task.project)
         if upload is None:
             raise TrystError(
                 ErrorCode.NOT_FOUND,
@@ -57,7 +57,7 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
             )
         question = _fetch_question(desk, task)
         rows = _rows(task, question, upload)
-        identifiers = unpack_map(desk.state.row_map(upload))
+        identifiers = unpack_map(desk.state.uploads.row_map(upload))
         told = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
         if task.spec.padding is not None:
             told[RECORDS] = np.array([records_among(identifiers, rows)], dtype=np.uint32)

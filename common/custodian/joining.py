@@ -12,7 +12,7 @@ import io
 import polars as pl
 
 from common.custodian.desk import Desk, Task
-from common.custodian.state import JOINED
+from common.custodian.schema import JOINED
 
 _COLUMN = "identifier"
 

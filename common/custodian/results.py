@@ -65,7 +65,7 @@ def _receive(desk: Desk, task: Task) -> Result:
                 digest = _fetch_and_open(desk, task, opened)
             desk.progress.update(task.project, "joining with the own identifiers", 1.0)
             with watch.measure("join"):
-                upload = desk.state.newest_upload(task.project)
+                upload = desk.state.uploads.newest(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
                 tables = _identified(desk, task, share, upload)
                 n_links = tables["links"].height if "links" in tables else 0
@@ -127,7 +127,7 @@ def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> 
             where=f"project {task.project}, run {task.run}",
             remedy="restore the state folder from its backup",
         )
-    identifiers = unpack_map(desk.state.row_map(upload))
+    identifiers = unpack_map(desk.state.uploads.row_map(upload))
     tables = {name: identified(table, identifiers) for name, table in share.tables.items()}
     if task.spec.padding is not None:
         dummies = {name: table.height - tables[name].height for name, table in share.tables.items()}

@@ -11,6 +11,9 @@ SCHEMA_VERSION = 4
 EXTENDED_VERSIONS = (3,)
 """Former versions that lack tables only: these are made, and nothing else has to change."""
 
+JOINED = "joined"
+"""Kind of the secret that holds identifiers from maps: the records that Carole was told the rows of."""
+
 
 class Base(DeclarativeBase):
     """Base of the tables."""

@@ -329,7 +329,7 @@ class ByHand:
         self.desk.connection.call(self.desk.carole.PutChunk, request)
 
     def chunk(self, index: int) -> bytes:
-        return self.desk.state.body_chunk(self.upload, index)
+        return self.desk.state.uploads.body_chunk(self.upload, index)
 
     def commit(self) -> None:
         digests = self.upload.digests

@@ -91,9 +91,9 @@ class Judged:
     def identifiers(self, side: Side) -> dict[str, list[str]]:
         """The custodian's own identifiers of the rows of each set of its upload, from its map."""
         state = self.services[side]._desk.state
-        upload = state.newest_upload("passes")
+        upload = state.uploads.newest("passes")
         assert upload is not None
-        names = unpack_map(state.row_map(upload)).to_list()
+        names = unpack_map(state.uploads.row_map(upload)).to_list()
         found, start = {}, 0
         for part in self.contributions[side]:
             if part.rule:

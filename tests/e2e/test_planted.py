@@ -117,9 +117,9 @@ def test_the_identifiers_are_kept_and_encrypted(linked: Linked) -> None:
         configuration = load_custodian(linked.made.configs[side])
         state = State(configuration.state, Keyring.load(configuration, party).vault)
         try:
-            upload = state.newest_upload(PROJECT)
+            upload = state.uploads.newest(PROJECT)
             assert upload is not None
-            assert set(IDENTIFIERS[side]) <= set(unpack_map(state.row_map(upload)))
+            assert set(IDENTIFIERS[side]) <= set(unpack_map(state.uploads.row_map(upload)))
         finally:
             state.close()
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from common.custodian.desk import Desk, Task
 from common.custodian.joining import count_joined
-from common.custodian.schema import Upload
-from common.custodian.state import DAY_SECONDS, JOINED, State
+from common.custodian.schema import JOINED, Upload
+from common.custodian.state import State
+from common.custodian.uploads import DAY_SECONDS
 from common.errors import ErrorCode, TrystError
 from common.keys import Vault, WrappingKeys
 from common.parties import Side
@@ -97,15 +98,15 @@ def test_the_count_outlives_a_restart_and_is_no_identifier_on_the_disk(tmp_path:
 def test_it_goes_with_the_last_map_that_it_comes_from(state: State) -> None:
     for name, days in (("a", 1), ("b", 3)):
         upload = Upload(id=name * 32, project="keyed", epoch=1, manifest=b"m", rows=2, total_bytes=3)
-        state.add_upload(upload, iter([b"body"]), b"map", map_days=days)
-        state.mark_committed(upload.id)
+        state.uploads.add(upload, iter([b"body"]), b"map", map_days=days)
+        state.uploads.mark_committed(upload.id)
     count_joined(desk(state), task(), records(1))
     state.keep_secret("keyed", 1, "seed", b"the seed")
-    uploaded = state.newest_upload("keyed")
+    uploaded = state.uploads.newest("keyed")
     assert uploaded is not None
     now = uploaded.created_at
-    assert state.erase_expired_maps(now + 1.5 * DAY_SECONDS) == ["keyed"]
+    assert state.uploads.erase_expired_maps(now + 1.5 * DAY_SECONDS) == ["keyed"]
     assert state.secret("keyed", 1, JOINED) is not None
-    assert state.erase_expired_maps(now + 3.5 * DAY_SECONDS) == ["keyed"]
+    assert state.uploads.erase_expired_maps(now + 3.5 * DAY_SECONDS) == ["keyed"]
     assert state.secret("keyed", 1, JOINED) is None
     assert state.secret("keyed", 1, "seed") == b"the seed"

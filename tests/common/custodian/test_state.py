@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
 from common.custodian.row_map import pack_map, unpack_map
 from common.custodian.schema import SCHEMA_VERSION, Upload
-from common.custodian.state import DAY_SECONDS, State
+from common.custodian.state import State
+from common.custodian.uploads import DAY_SECONDS
 from common.errors import ErrorCode, TrystError
 from common.keys import Vault, WrappingKeys
 from common.wire import CHUNK_BYTES
@@ -40,12 +41,12 @@ def test_no_secret_body_or_identifier_is_in_the_folder(tmp_path: Path, vault: Va
     state = State(tmp_path / "state", vault)
     state.update("people", stage="x")
     state.keep_secret("people", 1, "seed", PLANTED)
-    state.add_upload(upload("a"), iter([PLANTED]), PLANTED, map_days=1)
+    state.uploads.add(upload("a"), iter([PLANTED]), PLANTED, map_days=1)
     assert state.secret("people", 1, "seed") == PLANTED
-    kept = state.upload("people", 1)
+    kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
-    assert state.body_chunk(kept, 0) == PLANTED
-    assert state.row_map(kept) == PLANTED
+    assert state.uploads.body_chunk(kept, 0) == PLANTED
+    assert state.uploads.row_map(kept) == PLANTED
     state.close()
     assert PLANTED not in everything(tmp_path)
     for path in (tmp_path / "state").rglob("*"):
@@ -136,50 +137,50 @@ def test_one_service_at_a_time(tmp_path: Path, vault: Vault) -> None:
 def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    state.add_upload(upload("a"), iter([b"1"]), b"map a", map_days=1)
-    state.mark_committed("a" * 32)
-    state.add_upload(upload("b"), iter([b"2"]), b"map b", map_days=1)
-    state.add_upload(upload("c"), iter([b"3"]), b"map c", map_days=1)
+    state.uploads.add(upload("a"), iter([b"1"]), b"map a", map_days=1)
+    state.uploads.mark_committed("a" * 32)
+    state.uploads.add(upload("b"), iter([b"2"]), b"map b", map_days=1)
+    state.uploads.add(upload("c"), iter([b"3"]), b"map c", map_days=1)
     assert sorted(path.name[0] + path.suffix for path in (tmp_path / "uploads").iterdir()) == [
         "a.map",
         "c.body",
         "c.map",
     ]
-    newest = state.newest_upload("people")
+    newest = state.uploads.newest("people")
     assert newest is not None
-    assert state.row_map(newest) == b"map c"
+    assert state.uploads.row_map(newest) == b"map c"
     state.close()
 
 
 def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    state.add_upload(upload("a"), iter([b"body"]), b"map", map_days=1)
+    state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)
     state.close()
     (tmp_path / "uploads" / "stray.body").write_bytes(b"x")
     (tmp_path / "uploads" / ".half.map.12").write_bytes(b"x")
     state = State(tmp_path, vault)
     assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".body", ".map"]
-    kept = state.upload("people", 1)
+    kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
-    assert state.body_chunk(kept, 0) == b"body"
+    assert state.uploads.body_chunk(kept, 0) == b"body"
     state.close()
 
 
 def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    state.add_upload(upload("a"), iter([b"body"]), b"map", map_days=2)
+    state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=2)
     now = time.time()
-    assert state.erase_expired_maps(now + 1.9 * DAY_SECONDS) == []
-    assert state.erase_expired_maps(now + 2.1 * DAY_SECONDS) == ["people"]
+    assert state.uploads.erase_expired_maps(now + 1.9 * DAY_SECONDS) == []
+    assert state.uploads.erase_expired_maps(now + 2.1 * DAY_SECONDS) == ["people"]
     assert list((tmp_path / "uploads").iterdir()) == []
-    erased = state.newest_upload("people")
+    erased = state.uploads.newest("people")
     assert erased is not None
     with pytest.raises(TrystError) as caught:
-        state.row_map(erased)
+        state.uploads.row_map(erased)
     assert caught.value.code is ErrorCode.NOT_FOUND
-    assert state.upload("people", 1) is None
+    assert state.uploads.of_epoch("people", 1) is None
     state.close()
 
 
@@ -193,15 +194,15 @@ def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, 
 def test_a_damaged_body_is_told(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    kept = state.add_upload(upload("a"), iter([b"body"]), b"map", map_days=1)
+    kept = state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)
     path = next((tmp_path / "uploads").glob("*.body"))
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     with pytest.raises(TrystError) as caught:
-        state.body_chunk(kept, 0)
+        state.uploads.body_chunk(kept, 0)
     assert caught.value.code is ErrorCode.VAULT
     path.unlink()
     with pytest.raises(TrystError, match="cannot be read"):
-        state.body_chunk(kept, 0)
+        state.uploads.body_chunk(kept, 0)
     state.close()
 
 
