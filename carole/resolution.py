@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from carole.engine.coded_links import coded_links
 from carole.engine.findings import findings
+from carole.engine.handles import checked_codes, checked_handles
 from carole.engine.padded import conclude_padded
 from carole.engine.plan import LinkagePlan, Resources
-from carole.engine.question import Question, checked_codes, checked_handles, pack_answer
+from carole.engine.question import Question, pack_answer
 from common.errors import ErrorCode, TrystError
 from common.keys.sealing_key import SealingKey
 from common.parties import Role, Side

@@ -3,14 +3,11 @@
 The question holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
 of the two files; no signature, no blocking key, no row. The answer holds the pairs' probabilities and which are links,
 and where these are to be assessed also the links as rows of the two sets of codes (`coded_links`).
-Both are uncompressed zip archives of NumPy arrays, which hold numbers only; whoever reads one trusts nothing in it.
+Both are archives (`archive`) that their reader does not trust.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -19,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
 from carole.engine.coded_links import CodedLinks, Expected, check_coded
 from carole.engine.conclusion import Candidates
 from carole.engine.plan import LinkagePlan
@@ -26,11 +24,6 @@ from carole.engine.result import Linkage, ScoredPairs
 from carole.engine.unlinkable import FieldsPresent
 from carole.fellegi_sunter import PatternCounts
 from carole.fellegi_sunter.dependence import Beyond
-from common.errors import ErrorCode, TrystError
-
-MAX_DOCUMENT_BYTES = 64 << 20
-
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +102,7 @@ def pack_question(question: Question, order: NDArray[np.int64]) -> bytes:
         "threads": question.threads,
         "asked": [digest.hex() for digest in question.asked],
     }
-    return _packed(arrays, document)
+    return packed(arrays, document)
 
 
 def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
@@ -120,33 +113,35 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
     TrystError
         UPLOAD_CORRUPT if it is no such question under this plan.
     """
-    arrays, document = _unpacked(content)
+    arrays, document = unpacked(content)
     try:
         n_fields = len(plan.compared)
-        gamma = _array(arrays, "gamma", np.int8, (None, n_fields))
+        gamma = array_of(arrays, "gamma", np.int8, (None, n_fields))
         n_patterns = len(gamma)
         patterns = PatternCounts(
-            gamma, _array(arrays, "mask", np.uint32, (n_patterns,)), _array(arrays, "count", np.int64, (n_patterns,))
+            gamma,
+            array_of(arrays, "mask", np.uint32, (n_patterns,)),
+            array_of(arrays, "count", np.int64, (n_patterns,)),
         )
         widest = max(len(field.bounds) for field in plan.compared)
-        levels = _array(arrays, "levels", np.float64, (n_fields, widest)) if "levels" in arrays else None
+        levels = array_of(arrays, "levels", np.float64, (n_fields, widest)) if "levels" in arrays else None
         beyond = None
         if document["scale"] is not None:
-            beyond_gamma = _array(arrays, "beyond_gamma", np.int8, (None, n_fields))
-            counts = _array(arrays, "beyond_count", np.float64, (len(beyond_gamma),))
+            beyond_gamma = array_of(arrays, "beyond_gamma", np.int8, (None, n_fields))
+            counts = array_of(arrays, "beyond_count", np.float64, (len(beyond_gamma),))
             beyond = Beyond(beyond_gamma, counts, float(document["scale"]))
         lacking = []
         for side in "ab":
-            kinds = _array(arrays, f"lacking_{side}", np.bool_, (None, len(plan.fields)))
-            lacking.append(FieldsPresent(kinds, _array(arrays, f"lacking_{side}_records", np.int64, (len(kinds),))))
+            kinds = array_of(arrays, f"lacking_{side}", np.bool_, (None, len(plan.fields)))
+            lacking.append(FieldsPresent(kinds, array_of(arrays, f"lacking_{side}_records", np.int64, (len(kinds),))))
         found = Candidates(
             n_a=int(document["n_a"]),
             n_b=int(document["n_b"]),
             patterns=patterns,
             levels=levels,
             beyond=beyond,
-            pattern=_below(_array(arrays, "pattern", np.int32, (None,)), n_patterns),
-            wanted=_below(_array(arrays, "wanted", np.int64, (None,)), n_patterns),
+            pattern=_below(array_of(arrays, "pattern", np.int32, (None,)), n_patterns),
+            wanted=_below(array_of(arrays, "wanted", np.int64, (None,)), n_patterns),
             lacking=(lacking[0], lacking[1]),
             equal=(int(document["equal"][0]), int(document["equal"][1])),
             missing={str(name): (float(a), float(b)) for name, (a, b) in document["missing"].items()},
@@ -156,11 +151,11 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
         )
         for q, field in enumerate(plan.compared):
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
-                raise _malformed("a comparison level that the plan does not have")
+                raise malformed("a comparison level that the plan does not have")
         alice, bob = (bytes.fromhex(digest) for digest in document["asked"])
         return Question(found, (alice, bob), int(document["threads"]))
     except (KeyError, TypeError, ValueError, IndexError):
-        raise _malformed("parts that are missing or of another kind") from None
+        raise malformed("parts that are missing or of another kind") from None
 
 
 def pack_answer(
@@ -188,7 +183,7 @@ def pack_answer(
         arrays[name] = values
     if coded is not None:
         arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
-    return _packed(arrays, document)
+    return packed(arrays, document)
 
 
 def unpack_answer(
@@ -209,135 +204,31 @@ def unpack_answer(
         UPLOAD_CORRUPT if it is no answer to a question of so many pairs, or holds a number that cannot be.
     """
     n = len(row_a)
-    arrays, document = _unpacked(content)
+    arrays, document = unpacked(content)
     weight, match, link = (
-        _array(arrays, name, np.float64, (n,)) for name in ("weight", "match_probability", "link_probability")
+        array_of(arrays, name, np.float64, (n,)) for name in ("weight", "match_probability", "link_probability")
     )
-    linked = _array(arrays, "linked", np.bool_, (n,))
+    linked = array_of(arrays, "linked", np.bool_, (n,))
     if not all(np.isfinite(values).all() for values in (weight, match, link)):
-        raise _malformed("numbers that are not finite")
+        raise malformed("numbers that are not finite")
     if n and (min(match.min(), link.min()) < 0 or max(match.max(), link.max()) > 1):
-        raise _malformed("probabilities beyond 0 and 1")
+        raise malformed("probabilities beyond 0 and 1")
     pairs = ScoredPairs(row_a, row_b, np.zeros(n, dtype=np.int32), weight, match, link)
     links = np.flatnonzero(linked).astype(np.int64)
     coded = None
     if expected is not None:
         coded = CodedLinks(
-            _array(arrays, "coded_a", np.int32, (len(links),)),
-            _array(arrays, "coded_b", np.int32, (len(links),)),
-            _array(arrays, "coded_probability", np.float64, (len(links),)),
+            array_of(arrays, "coded_a", np.int32, (len(links),)),
+            array_of(arrays, "coded_b", np.int32, (len(links),)),
+            array_of(arrays, "coded_probability", np.float64, (len(links),)),
         )
         check_coded(coded, link[links], expected)
     elif "coded_a" in arrays:
-        raise _malformed("links by rows of codes where nothing is assessed")
+        raise malformed("links by rows of codes where nothing is assessed")
     return Answer(pairs, links, document, coded)
-
-
-def checked_handles(
-    handles: NDArray[np.uint32], n_pairs: int, n_records: int, among: NDArray[np.uint32] | None = None
-) -> tuple[NDArray[np.int32], int]:
-    """A custodian's handles: one for each candidate pair, in the question's order.
-
-    Parameters
-    ----------
-    n_pairs, n_records
-        Pairs of the question, and records of the custodian's file.
-    among
-        Where blocks are padded, the number from which on handles are dummies', as the custodian told it.
-
-    Returns
-    -------
-    ndarray of int32, shape (n_pairs,)
-    int
-        Handles of records are below it.
-
-    Raises
-    ------
-    TrystError
-        UPLOAD_CORRUPT if they are not as many, or more different ones than the custodian has records.
-    """
-    if len(handles) != n_pairs:
-        raise _malformed(f"{len(handles)} handles for {n_pairs} pairs")
-    highest = int(handles.max(initial=0))
-    if among is None:
-        if n_pairs and highest >= n_records:
-            raise _malformed("a handle that is not below the number of records")
-        return handles.astype(np.int32), highest + 1 if n_pairs else 0
-    if len(among) != 1 or int(among[0]) > n_records or highest >= int(among[0]) + max(1, n_pairs):
-        raise _malformed("handles of more records or dummies than there can be")
-    return handles.astype(np.int32), int(among[0])
-
-
-def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> NDArray[np.int32]:
-    """A custodian's row of codes of each handle's record, of which there are `n`.
-
-    Raises
-    ------
-    TrystError
-        UPLOAD_CORRUPT if there are none, not as many as records, some beyond the custodian's records or one twice.
-    """
-    if codes is None or len(codes) != n:
-        raise _malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
-    if n and int(codes.max()) >= n_records:
-        raise _malformed("a row of codes that is not below the number of records")
-    if len(np.unique(codes)) != n:
-        raise _malformed("one row of codes for two records")
-    return codes.astype(np.int32)
-
-
-def _packed(arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            part = io.BytesIO()
-            np.lib.format.write_array(part, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(f"{name}.npy", part.getvalue())
-        archive.writestr("document.json", json.dumps(document, allow_nan=False))
-    return content.getvalue()
-
-
-def _unpacked(content: bytes | memoryview) -> tuple[Arrays, dict[str, Any]]:
-    arrays: Arrays = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-            # Stored, not compressed: then nothing in it is longer than what came over the wire.
-            if any(entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(content) for entry in entries):
-                raise _malformed("a compressed part")
-            if archive.getinfo("document.json").file_size > MAX_DOCUMENT_BYTES:
-                raise _malformed(f"a document of more than {MAX_DOCUMENT_BYTES} bytes")
-            document = json.loads(archive.read("document.json"))
-            for entry in entries:
-                if entry.filename.endswith(".npy"):
-                    part = io.BytesIO(archive.read(entry))
-                    arrays[entry.filename.removesuffix(".npy")] = np.lib.format.read_array(part, allow_pickle=False)
-    except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
-        raise _malformed("a damaged archive") from None
-    if not isinstance(document, dict):
-        raise _malformed("a document that is no object")
-    return arrays, document
-
-
-def _array(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int | None, ...]) -> NDArray[Any]:
-    array = arrays.get(name)
-    if array is None or array.dtype != np.dtype(kind) or array.ndim != len(shape):
-        raise _malformed(f"no {name} of the right kind")
-    if any(wanted not in (None, there) for wanted, there in zip(shape, array.shape, strict=True)):
-        raise _malformed(f"{name} of another shape")
-    return array
 
 
 def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
     if array.size and (int(array.min()) < 0 or int(array.max()) >= bound):
-        raise _malformed("a pattern that is not there")
+        raise malformed("a pattern that is not there")
     return array
-
-
-def _malformed(got: str) -> TrystError:
-    return TrystError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "what the parties of a resolution tell each other is not of the form they agreed on",
-        where="resolution",
-        got=got,
-        remedy="run the same version of Tryst everywhere; if you do, ask for another run",
-    )

@@ -11,15 +11,8 @@ import pytest
 from benchmarks.modes import people
 from carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, separate_rows
 from carole.engine.findings import findings
-from carole.engine.question import (
-    Question,
-    checked_codes,
-    checked_handles,
-    pack_answer,
-    pack_question,
-    unpack_answer,
-    unpack_question,
-)
+from carole.engine.handles import checked_codes, checked_handles
+from carole.engine.question import Question, pack_answer, pack_question, unpack_answer, unpack_question
 from carole.engine.specified import plan_of
 from carole.engine.stream import KeptPairs
 from common.cleaning import clean
