@@ -1,4 +1,4 @@
-"""A mistake in a specification: where, what, what was got and what to do; and the paths that say where."""
+"""A mistake in a specification: where, what, what was got and what to do; the paths that say where; words for lists."""
 
 from __future__ import annotations
 
@@ -57,3 +57,8 @@ def nearest(word: object, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {by_folded[close[0]]}?"
     return f"known here: {', '.join(choices)}" if choices else ""
+
+
+def listed(names: list[str]) -> str:
+    """Names one after the other, the last after an *and*."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,7 @@
-"""What everyone who approves a specification should know about it, in plain words."""
+"""What everyone who approves a specification should know about it, in plain words.
+
+Here is what it shows the linkage unit and the custodians; what of the linkage may disappoint is in `linkage_notes`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from collections.abc import Iterator
 
 from common.parties import Side
 from common.specification.categorisation import what_is_lost
-from common.specification.defaults import LEVELS
 from common.specification.defences import defence_notes
-from common.specification.flips import flip_notes, levels_note
+from common.specification.flips import flip_notes
+from common.specification.linkage_notes import linkage_notes
+from common.specification.mistakes import listed
 from common.specification.model import Specification
 from common.specification.padding import padding_words
 from common.specification.variables import VariableSpec
@@ -24,13 +28,12 @@ def notes(spec: Specification) -> tuple[str, ...]:
         Sentences without line breaks, the most serious first.
     """
     shown = (_leakage, flip_notes, defence_notes, _released, _variables, _latent, _harmonised)
-    judged = (_scheme, _values, _learning, _comparison, _oddities)
-    return tuple(note for part in (*shown, *judged) for note in part(spec))
+    return (*(note for part in shown for note in part(spec)), *linkage_notes(spec))
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
     if spec.mode == "trusted":
-        sent = _listed([field.name for field in spec.fields])
+        sent = listed([field.name for field in spec.fields])
         yield (
             f"Mode trusted: THE VALUES THEMSELVES ARE SENT TO CAROLE: {sent} of every row, cleaned but in clear within"
             " the encrypted connection, and kept encrypted at her side until uploads expire. Nothing hides them from"
@@ -38,7 +41,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
             " sends signatures instead."
         )
         if spec.blocking:
-            yield f"Blocking ({_listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
+            yield f"Blocking ({listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
         return
     if spec.mode == "block_keyed":
         yield from _block_leakage(spec)
@@ -49,7 +52,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
         " recover many of them without any key. Use it with a Carole trusted not to try."
     )
     if spec.keyed_rules:
-        rules = _listed([rule.name for rule in spec.keyed_rules])
+        rules = listed([rule.name for rule in spec.keyed_rules])
         yield (
             f"Blocking ({rules}): Carole also sees which rows of the two files share a key of a rule, though not the"
             " key; rows joined by several rules can be told apart more easily."
@@ -59,7 +62,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
         domains.setdefault(field.key_domain, []).append(field.name)
     for domain, names in domains.items():
         if len(names) > 1:
-            yield f"Key domain {domain}: Carole can compare values across {_listed(names)}."
+            yield f"Key domain {domain}: Carole can compare values across {listed(names)}."
 
 
 def _released(spec: Specification) -> Iterator[str]:
@@ -73,7 +76,7 @@ def _released(spec: Specification) -> Iterator[str]:
 
 
 def _block_leakage(spec: Specification) -> Iterator[str]:
-    rules = _listed([rule.name for rule in spec.keyed_rules])
+    rules = listed([rule.name for rule in spec.keyed_rules])
     if spec.resolution.joined:
         yield (
             "The fall-back of mode block_keyed (resolution: by carole): CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES"
@@ -113,7 +116,7 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:
         yield (
-            f"In mode block_keyed a rule's `split` is part of every key ({_listed(split)}), not of large blocks' only:"
+            f"In mode block_keyed a rule's `split` is part of every key ({listed(split)}), not of large blocks' only:"
             " which blocks are large, neither custodian can know without telling."
         )
 
@@ -123,7 +126,7 @@ def _variables(spec: Specification) -> Iterator[str]:
         return
     counts = [f"{v.name} ({len(v.categories)} categories, {_holder(v)})" for v in spec.variables]
     yield (
-        f"Variables {_listed(counts)} are sent as keyed codes of every row: Carole never sees a label, but she counts"
+        f"Variables {listed(counts)} are sent as keyed codes of every row: Carole never sees a label, but she counts"
         " how often each code occurs, alone and together, so that with public margins she can guess which code is"
         " which category."
     )
@@ -192,7 +195,7 @@ def _harmonised(spec: Specification) -> Iterator[str]:
 def _latent(spec: Specification) -> Iterator[str]:
     if spec.latent is None:
         return
-    keys = f" and of the agreed values of {_listed(list(spec.latent.keys))}" if spec.latent.keys else ""
+    keys = f" and of the agreed values of {listed(list(spec.latent.keys))}" if spec.latent.keys else ""
     yield (
         f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
         " both files, and keeps it with the run. It tells, in codes, how what Alice knows goes with what Bob knows."
@@ -212,108 +215,3 @@ def _latent(spec: Specification) -> Iterator[str]:
 
 def _holder(variable: VariableSpec) -> str:
     return "both files" if variable.holder == "both" else f"{variable.holder}'s file"
-
-
-def _scheme(spec: Specification) -> Iterator[str]:
-    scheme = spec.model.scheme
-    if scheme == "exact":
-        yield "Scheme exact: nearly equal values count as different ones, and `levels` are not looked at."
-        flipping = [f"{field.name} above {field.widened(LEVELS['exact'])[0]:g}" for field in spec.fields if field.flip]
-        if flipping:
-            yield f"Scheme exact with flipped bits: what is estimated {_listed(flipping)} counts as equal."
-    elif scheme != "multinomial":
-        yield (
-            f"Scheme {scheme}: its match probabilities rank the pairs but are not calibrated, so the threshold means"
-            " less than it says. The multinomial scheme is."
-        )
-        blunt = [field.name for field in spec.fields if field.bounds[-2] < 0.95]
-        if blunt:
-            yield f"Scheme {scheme} takes the top level for agreement, which is wide in {_listed(blunt)}."
-
-
-def _values(spec: Specification) -> Iterator[str]:
-    counted = [field.name for field in spec.fields if field.value_frequencies]
-    if counted:
-        yield (
-            f"Agreement on a rare value of {_listed(counted)} counts for more. Whoever receives pairs with their"
-            " weights can tell from them how frequent the value of each of his own linked records is in both files."
-        )
-    if len(counted) > 1:
-        yield f"Frequencies of {_listed(counted)} multiply: right only where one does not tell the other."
-    levels = [field.name for field in spec.fields if field.missing_as == "level"]
-    if levels:
-        yield f"It counts as evidence whether both records have {_listed(levels)} (missing_as: level)."
-
-
-def _learning(spec: Specification) -> Iterator[str]:
-    if not spec.blocking:
-        yield "No blocking: every row of one file is compared with every row of the other."
-        return
-    for rule in spec.blocking:
-        if rule.lsh is not None:
-            flip = spec.field(rule.lsh.field).flip
-            chances = ", ".join(f"{rule.lsh.chance(j, flip):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0))
-            yield (
-                f"Blocking rule {rule.name}: {rule.lsh.bands} bands of {rule.lsh.bits} bits compare two values with"
-                f" probability {chances} of similarity (share of tokens in common)."
-            )
-    used = [set(rule.fields) for rule in spec.blocking]
-    in_all = [field.name for field in spec.fields if all(field.name in fields for fields in used)]
-    if in_all:
-        yield (
-            f"Every blocking rule uses {_listed(in_all)}: pairs that disagree there are never compared, and its m"
-            " (agreement among matches) cannot be learnt from the compared pairs. Add a rule without it."
-        )
-    if len(spec.blocking) == 1:
-        yield (
-            "Only one blocking rule: a match with an error in its key is lost. A second rule on other fields finds"
-            " most of those again."
-        )
-    unused = [field.name for field in spec.fields if not any(field.name in fields for fields in used)]
-    if not unused:
-        yield "Every compared field is also in a blocking rule: how good the rules are is then judged by little else."
-
-
-def _comparison(spec: Specification) -> Iterator[str]:
-    if spec.mode == "trusted":
-        yield "`tokens` are not looked at in mode trusted; `bits` is the room of a value, eight to a byte of UTF-8."
-        return
-    for field in spec.fields:
-        if field.tokens == "value" and len(field.bounds) > 2:
-            yield (
-                f"Field {field.name}: tokens `value` know only equal and unequal, so the levels between stay empty;"
-                " `levels: exact` says the same."
-            )
-        elif field.tokens != "value" and len(field.bounds) == 2 and field.bits < 1024:
-            yield (
-                f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
-                " signatures; `tokens: value` tells equal from unequal at any length."
-            )
-        if (field.tokens != "value" or field.flip) and (note := levels_note(field)):
-            yield note
-    values = sum(field.bits for field in spec.fields) // 8
-    if values > 8192:
-        yield f"The signatures of one row take up to {values:,} bytes."
-
-
-def _oddities(spec: Specification) -> Iterator[str]:
-    for side in Side:
-        identifier = spec.custodians.of(side).identifier
-        columns: dict[str, str] = {}
-        for field in spec.fields:
-            for column in field.columns_of(side):
-                if column == identifier:
-                    yield (
-                        f"Field {field.name} compares {side}'s identifier column: right for a shared identifier only,"
-                        " since an own one matches nobody else's."
-                    )
-                if column in columns:
-                    yield (
-                        f"Fields {columns[column]} and {field.name} read the same column of {side}: their agreement"
-                        " counts twice."
-                    )
-                columns.setdefault(column, field.name)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
