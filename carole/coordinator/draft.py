@@ -4,57 +4,36 @@ It is a starting point for a person: it reads both files, so it belongs where bo
 samples. No value of theirs gets into the specification or a comment: kinds, shares and counts only.
 
 The choices are those that linked best on files of which the truth is known; see `common.specification.defaults` for
-what a kind brings, `draft_columns` for how kinds are told, `draft_blocking` for the rules.
+what a kind brings, `draft_columns` for how kinds are told, `draft_fields` for which columns become fields,
+`draft_blocking` for the rules.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 from carole.coordinator.draft_blocking import PAIRS_PER_ROW, propose_rules
-from carole.coordinator.draft_columns import (
-    LONG,
-    NEARLY_EMPTY,
-    Pair,
-    Shape,
-    date_orders,
-    field_name,
-    hint_of,
-    identifier_of,
-    is_own_number,
-    kind_of,
-    overlap,
-    pair_columns,
-    shape_of,
-    text_of,
-)
+from carole.coordinator.draft_columns import identifier_of, text_of
+from carole.coordinator.draft_fields import ProposedFields, propose_fields
 from common.cleaning import clean
 from common.errors import ErrorCode, TrystError
 from common.parties import Side
 from common.specification import (
     BlockingRule,
-    Columns,
     Custodian,
     Custodians,
-    DateFormat,
     FieldSpec,
     Retention,
     Specification,
 )
-from common.specification.defaults import KINDS, LEVELS, Kind, Mode
+from common.specification.defaults import Mode
 from common.specification.model import PROJECT_PATTERN
 from common.specification.section import MAX_COLUMN_NAME
-from common.specification.widening import widened
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
-MAX_FIELDS = 15
-"""More say nothing new, and their comparison patterns no longer fit."""
-
 _RETENTION = Retention(uploads_days=7, results_days=30, maps_days=90)
 
 _HEAD = """\
@@ -71,18 +50,6 @@ _MODE_BLOCK_KEYED = (
     " spec check` says more, and `tryst alice leakage` measures what is left."
 )
 _RETENTION_REMARK = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
-
-
-@dataclass
-class _Draft:
-    """The draft while it grows."""
-
-    bits: int | None
-    flip: float
-    fields: list[FieldSpec] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    """One per field."""
-    left_out: list[str] = field(default_factory=list)
 
 
 def draft(
@@ -153,13 +120,7 @@ def draft(
     ours = {column: text_of(alice[column]) for column in alice.columns}
     theirs = {column: text_of(bob[column]) for column in bob.columns}
     identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
-    drafted = _Draft(bits, flip)
-    for pair in pair_columns(alice.columns, bob.columns):
-        if identifiers[Side.ALICE] == pair.alice or identifiers[Side.BOB] == pair.bob:
-            drafted.left_out.append(f"{pair.alice}: an identifier of a custodian's own.")
-            continue
-        _consider(drafted, pair, ours[pair.alice], theirs[pair.bob])
-    _name_unpaired(drafted, alice.columns, bob.columns, identifiers)
+    drafted = propose_fields(ours, theirs, identifiers, bits, flip)
     if not drafted.fields:
         raise TrystError(
             ErrorCode.SPECIFICATION,
@@ -213,99 +174,6 @@ def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: S
     return identifier
 
 
-def _consider(drafted: _Draft, pair: Pair, ours: pl.Series | None, theirs: pl.Series | None) -> None:
-    """Add a pair of columns as a field, or say why not."""
-    if ours is None or theirs is None:
-        drafted.left_out.append(f"{pair.alice}: holds no single values.")
-        return
-    alice, bob = shape_of(ours), shape_of(theirs)
-    hint = hint_of(pair.alice) or hint_of(pair.bob)
-    kind, reason = kind_of(hint, alice, bob)
-    why_not = _useless(pair, hint, alice, bob)
-    if not why_not and kind != "date" and not overlap(ours, theirs):
-        why_not = "no value of it occurs in both files"
-    if not why_not and len(drafted.fields) == MAX_FIELDS:
-        why_not = f"{MAX_FIELDS} fields are enough"
-    order, doubt = None, ""
-    if not why_not and kind == "date":
-        orders = date_orders(alice, bob)
-        if not orders:
-            why_not = (
-                "the two files write dates in different orders, and a field has one; write them year first"
-                " (YYYY-MM-DD) in one of the files"
-            )
-        elif len(orders) > 1 and "ymd" not in orders:
-            doubt = f" CHECK THE ORDER: every value can be read as {' and as '.join(orders)}."
-        order = orders[0] if orders else None
-    if why_not:
-        drafted.left_out.append(f"{pair.alice}: {why_not}.")
-        return
-    name = field_name(pair.alice, [known.name for known in drafted.fields])
-    same = pair.alice == pair.bob
-    drafted.fields.append(
-        FieldSpec(
-            name=name,
-            kind=kind,
-            column=pair.alice if same and pair.alice != name else None,
-            columns=None if same else Columns(alice=pair.alice, bob=pair.bob),
-            date=DateFormat(order=order) if order is not None else None,
-            **_signature(kind, drafted),
-        )
-    )
-    renamed = "" if pair.same_name else f" {pair.alice} and {pair.bob} seem to mean the same: check."
-    drafted.remarks.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{renamed}")
-
-
-def _signature(kind: Kind, drafted: _Draft) -> dict[str, Any]:
-    """Attributes of a field that decide what its signatures tell, where names and texts are not to have the default."""
-    if kind not in ("name", "text") or (drafted.bits is None and not drafted.flip):
-        return {}
-    default = KINDS[kind]
-    bits, table = drafted.bits or default.bits, LEVELS[default.levels]
-    bounds = widened(table, bits, drafted.flip)
-    return {"bits": bits, "flip": drafted.flip, "levels": default.levels if bounds == table else bounds}
-
-
-def _useless(pair: Pair, hint: str, alice: Shape, bob: Shape) -> str:
-    """Why a column does not help, or nothing."""
-    if min(alice.filled, bob.filled) <= 1 - NEARLY_EMPTY:
-        return f"nearly empty, {alice.filled:.0%} and {bob.filled:.0%} of the rows have a value"
-    if alice.distinct <= 1 or bob.distinct <= 1:
-        return "all rows of a file have the same value"
-    if hint == "own":
-        return "says when a row was written, not who the person is"
-    if (
-        is_own_number(pair.alice)
-        and is_own_number(pair.bob)
-        and alice.filled > 0.99
-        and alice.distinct > 0.9 * alice.rows
-    ):
-        return "looks like a custodian's own number; add it, as a code, if both use the same numbers"
-    if alice.unique and bob.unique and alice.running and bob.running and hint not in ("shared_number", "code"):
-        return "a running number; add it, as a code, if both use the same numbers"
-    if min(alice.length, bob.length) > LONG:
-        return "long texts"
-    return ""
-
-
-def _filled(alice: Shape, bob: Shape) -> str:
-    if min(alice.filled, bob.filled) >= 0.995:
-        return "Nearly always filled in."
-    return f"Filled in {alice.filled:.0%} and {bob.filled:.0%} of the rows."
-
-
-def _name_unpaired(drafted: _Draft, alice: list[str], bob: list[str], identifiers: dict[Side, str]) -> None:
-    pairs = pair_columns(alice, bob)
-    paired = {Side.ALICE: {pair.alice for pair in pairs}, Side.BOB: {pair.bob for pair in pairs}}
-    for side, columns in ((Side.ALICE, alice), (Side.BOB, bob)):
-        alone = [column for column in columns if column not in paired[side] and column != identifiers[side]]
-        if alone:
-            drafted.left_out.append(
-                f"Only in {side}'s file: {', '.join(alone)}. If the other has it under another name, add it with"
-                " `columns: {alice: ..., bob: ...}`."
-            )
-
-
 def _specification(
     project: str,
     identifiers: dict[Side, str],
@@ -326,7 +194,7 @@ def _specification(
     )
 
 
-def _comments(drafted: _Draft, identifiers: dict[Side, str]) -> dict[str, str]:
+def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str, str]:
     kinds = {known.kind: known.defaults for known in drafted.fields}
     defaults = "\n".join(
         f"- {kind}: {d.meaning}; cleaned by {', '.join(d.clean)}; tokens {d.tokens}, {d.bits} bits, levels {d.levels}"
