@@ -224,7 +224,8 @@ class Parties(RuleBasedStateMachine):
         assert len(have) == CHUNKS
         assert all(have.values())
         self.committed[side] = which
-        self.under_way.pop(side, None)
+        if self.under_way.get(side) == which:  # a commit said again ends no other upload
+            del self.under_way[side]
         event("committed")
 
     @rule(request=st.sampled_from(["r", "s"]))
