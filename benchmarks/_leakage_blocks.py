@@ -44,6 +44,8 @@ SPREAD = 3000
 BROKEN = 0.2
 """Asked of the control: at least so much of the surnames."""
 BORN = ("date_of_birth",)
+BLURRED: tuple[dict[str, float], ...] = ({"bits": 64}, {"bits": 64, "flip": 0.1}, {"bits": 64, "flip": 0.15})
+"""What blurs the similarities that the embedding attack goes by, in every field."""
 YEAR = {"field": "date_of_birth", "part": "year"}
 BEGINNING = {"field": "surname", "prefix": 3}
 WIDE = (
@@ -79,9 +81,16 @@ def by_birthday(study: Study) -> Iterator[Line]:
         pooled = similarity_graph_alignment(blocks.view, public, most=MOST)
         found = score("", field, pooled.guesses, truth, blocks.view.counts, 0)
         yield Line.of(f"{field}, all blocks pooled", found, beyond=BEYOND)
-    for fields in (NAMES, tuple(field.name for field in spec.fields if field.name not in BORN)):
+    everything = tuple(field.name for field in spec.fields if field.name not in BORN)
+    for fields in (NAMES, everything):
         for overlap in OVERLAPS:
             yield from embedded(study, spec, part, order, fields, overlap)
+    for blurred in BLURRED:
+        each = [{**field, **blurred} for field in spec.model_dump(mode="json")["fields"]]
+        changed = Specification.model_validate({**spec.model_dump(mode="json"), "fields": each})
+        (part,), orders = study.encoded(changed)
+        how = "every field in 64 bits" + (f", flip {blurred['flip']:g}" if "flip" in blurred else "")
+        yield from embedded(study, changed, part, orders[part.rule], everything, 1.0, how)
 
 
 def embedded(
@@ -91,8 +100,12 @@ def embedded(
     order: NDArray[np.int64],
     fields: Sequence[str],
     overlap: float,
+    how: str = "",
 ) -> Iterator[Line]:
-    """Rows of blocks looked up among people in clear, of whom a share is in the file."""
+    """Rows of blocks looked up among people in clear, of whom a share is in the file.
+
+    What is asked is asked of the specification as it is drafted; `how` says where it is another.
+    """
     clear = study.overlapping(overlap)
     shuffled = study.rng.permutation(study.n)
     born = key_text(clear, spec, spec.keyed_rules[0]).fill_null("").to_numpy().astype(str)[shuffled]
@@ -110,6 +123,7 @@ def embedded(
     drawn = study.rng.permutation(len(order))[:LOOKED_UP]
     nearest = shuffled[nearest_rows(row_embedding(mine, encoded_fields)[drawn], row_embedding(theirs, plain_fields))]
     which = "names compared" if fields is NAMES else f"all {len(fields)} other fields compared"
+    which = f"{which}, {how}" if how else which
     for name in NAMES:
         true, guess = study.columns[name].to_numpy()[order[drawn]], clear[name].to_numpy()[nearest]
         here = np.array([value is not None for value in true])
@@ -123,7 +137,7 @@ def embedded(
             float(by_chance.mean()),
             attainable=float(np.mean([value in there for value in true[here]])),
             error=float((right - by_chance).std() / np.sqrt(len(right))),
-            beyond=BEYOND,
+            beyond=None if how else BEYOND,
         )
 
 
