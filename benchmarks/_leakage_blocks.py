@@ -32,7 +32,7 @@ from risk.leakage import (
 )
 from risk.leakage.block_view import BlockAttack
 from risk.leakage.chaining import CLASSES, chained_alignment, recognised_groups, shared_rows, value_classes
-from risk.leakage.embedding import nearest_rows, row_embedding
+from risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
 from risk.leakage.own_file import truth_of
 
 LOOKED_UP = 5000
@@ -81,6 +81,14 @@ def by_birthday(study: Study) -> Iterator[Line]:
         pooled = similarity_graph_alignment(blocks.view, public, most=MOST)
         found = score("", field, pooled.guesses, truth, blocks.view.counts, 0)
         yield Line.of(f"{field}, all blocks pooled", found, beyond=BEYOND)
+        for overlap in OVERLAPS:
+            counted = Counter(study.overlapping(overlap)[field].drop_nulls().to_list())
+            clear = PublicValues(list(counted), list(counted.values()))
+            place = np.append(clear.places(public.values), UNKNOWN)
+            guesses = embedded_alignment(blocks.view, clear, MOST)
+            found = score("", field, guesses, place[truth], blocks.view.counts, 0)
+            what = f"{field}, embeddings of values, the attack of mode open, plaintext overlapping by {overlap:.0%}"
+            yield Line.of(what, found, beyond=BEYOND)
     everything = tuple(field.name for field in spec.fields if field.name not in BORN)
     for fields in (NAMES, everything):
         for overlap in OVERLAPS:
@@ -132,7 +140,7 @@ def embedded(
         by_chance = (true == commonest)[here].astype(float)
         there = set(clear[name].drop_nulls().unique().to_list())
         yield Line(
-            f"{name}, embeddings, {which}, plaintext overlapping by {overlap:.0%}",
+            f"{name}, embeddings of rows, {which}, plaintext overlapping by {overlap:.0%}",
             float(right.mean()),
             float(by_chance.mean()),
             attainable=float(np.mean([value in there for value in true[here]])),

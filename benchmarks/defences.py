@@ -80,6 +80,10 @@ def variants() -> Iterator[Variant]:
     for padding in ("powers_of_two", 20):
         sections = {"mode": "block_keyed", "padding": padding}
         yield Variant(f"mode block_keyed, padding: {padding}", sections=sections)
+    for flip in (0.0, 0.1, 0.15):
+        blurred = {"bits": 64, "flip": flip} if flip else {"bits": 64}
+        how = f", flipped at {flip}" if flip else ""
+        yield Variant(f"mode block_keyed, all fields in 64 bits{how}", {}, blurred, {"mode": "block_keyed"})
     for bits in (256, 128, 64):
         yield Variant(f"names in {bits} bits", names(bits=bits))
     # Their levels are widened to what can be told apart; those of 64 bits can stay.
