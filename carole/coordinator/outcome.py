@@ -212,6 +212,8 @@ def report_content(
         "project": spec.project,
         "mode": spec.mode,
         "joined": spec.resolution.joined,
+        "variables": len(spec.variables),
+        "assessed": spec.assessment is not None,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "version": version("tryst"),
         "specification_digest": specification_digest(spec).hex(),

@@ -11,6 +11,8 @@ They are the same as the files a linkage leaves behind, so that a report can be 
       one_to_one                         bool
       invented                           bool; optional: the people are invented (a demonstration)
       joined                             bool; optional: Carole herself was told which rows are one record
+      variables                          int; optional: how many she had keyed codes of
+      assessed                           bool; optional: whether the output was assessed
     model                                model.json
       fields                             list, in the order of the specification, of
         name                             str

@@ -47,6 +47,8 @@ class Run(TypedDict):
     encoding_digest: NotRequired[str]
     invented: NotRequired[bool]
     joined: NotRequired[bool]
+    variables: NotRequired[int]
+    assessed: NotRequired[bool]
 
 
 class Shaded(TypedDict):

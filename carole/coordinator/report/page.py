@@ -67,7 +67,8 @@ def render_report(content: ReportContent) -> str:
 def _view(content: ReportContent) -> dict[str, Any]:
     """Everything the template shows, worked out, so that the template only places it."""
     run: dict[str, Any] = {
-        "invented": False, "specification_digest": None, "encoding_digest": None, "joined": False, **content.run
+        "invented": False, "specification_digest": None, "encoding_digest": None, "joined": False, "variables": 0,
+        "assessed": False, **content.run
     }  # fmt: skip
     linkage: dict[str, Any] = {
         "floor": None, "expected": None, "thresholds": [], "examples": [], "duplicates": None, "unlinkable": None,
@@ -88,7 +89,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "timings": {"peak_memory_bytes": None, "threads": None, **content.timings},
         "created": f"{created.day} {created:%B %Y, %H:%M}",
         "mode": run["mode"],
-        "mode_meaning": wording.JOINED if run["joined"] else wording.MODES.get(run["mode"], ""),
+        "mode_meaning": wording.mode_meaning(run),
         "verdict": wording.verdict(content),
         "key_figures": wording.key_figures(content),
         "figures": _figures(content),

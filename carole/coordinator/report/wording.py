@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .content import MISSING, ReportContent
 
@@ -42,6 +43,19 @@ JOINED = (
     "equal and similar values of these records from block to block, at most as in open mode, where public name counts "
     "recover common names by frequency and likeness. Her audit log says of how many records the rows were joined."
 )
+
+
+def mode_meaning(run: Mapping[str, Any]) -> str:
+    """What Carole could see in a run."""
+    meaning = JOINED if run["joined"] else MODES.get(run["mode"], "")
+    if not run["variables"]:
+        return meaning
+    codes = f"The categories of {run['variables']} variables came as keyed codes without labels, for every record"
+    counted = "She could count codes and their combinations, which public figures can name."
+    if run["mode"] != "block_keyed":
+        return f"{meaning} {codes}, beside the rest of its row. {counted}"
+    told = "; for the assessment she was told which rows of the two lists are links" if run["assessed"] else ""
+    return f"{meaning} {codes}, in a list of their own, beside no signature{told}. {counted}"
 
 
 #: How similarity enters the model.

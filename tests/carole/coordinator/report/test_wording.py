@@ -79,3 +79,21 @@ def test_quantities_are_within_their_figures(value: float) -> None:
 )
 def test_levels_are_named_by_similarity(bounds: list[float], labels: list[str]) -> None:
     assert wording.level_labels(bounds) == labels
+
+
+@pytest.mark.parametrize(
+    ("mode", "assessed", "said", "unsaid"),
+    [
+        ("open", True, "beside the rest of its row", "list of their own"),
+        ("block_keyed", True, "which rows of the two lists are links", "beside the rest of its row"),
+        ("block_keyed", False, "in a list of their own, beside no signature", "are links"),
+    ],
+)
+def test_what_carole_saw_of_codes_is_told(mode: str, assessed: bool, said: str, unsaid: str) -> None:
+    run = {"mode": mode, "joined": False, "variables": 3, "assessed": assessed}
+    meaning = wording.mode_meaning(run)
+    assert meaning.startswith(wording.MODES[mode])
+    assert "3 variables" in meaning
+    assert said in meaning
+    assert unsaid not in meaning
+    assert wording.mode_meaning({**run, "variables": 0}) == wording.MODES[mode]
