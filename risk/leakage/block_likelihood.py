@@ -28,7 +28,7 @@ HYPOTHESES = 20
 
 _PER_VALUE = 3
 _SIZES = 16
-_CELLS = 1 << 19
+_CELLS = 1 << 19  # of single precision: they stay in the cache
 
 
 def block_likelihood(
@@ -57,13 +57,15 @@ def block_likelihood(
     guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
     members = blocks.members()
     precision = 1.0 / (blocks.view.noise + SLACK)
+    plain = np.empty((0, 0), dtype=np.float32)
     for n_values, alike in _by_number(members, chosen):
         if n_values == 1:
             guesses[np.concatenate([members[block] for block in alike])] = 0
             continue
         n_names = min(len(public), max(pool, _PER_VALUE * n_values))
-        names = np.arange(n_names)
-        plain = public.similarity(names, names)
+        if len(plain) != n_names:
+            names = np.arange(n_names)
+            plain = public.similarity(names, names)
         for some in _pieces(alike, n_values * n_names):
             values = np.stack([members[block] for block in some])
             fit = count_likelihood(blocks.view.counts[values], blocks.sizes[some, None] * public.shares[:n_names])

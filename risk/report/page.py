@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from common.durable import whole_file
 from risk.report.palette import colour_rules
 
 _HERE = "risk.report"
@@ -49,15 +48,8 @@ def rendered(
 
 def write_page(path: Path, page: str) -> None:
     """Write a page; it appears whole or not at all, and replaces an earlier one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path, mode=0o644) as file:
+        file.write(page.encode())
 
 
 def share(value: float | None) -> str:
