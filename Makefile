@@ -22,7 +22,7 @@ imports: .venv/dev
 	$(BIN)/lint-imports
 
 protos: .venv/dev
-	$(BIN)/python -m protos.compile
+	$(BIN)/python -m tryst.protos.compile
 
 # The peers come along: anonlink beside Tryst, clkhash in an environment of its own, since it needs older packages.
 bench: .venv/dev .venv-clkhash

@@ -1,10 +1,10 @@
-"""Alice's service: ``python -m alice --config alice.yaml``."""
+"""Alice's service: ``python -m tryst.alice --config alice.yaml``."""
 
 import sys
 
-from alice import PARTY
-from common.custodian.program import main
-from risk.leakage.assessment import assess
+from tryst.alice import PARTY
+from tryst.common.custodian.program import main
+from tryst.risk.leakage.leakage_assessment import assess
 
 if __name__ == "__main__":
     sys.exit(main(PARTY, gate=assess))

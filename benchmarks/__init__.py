@@ -3,3 +3,12 @@
 Each module here with a function `main(arguments) -> int` is a benchmark of that name. The peers come with
 `pip install .[bench]`; without them a benchmark still prints this project's own numbers.
 """
+
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCS = REPOSITORY / "docs"
+"""Where a benchmark writes its page."""
+
+DATA = REPOSITORY.parent / "shared" / "data"
+"""Reference files beside the checkout; what reads them says so when they are absent."""

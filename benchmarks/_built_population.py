@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.assessment import Combined
-from carole.assessment.attribution import attribution
-from carole.assessment.publication import recovery
-from common.specification import Specification, load_specification
-from risk.models.counts import distinct_rows
+from tryst.carole.assessment import Combined
+from tryst.carole.assessment.attribution import attribution
+from tryst.carole.assessment.publication import recovery
+from tryst.common.specification import Specification, load_specification
+from tryst.risk.models.counts import distinct_rows
 
 MISSING = 0.02
 FALSE_LINKS = 0.02

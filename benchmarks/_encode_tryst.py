@@ -14,14 +14,14 @@ import sys
 import time
 from pathlib import Path
 
-from common.cleaning import clean
-from common.custodian.configuration import CsvSource
-from common.custodian.csv_file import read_csv
-from common.encoding.blocks import Encoded
-from common.encoding.records import encode_records
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import Specification, load_specification
+from tryst.common.cleaning import clean
+from tryst.common.custodian.configuration import CsvSource
+from tryst.common.custodian.source.csv_file import read_csv
+from tryst.common.encoding.blocks import Encoded
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, load_specification
 
 
 def run(path: Path, spec: Specification, threads: int) -> tuple[Encoded, dict[str, float]]:

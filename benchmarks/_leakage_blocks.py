@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._leakage_study import BEYOND, MOST, NAMES, OVERLAPS, Line, Study
-from common.encoding import SignatureSet
-from common.encoding.blocking_keys import key_text
-from common.encoding.blocks import encode_rows
-from common.encoding.padding import least_size, rows_of_rules
-from common.keys.derivation import Seed
-from common.keys.noise import NoiseKey
-from common.specification import BlockingKey, BlockingRule, Specification
-from risk.leakage import (
+from tryst.common.encoding import SignatureSet
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.encoding.blocks import encode_rows
+from tryst.common.encoding.padding import least_size, rows_of_rules
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.specification import BlockingKey, BlockingRule, Specification
+from tryst.risk.leakage import (
     UNKNOWN,
     BlockView,
     FieldView,
@@ -30,10 +30,10 @@ from risk.leakage import (
     similarity_graph_alignment,
     size_alignment,
 )
-from risk.leakage.block_view import BlockAttack
-from risk.leakage.chaining import CLASSES, chained_alignment, recognised_groups, shared_rows, value_classes
-from risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
-from risk.leakage.own_file import truth_of
+from tryst.risk.leakage.block_view import BlockAttack
+from tryst.risk.leakage.chaining import CLASSES, chained_alignment, recognised_groups, shared_rows, value_classes
+from tryst.risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
+from tryst.risk.leakage.own_file import truth_of
 
 LOOKED_UP = 5000
 """Rows that the embedding attack looks up, drawn at random: more change nothing but the time."""

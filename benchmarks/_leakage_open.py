@@ -11,24 +11,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._leakage_study import MOST, NAMES, OVERLAPS, READS, Line, Study
-from carole.coordinator.people.insured import ALICES, KEY, trait_variables, with_traits
-from carole.coordinator.people.names import name_tables
-from common.cleaning import clean
-from common.encoding import SignatureSet
-from common.encoding.categories import labels_by_code
-from common.encoding.records import encode_records
-from common.keys.derivation import Purpose, Seed, derive
-from common.minhash import signatures
-from common.parties import Side
-from common.specification import Specification, encoding_digest
-from common.tokens import tokenise
-from risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
-from risk.leakage.assessment import assess
-from risk.leakage.category_codes import code_recovery, joined_rows, unique_rows
-from risk.leakage.cooccurrence import cooccurrence_alignment
-from risk.leakage.dictionary import dictionary_attack
-from risk.leakage.embedding import embedded_alignment
-from risk.leakage.own_file import truth_of
+from tryst.common.cleaning import clean
+from tryst.common.encoding import SignatureSet
+from tryst.common.encoding.categories import labels_by_code
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Purpose, Seed, derive
+from tryst.common.minhash import signatures
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, encoding_digest
+from tryst.common.tokens import tokenise
+from tryst.coordinator.demonstration.people.insured import ALICES, KEY, trait_variables, with_traits
+from tryst.coordinator.demonstration.people.names import name_tables
+from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
+from tryst.risk.leakage.category_codes import code_recovery, joined_rows, unique_rows
+from tryst.risk.leakage.cooccurrence import cooccurrence_alignment
+from tryst.risk.leakage.dictionary import dictionary_attack
+from tryst.risk.leakage.embedding import embedded_alignment
+from tryst.risk.leakage.leakage_assessment import assess
+from tryst.risk.leakage.own_file import truth_of
 
 CODED = (*ALICES, KEY)
 """Variables of the people, as Alice holds them."""

@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carole.coordinator.draft import draft
-from carole.coordinator.people import generate
-from carole.coordinator.people.names import name_tables
-from common.cleaning import clean
-from common.encoding import SignatureSet
-from common.encoding.records import encode_records
-from common.keys.derivation import Purpose, Seed, derive
-from common.keys.noise import NoiseKey
-from common.minhash import signatures
-from common.parties import Side
-from common.specification import Specification
-from common.tokens import tokenise
-from risk.leakage import FieldView, PublicValues, Recovery
+from tryst.common.cleaning import clean
+from tryst.common.encoding import SignatureSet
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Purpose, Seed, derive
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.minhash import signatures
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.common.tokens import tokenise
+from tryst.coordinator.demonstration.people import generate
+from tryst.coordinator.demonstration.people.names import name_tables
+from tryst.coordinator.draft.specification_draft import draft
+from tryst.risk.leakage import FieldView, PublicValues, Recovery
 
 NAMES = ("surname", "given_name")
 """The attacked fields."""

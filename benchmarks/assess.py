@@ -15,17 +15,17 @@ import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import DOCS
 from benchmarks._built_population import SMALL, WIDE, Trait, built
-from carole.assessment import assess
-from common.specification.assessment import MEASURES
+from tryst.carole.assessment import assess
+from tryst.common.specification.assessment import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "assessment.md"
+DOCUMENT = DOCS / "assessment.md"
 CASES: dict[str, tuple[tuple[Trait, ...], int, tuple[float, float]]] = {
     "5 keys": (SMALL, 20_000, (0.5, 0.5)),
     "8 keys": (WIDE, 20_000, (0.5, 0.5)),

@@ -11,13 +11,13 @@ from itertools import combinations
 
 import numpy as np
 
-from risk.attribution import Table, bounds, exact_margins
-from risk.attribution.lattice import lattice
-from risk.attribution.laws import Conventional
-from risk.attribution.sap import sap
-from risk.attribution.shuttle import shuttle
-from risk.attribution.subtraction import total_sap
-from risk.attribution.tables import anonymous
+from tryst.risk.attribution import Table, bounds, exact_margins
+from tryst.risk.attribution.lattice import lattice
+from tryst.risk.attribution.laws import Conventional
+from tryst.risk.attribution.sap import sap
+from tryst.risk.attribution.shuttle import shuttle
+from tryst.risk.attribution.subtraction import total_sap
+from tryst.risk.attribution.tables import anonymous
 
 
 def bound_tables(seconds: float) -> None:

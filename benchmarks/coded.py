@@ -18,20 +18,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from carole.assessment import Combined, combine, combine_coded
-from carole.assessment.assess import assess
-from carole.engine import Linkage, Resources, compare, conclude, separate_rows
-from carole.engine.coded_links import CodedLinks, Expected, coded_links
-from carole.engine.question import pack_answer, unpack_answer
-from carole.engine.specified import plan_of
-from common.cleaning import clean
-from common.encoding.blocks import Encoded
-from common.encoding.contribution import SignatureSet
-from common.encoding.layout import CODES
-from common.encoding.records import encode_records
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import Specification
+from tryst.carole.assessment import Combined, combine, combine_coded
+from tryst.carole.assessment.combined_assessment import assess
+from tryst.carole.engine import Linkage, Resources, compare, conclude, separate_rows
+from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
+from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
+from tryst.carole.engine.specified import plan_of
+from tryst.common.cleaning import clean
+from tryst.common.encoding.blocks import Encoded
+from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
 
 RESOURCES = Resources(2 << 30, 2)
 LEVELS = {"gender": 2, "age": 6, "region": 5, "work": 7, "illness": 3}

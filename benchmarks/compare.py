@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.comparison import level_table
-from common.encoding.contribution import FieldSignatures
+from tryst.carole.comparison import level_table
+from tryst.common.encoding.signature_sets import FieldSignatures
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 

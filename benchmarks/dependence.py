@@ -16,22 +16,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carole.coordinator.draft import draft
-from carole.coordinator.people import TRUTH, two_files
-from carole.engine import Resources, link
-from carole.engine.plan import Assignment, Dependence
-from carole.engine.result import Linkage
-from carole.engine.specified import plan_of
-from carole.evaluation import matching_pairs, number_of_matches, quality
-from carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
-from carole.fellegi_sunter.decision import assigned
-from carole.fellegi_sunter.dependence import JointModel, fit_joint
-from carole.fellegi_sunter.one_to_one import LinkProbabilities
-from carole.fellegi_sunter.refinement import believed_model, refined
-from common.cleaning import clean
-from common.encoding.encode import encode
-from common.keys.derivation import Seed
-from common.parties import Side
+from tryst.carole.engine import Resources, link
+from tryst.carole.engine.plan import Assignment, Dependence
+from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
+from tryst.carole.fellegi_sunter.dependence import JointModel, fit_joint
+from tryst.carole.fellegi_sunter.link_rule import assigned
+from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
+from tryst.carole.fellegi_sunter.refinement import believed_model, refined
+from tryst.common.cleaning import clean
+from tryst.common.encoding.encode import encode
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.draft.specification_draft import draft
 
 KINDS: tuple[Dependence, ...] = ("none", "pairwise", "decomposable")
 FIELDS = [FieldLevels(name, 2) for name in ("given_name", "surname", "born", "suburb", "postcode")]

@@ -29,10 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from carole.coordinator.people import generate
-from common.keys.derivation import FieldKeys
-from common.minhash import signatures
-from common.tokens import tokenise
+from benchmarks import REPOSITORY
+from tryst.common.keys.derivation import FieldKeys
+from tryst.common.minhash import signatures
+from tryst.common.tokens import tokenise
+from tryst.coordinator.demonstration.people import generate
 
 FIELDS = {
     "given_name": "{name: given_name, kind: name}",
@@ -54,7 +55,7 @@ RULES = """blocking:
   - {name: born, keys: [{field: date_of_birth}]}
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
   - {name: place, keys: [{field: postcode}, {field: date_of_birth, part: year}]}"""
-PEER_PYTHON = Path(__file__).parents[1] / ".venv-clkhash" / "bin" / "python"
+PEER_PYTHON = REPOSITORY / ".venv-clkhash" / "bin" / "python"
 HOW = """clkhash 0.18.3 wants an older cryptography than Tryst does, so it gets an environment of its own:
   python3.11 -m venv .venv-clkhash && .venv-clkhash/bin/pip install clkhash==0.18.3"""
 HASHES = ("blakeHash", "doubleHash")

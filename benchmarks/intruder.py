@@ -11,17 +11,17 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from benchmarks.se17 import FROM_A, FROM_B, drawn_files
-from carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
-from carole.intruder.assessment import judged
-from carole.intruder.dummies import Kind
+from benchmarks import DOCS
+from benchmarks.papers.se17 import FROM_A, FROM_B, drawn_files
+from tryst.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
+from tryst.carole.intruder.attack_assessment import judged
+from tryst.carole.intruder.dummies import Kind
 
 Attack = Callable[[AttackedFiles], Suspicions]
 SE17: dict[str, Any] = {"u": "all_pairs", "dependence": "none", "one_to_one": False}
@@ -209,7 +209,7 @@ def main(arguments: list[str]) -> int:
     after = changed(max(2, options.replicates // 2), options.seed, changes())
     text = page(claimed, after, options.seed)
     if options.write:
-        (Path(__file__).parent.parent / "docs" / "intruder.md").write_text(text, encoding="utf-8")
+        (DOCS / "intruder.md").write_text(text, encoding="utf-8")
     else:
         print(text)
     return 0

@@ -17,11 +17,11 @@ from statistics import median
 
 import numpy as np
 
-from risk.keyvars.documents import environment_of, texts_of
-from risk.keyvars.environment import Environment
-from risk.keyvars.harmonisation import HarmonisationGraph
-from risk.keyvars.partitions import Precision, join
-from risk.keyvars.variables import Variable
+from tryst.risk.keyvars.documents import environment_of, texts_of
+from tryst.risk.keyvars.environment import Environment
+from tryst.risk.keyvars.harmonisation import HarmonisationGraph
+from tryst.risk.keyvars.partitions import Precision, join
+from tryst.risk.keyvars.variables import Variable
 
 FORMS = 200
 REPEATS = 7

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.coordinator.people.drivers import driver_network
-from carole.coordinator.people.names import name_tables
-from carole.engine.parallel import in_order
-from carole.evaluation.classes import tied_classes
-from carole.evaluation.curve import curve_of
-from carole.extended_latent import Values, Variable, attribute, fit_extended
-from carole.fellegi_sunter import PatternCounts, fit_scheme
+from tryst.carole.engine.parallel import in_order
+from tryst.carole.evaluation.classes import tied_classes
+from tryst.carole.evaluation.curve import curve_of
+from tryst.carole.extended_latent import Values, Variable, attribute, fit_extended
+from tryst.carole.fellegi_sunter import PatternCounts, fit_scheme
+from tryst.coordinator.demonstration.people.drivers import driver_network
+from tryst.coordinator.demonstration.people.names import name_tables
 
 ALICE = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
 FIELDS = ("quality", "surname", "year", "month")

@@ -1,10 +1,10 @@
 """What values add where names are poor, over several pairs of files: ``python -m benchmarks latent_rehearsal``.
 
 Two insurers' invented files are linked by given name, month of birth, sex and driving quality; Alice holds six more
-traits of a driver, Bob four (`carole.coordinator.people.insured`). Each pair of files is cleaned, signed and linked as
-the services do it, once by agreement alone and once with the extended latent step. Means over the seeds with their 95 %
-intervals (Student's t); differences are within seeds. ``tryst demo --variables`` is one such linkage through the
-services themselves.
+traits of a driver, Bob four (`coordinator.demonstration.people.insured`). Each pair of files is cleaned, signed and
+linked as the services do it, once by agreement alone and once with the extended latent step. Means over the seeds with
+their 95 % intervals (Student's t); differences are within seeds. ``tryst demo --variables`` is one such linkage through
+the services themselves.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from carole.coordinator.people import TRUTH, two_files
-from carole.coordinator.people.insured import insured_specification, with_traits
-from carole.engine import LinkagePlan, Resources, link
-from carole.engine.specified import plan_of
-from carole.evaluation import calibration, matching_pairs, number_of_matches, quality
-from common.cleaning import clean
-from common.encoding.contribution import SignatureSet
-from common.encoding.encode import encode
-from common.keys.derivation import Seed
-from common.parties import Side
+from tryst.carole.engine import LinkagePlan, Resources, link
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
+from tryst.common.cleaning import clean
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
 
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")
 SPEC = insured_specification("insurers")

@@ -8,6 +8,8 @@ figure, and the command ends with status 1 if any of it is missed.
 
 from __future__ import annotations
 
+from benchmarks import DOCS
+
 import benchmarks._one_blas_thread  # isort: skip  # noqa: F401  before numpy
 
 import argparse
@@ -19,13 +21,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 
 from benchmarks import _leakage_blocks as blocks
 from benchmarks import _leakage_open as whole
 from benchmarks._leakage_study import HEAD, Line, Study
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "leakage.md"
+PAGE = DOCS / "leakage.md"
 SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "open": ("Open mode: one key per field", whole.open_mode),
     "embeddings": ("Open mode, by embeddings: the positive control", whole.open_embeddings),

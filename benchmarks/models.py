@@ -15,14 +15,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from risk.models.annealing import anneal
-from risk.models.chains import Chain
-from risk.models.counts import SparseCounts
-from risk.models.graphs import empty_graph
-from risk.models.mc3 import mc3
-from risk.models.score_kernels import count_and_score
-from risk.models.scores import HyperDirichlet
-from risk.models.tree_kernels import tree_array, wander, wander_by_search
+from tryst.risk.models.annealing import anneal
+from tryst.risk.models.chains import Chain
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.graphs import empty_graph
+from tryst.risk.models.mc3_search import mc3
+from tryst.risk.models.score_kernels import count_and_score
+from tryst.risk.models.scores import HyperDirichlet
+from tryst.risk.models.tree_kernels import tree_array, wander, wander_by_search
 
 LEVELS = (2, 3, 4, 5, 2, 8, 3, 2, 2, 4, 10, 3, 4, 5, 6, 7)
 THESIS = 21_000 / 10.7

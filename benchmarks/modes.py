@@ -1,6 +1,7 @@
 """Modes: what linking block by block costs in links, beside mode open with the same blocking rules.
 
 Both modes get the same records and the same rules; block-keyed mode has signatures that compare inside blocks only, u
+from benchmarks import DATA
 from samples of 2,000 values, and a resolver who joins rows by the custodians' handles. The truth judges, nothing else.
 """
 
@@ -10,24 +11,23 @@ import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carole.coordinator.people import two_files
-from carole.engine import Linkage, Resources, compare, link, separate_rows
-from carole.engine.padded import conclude_padded
-from carole.engine.specified import plan_of
-from common.cleaning import clean
-from common.encoding.records import encode_records
-from common.keys.derivation import Seed
-from common.keys.noise import NoiseKey
-from common.parties import Side
-from common.specification import Specification, load_specification
+from benchmarks import DATA
+from tryst.carole.engine import Linkage, Resources, compare, link, separate_rows
+from tryst.carole.engine.padded import conclude_padded
+from tryst.carole.engine.specified import plan_of
+from tryst.common.cleaning import clean
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, load_specification
+from tryst.coordinator.demonstration.people import two_files
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 NOISE = {side: NoiseKey(bytes([number]) * 32) for number, side in enumerate(Side)}
 """Of each custodian, fixed so that figures can be had again."""
 RESOURCES = Resources(memory_bytes=8 << 30, threads=2)

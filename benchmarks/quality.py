@@ -30,18 +30,18 @@ from typing import Any
 
 import polars as pl
 
-from carole.coordinator.draft import draft
-from carole.coordinator.judgement import judge
-from carole.coordinator.narration import Narrator
-from carole.coordinator.outcome import Truth, rehearse_into
-from carole.coordinator.screen import console
-from carole.fellegi_sunter import assigned
-from common.cleaning import clean
-from common.encoding.blocking_keys import key_text
-from common.specification import Specification
+from benchmarks import DATA, REPOSITORY
+from tryst.carole.fellegi_sunter import assigned
+from tryst.common.cleaning import clean
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.specification import Specification
+from tryst.coordinator.client.terminal import console
+from tryst.coordinator.draft.specification_draft import draft
+from tryst.coordinator.rehearsal.link_truth import judge
+from tryst.coordinator.rehearsal.narration import Narrator
+from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-PEER_PYTHON = Path(__file__).parents[1] / ".venv-peers" / "bin" / "python"
+PEER_PYTHON = REPOSITORY / ".venv-peers" / "bin" / "python"
 PERSON = "person_truth"
 HEAD = (
     "| data | program | F1 at the decision | precision | recall | one-to-one | best F1 | expected AUC "

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from carole.coordinator.draft import draft
-from carole.coordinator.narration import Narrator
-from carole.coordinator.outcome import Truth, rehearse_into
-from carole.coordinator.people import TRUTH, two_files
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.draft.specification_draft import draft
+from tryst.coordinator.rehearsal.narration import Narrator
+from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
 
 
 def main(arguments: list[str]) -> int:

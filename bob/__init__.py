@@ -4,6 +4,6 @@ Everything Bob does is `common.custodian`; here is only what makes the program B
 nothing of the other parties.
 """
 
-from common.parties import Party, Side
+from tryst.common.parties import Party, Side
 
 PARTY = Party(Side.BOB, "Bob")

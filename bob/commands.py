@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bob import PARTY
-from common.custodian.commands import build
+from tryst.bob import PARTY
+from tryst.common.custodian.operator.commands import build
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from common.leakage import LeakageReport
-    from common.specification import Specification
+    from tryst.common.leakage_report import LeakageReport
+    from tryst.common.specification import Specification
 
 
 def _gate(columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]) -> LeakageReport:
-    from risk.leakage.assessment import assess  # compiled code, which help does not wait for
+    from tryst.risk.leakage.leakage_assessment import assess  # compiled code, which help does not wait for
 
     return assess(columns, spec, variables)
 

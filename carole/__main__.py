@@ -1,4 +1,4 @@
-"""``python -m carole``: Carole's service."""
+"""``python -m tryst.carole``: Carole's service."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from carole.service.application import serve
-from common.errors import TrystError
+from tryst.carole.service.application import serve
+from tryst.common.errors import TrystError
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line and serve; the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m carole",
+        prog="python -m tryst.carole",
         description="Carole's service: the only one of the three that listens on a network.",
         epilog="Also: tryst carole serve.",
     )

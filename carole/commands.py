@@ -29,7 +29,7 @@ def serve(
     Carole is the only one who listens on a network: custodians and coordinator call her. Her log goes to standard
     error, a JSON object a line, and holds no record's value.
     """
-    from carole.service.application import serve as run
+    from tryst.carole.service.application import serve as run
 
     run(config, ready_file)
 
@@ -37,12 +37,12 @@ def serve(
 @app.command()
 def check(config: Config = Path("carole.yaml")) -> None:
     """Look at configuration, certificates and membership list, and tell every mistake; nothing is started."""
-    from carole.configuration import load_carole
-    from common.keys.wrapping import WrappingKeys
-    from common.parties import Role
-    from common.pki.folders import PartyFolder
-    from common.pki.members import Members
-    from common.rpc.tls import server_credentials
+    from tryst.carole.configuration import load_carole
+    from tryst.common.keys.wrapping import WrappingKeys
+    from tryst.common.parties import Role
+    from tryst.common.pki.folders import PartyFolder
+    from tryst.common.pki.members import Members
+    from tryst.common.rpc.tls import server_credentials
 
     configuration = load_carole(config)
     folder = PartyFolder(configuration.keys)
@@ -55,6 +55,6 @@ def check(config: Config = Path("carole.yaml")) -> None:
 @app.command()
 def health(config: Config = Path("carole.yaml")) -> None:
     """Ask the running Carole on this machine whether she serves; ends with status 1 if not."""
-    from carole.service.health import ask_health
+    from tryst.carole.service.health import ask_health
 
     typer.echo(f"Carole serves on {ask_health(config)}.")

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from common.configuration import Configuration, ConfiguredPath, load_configuration
-from common.errors import ErrorCode, TrystError
+from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.errors import ErrorCode, TrystError
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")

@@ -13,23 +13,23 @@ from typing import NoReturn
 
 import typer
 
-from common.errors import TrystError
+from tryst.common.errors import TrystError
 
 SUBCOMMANDS = {
-    "demo": "carole.coordinator.commands.demo",
-    "rehearse": "carole.coordinator.commands.rehearse",
-    "init": "carole.coordinator.commands.initialise",
-    "party": "common.pki.commands",
-    "spec": "carole.coordinator.commands.spec",
-    "project": "carole.coordinator.commands.project",
-    "steward": "carole.coordinator.commands.steward",
-    "alice": "alice.commands",
-    "bob": "bob.commands",
-    "carole": "carole.commands",
-    "audit": "carole.auditing",
-    "risk": "risk.commands",
-    "keyvars": "risk.keyvars.commands",
-    "intrude": "carole.intruder.commands",
+    "demo": "tryst.coordinator.commands.demo",
+    "rehearse": "tryst.coordinator.commands.rehearse",
+    "init": "tryst.coordinator.commands.initialise",
+    "party": "tryst.common.pki.commands",
+    "spec": "tryst.coordinator.commands.spec",
+    "project": "tryst.coordinator.commands.project",
+    "steward": "tryst.coordinator.commands.steward",
+    "alice": "tryst.alice.commands",
+    "bob": "tryst.bob.commands",
+    "carole": "tryst.carole.commands",
+    "audit": "tryst.carole.audit_commands",
+    "risk": "tryst.risk.commands",
+    "keyvars": "tryst.risk.keyvars.commands",
+    "intrude": "tryst.carole.intruder.commands",
 }
 """Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 
@@ -62,7 +62,7 @@ def build(argv: list[str]) -> typer.Typer:
 
 
 def _installed(module: str) -> bool:
-    """Whether a module is there. Carole's image has `carole` and no `carole.coordinator`."""
+    """Whether a module is there. Carole's image has `carole` and no `coordinator`."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # not even the package it would be in

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
-from common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 
 MAX_BYTES = 1 << 20
 """A configuration longer than this is not one."""

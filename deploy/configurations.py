@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from carole.configuration import template as carole_yaml
-from carole.coordinator.configuration import template as coordinator_yaml
-from common.custodian.templates import custodian_yaml
-from common.parties import Party, Side
+from tryst.carole.configuration import template as carole_yaml
+from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.parties import Party, Side
+from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
 ADDRESS = "carole:7443"
 """Carole, as everyone calls her: a name that DNS, /etc/hosts, compose or a cluster resolves."""

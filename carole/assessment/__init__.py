@@ -6,7 +6,7 @@ the chance of a right match; `identification`, `attribution`, `publication`, `me
 `options`: what would lower them; `accumulated`: what earlier releases add. Numbers only: codes, never labels.
 """
 
-from carole.assessment.assess import Assessment, assess
-from carole.assessment.combined import Combined, combine, combine_coded
+from tryst.carole.assessment.combined import Combined, combine, combine_coded
+from tryst.carole.assessment.combined_assessment import Assessment, assess
 
 __all__ = ["Assessment", "Combined", "assess", "combine", "combine_coded"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.specification.assessment import MEASURES, PublishedTable
+from tryst.common.specification.assessment import MEASURES, PublishedTable
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.assessment.combined import Combined
-from carole.assessment.measures import Measure
-from common.parties import Side
-from common.specification.assessment import AssessmentSpec
-from risk.models.counts import distinct_rows
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.measures import Measure
+from tryst.common.parties import Side
+from tryst.common.specification.assessment import AssessmentSpec
+from tryst.risk.models.counts import distinct_rows
 
 MEASURED = ("certain_attribution", "probable_attribution", "attribution_gain", "few_values")
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
-from risk.identification.coding import tally
-from risk.identification.key_file import KeyFile
-from risk.identification.loglinear import LogLinearRisk
-from risk.identification.model_choice import choose_model
-from risk.identification.population_law import expected_reciprocal
-from risk.identification.recoding import Recoding, recoded
-from risk.models.counts import distinct_rows
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
+from tryst.risk.identification.coding import tally
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear import LogLinearRisk
+from tryst.risk.identification.model_choice import choose_model
+from tryst.risk.identification.population_law import expected_reciprocal
+from tryst.risk.identification.recoding import Recoding, recoded
+from tryst.risk.models.counts import distinct_rows
 
 EXACT_KEYS = 6
 """Keys up to which every decomposable model is looked at."""

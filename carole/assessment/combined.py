@@ -17,13 +17,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.coded_links import GROUP
-from carole.engine.question import Answer
-from carole.engine.result import Linkage
-from common.encoding.contribution import MISSING, SignatureSet
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import Specification, VariableSpec
+from tryst.carole.engine.coded_links import GROUP
+from tryst.carole.engine.resolution_request import Answer
+from tryst.carole.engine.result import Linkage
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, VariableSpec
 
 LEAST_PROBABILITY = 1e-3
 """Pairs less likely than this are left out of expected counts."""

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.assessment.cell_risk import CellRisk, Cells, cell_risk
-from carole.assessment.combined import Combined
-from carole.assessment.keys import key_file
-from carole.assessment.measures import CONFIDENCE, Measure
-from carole.engine.plan import Resources
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification.assessment import Fractions
-from risk.identification.file_measures import Dis, dis
-from risk.identification.key_file import KeyFile
-from risk.identification.suda import minimal_uniques, most_within
-from risk.identification.suda_scores import SudaScores, suda_scores
+from tryst.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.keys import key_file
+from tryst.carole.assessment.measures import CONFIDENCE, Measure
+from tryst.carole.engine.plan import Resources
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification.assessment import Fractions
+from tryst.risk.identification.file_level import Dis, dis
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.suda import minimal_uniques, most_within
+from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _MOST_SIZE = 4

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.identification.coding import MISSING_LABEL
-from risk.identification.key_file import KeyFile
+from tryst.risk.identification.coding import MISSING_LABEL
+from tryst.risk.identification.key_file import KeyFile
 
 
 def key_file(codes: NDArray[np.int32], names: Sequence[str], fraction: float) -> KeyFile | None:

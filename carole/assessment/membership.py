@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from carole.assessment.combined import Combined
-from carole.assessment.measures import Measure
-from common.parties import Side
-from common.specification.model import ReleaseSpec
-from risk.models.counts import distinct_rows
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.measures import Measure
+from tryst.common.parties import Side
+from tryst.common.specification.model import ReleaseSpec
+from tryst.risk.models.counts import distinct_rows
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 
-from carole.assessment.cell_risk import MODEL_CELLS
-from carole.assessment.combined import Combined
-from carole.assessment.options import SEARCHED
-from carole.assessment.publication import BASE_CELLS
-from carole.engine.memory import MemoryBudget
-from carole.engine.plan import Resources
-from common.specification.assessment import AssessmentSpec
+from tryst.carole.assessment.cell_risk import MODEL_CELLS
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.options import SEARCHED
+from tryst.carole.assessment.publication import BASE_CELLS
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import Resources
+from tryst.common.specification.assessment import AssessmentSpec
 
 ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16
 """Of a record of either file."""

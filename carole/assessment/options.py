@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.assessment.accumulated import Accumulated
-from carole.assessment.attribution import MEASURED, Groups, Learnt, by_variable
-from carole.assessment.cell_risk import Averaged, CellRisk
-from carole.assessment.combined import Combined
-from carole.assessment.identification import cell_measures
-from carole.assessment.publication import recovery
-from common.specification.assessment import AssessmentSpec, PublishedTable
-from risk.identification.key_file import KeyFile
-from risk.identification.recoding import Recoding
-from risk.identification.recoding_search import least_recoding
+from tryst.carole.assessment.accumulated import Accumulated
+from tryst.carole.assessment.attribution import MEASURED, Groups, Learnt, by_variable
+from tryst.carole.assessment.cell_risk import Averaged, CellRisk
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.identification import cell_measures
+from tryst.carole.assessment.publication import recovery
+from tryst.common.specification.assessment import AssessmentSpec, PublishedTable
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.recoding import Recoding
+from tryst.risk.identification.recoding_search import least_recoding
 
 _FEW = 0.05
 """Share of the records under which a category is rare."""

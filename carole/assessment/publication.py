@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.assessment.combined import Combined
-from carole.assessment.measures import Measure
-from common.errors import ErrorCode, TrystError
-from common.specification.assessment import PublishedTable
-from risk.attribution.bounds import bounds
-from risk.attribution.laws import INFINITE
-from risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
-from risk.attribution.release import Published, Release, publish
-from risk.attribution.sap import sap
-from risk.attribution.tables import Table, Variable
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.measures import Measure
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.assessment import PublishedTable
+from tryst.risk.attribution.cell_bounds import bounds
+from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
+from tryst.risk.attribution.release import Published, Release, publish
+from tryst.risk.attribution.sap import sap
+from tryst.risk.attribution.tables import Table, Variable
 
 BASE_CELLS = 2_000_000
 """Cells of the base table up to which all tables are taken together."""

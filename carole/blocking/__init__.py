@@ -6,8 +6,8 @@ size, each pair once, with a bit for every rule it satisfies. `bands` (locality-
 any kind. `skew` splits or drops blocks that are too large.
 """
 
-from carole.blocking.candidates import AllPairs, Block, CandidatePairs, PairSource, Part
-from carole.blocking.rules import KeyedRule, Rule, ValueRule
-from carole.blocking.union import UnionPairs
+from tryst.carole.blocking.candidates import AllPairs, Block, CandidatePairs, PairSource, Part
+from tryst.carole.blocking.rules import KeyedRule, Rule, ValueRule
+from tryst.carole.blocking.union import UnionPairs
 
 __all__ = ["AllPairs", "Block", "CandidatePairs", "KeyedRule", "PairSource", "Part", "Rule", "UnionPairs", "ValueRule"]

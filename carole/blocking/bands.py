@@ -19,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking.definition import NO_KEY
-from common.encoding.contribution import FieldSignatures
-from common.errors import ErrorCode, TrystError
+from tryst.carole.blocking.definition import NO_KEY
+from tryst.common.encoding.signature_sets import FieldSignatures
+from tryst.common.errors import ErrorCode, TrystError
 
 MAX_BITS = 63
 """Bits of a band: with one more than these the bits would not leave room for "no key"."""

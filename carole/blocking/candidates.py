@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking.definition import NO_KEY
-from carole.blocking.kernels import all_pairs, block_pairs
-from common.errors import ErrorCode, TrystError
+from tryst.carole.blocking.definition import NO_KEY
+from tryst.carole.blocking.kernels import all_pairs, block_pairs
+from tryst.common.errors import ErrorCode, TrystError
 
 MAX_RULES = 32
 """Rules that fit the bit mask of a pair."""

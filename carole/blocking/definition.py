@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.comparison.definition import agreeing_bits, jaccard_estimate
-from common.encoding.contribution import FieldSignatures
+from tryst.carole.comparison.definition import agreeing_bits, jaccard_estimate
+from tryst.common.encoding.signature_sets import FieldSignatures
 
 NO_KEY = 0
 """The key of a row without a blocking key; it matches nothing, itself included."""

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from carole.comparison.kernels import popcount
+from tryst.carole.comparison.kernels import popcount
 
 LEAF = 8
 """Signatures of a leaf, which are compared one by one."""

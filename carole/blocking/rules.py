@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from carole.blocking.candidates import Block, CandidatePairs, Part
-from carole.blocking.similar_values import ValuePairs
+from tryst.carole.blocking.candidates import Block, CandidatePairs, Part
+from tryst.carole.blocking.value_relation import ValuePairs
 
 
 class Rule(Protocol):

@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from carole.blocking.candidates import MAX_RULES, Block, Part
-from carole.blocking.rules import Rule
-from common.errors import ErrorCode, TrystError
+from tryst.carole.blocking.candidates import MAX_RULES, Block, Part
+from tryst.carole.blocking.rules import Rule
+from tryst.common.errors import ErrorCode, TrystError
 
 
 class UnionPairs:

@@ -5,6 +5,6 @@
 the distribution of levels over all pairs of two files. Numbers only: nothing here reads or writes.
 """
 
-from carole.comparison.levels import FieldComparison, level_distribution, level_table
+from tryst.carole.comparison.levels import FieldComparison, level_distribution, level_table
 
 __all__ = ["FieldComparison", "level_distribution", "level_table"]

@@ -15,11 +15,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from carole.comparison.kernels import popcount
-from carole.comparison.levels import DRAWN_AT_ONCE, read_only
-from carole.comparison.thresholds import levels_by_disagreement
-from common.encoding.contribution import FieldSignatures
-from common.specification.widening import widened
+from tryst.carole.comparison.kernels import popcount
+from tryst.carole.comparison.levels import DRAWN_AT_ONCE, read_only
+from tryst.carole.comparison.thresholds import levels_by_disagreement
+from tryst.common.encoding.signature_sets import FieldSignatures
+from tryst.common.specification.noise_tolerance import widened
 
 BOUNDS = (0.8, 0.999, 1.0)
 """Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""

@@ -5,11 +5,11 @@ it has two halves: `compare`, which sees signatures, and `conclude`, which sees 
 nothing here reads, writes or talks to anyone.
 """
 
-from carole.engine.conclusion import Candidates, conclude
-from carole.engine.local import compare, link
-from carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
-from carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
-from carole.engine.separate import SeparateRows, separate_rows
+from tryst.carole.engine.block_keyed import SeparateRows, separate_rows
+from tryst.carole.engine.conclusion import Candidates, conclude
+from tryst.carole.engine.local import compare, link
+from tryst.carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
+from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 
 __all__ = [
     "Candidates",

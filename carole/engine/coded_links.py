@@ -13,8 +13,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.result import Linkage
-from common.errors import ErrorCode, TrystError
+from tryst.carole.engine.result import Linkage
+from tryst.common.errors import ErrorCode, TrystError
 
 GROUP = 20
 """Least number of links that have one probability."""

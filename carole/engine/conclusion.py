@@ -15,16 +15,16 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.cautions import recall_cautions, rival_cautions
-from carole.engine.decision import decide
-from carole.engine.duplicates import cautions as duplicate_cautions
-from carole.engine.duplicates import duplicates
-from carole.engine.plan import LinkagePlan, RulePlan
-from carole.engine.refinement import estimation, refine
-from carole.engine.result import Linkage, ScoredPatterns
-from carole.engine.stream import KeptPairs
-from carole.engine.unlinkable import FieldsPresent, best_possible
-from carole.fellegi_sunter import (
+from tryst.carole.engine.duplicates import cautions as duplicate_cautions
+from tryst.carole.engine.duplicates import duplicates
+from tryst.carole.engine.links import decide
+from tryst.carole.engine.plan import LinkagePlan, RulePlan
+from tryst.carole.engine.refinement import estimation, refine
+from tryst.carole.engine.result import Linkage, ScoredPatterns
+from tryst.carole.engine.run_warnings import recall_cautions, rival_cautions
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.engine.unlinkable import FieldsPresent, best_possible
+from tryst.carole.fellegi_sunter import (
     BlockingRecall,
     FittedScheme,
     Model,
@@ -34,8 +34,8 @@ from carole.fellegi_sunter import (
     fit_scheme,
     link_probabilities,
 )
-from carole.fellegi_sunter.cautions import FEW_MATCHES
-from carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 
 Progress = Callable[[str, float], None]
 

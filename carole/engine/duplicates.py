@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.plan import LinkagePlan
-from carole.engine.result import Duplicates, ScoredPairs
-from common.encoding.contribution import MISSING, SignatureSet
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import Duplicates, ScoredPairs
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 
 STRONG = 0.5
 """Match probability, of a pair by itself, from which two records are strongly linked."""

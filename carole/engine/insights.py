@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from carole.engine.plan import LinkagePlan
-from carole.engine.result import Linkage
-from carole.fellegi_sunter import assigned
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import Linkage
+from tryst.carole.fellegi_sunter import assigned
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60

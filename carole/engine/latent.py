@@ -13,17 +13,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.conclusion import Candidates, rule_fields, scored_patterns
-from carole.engine.decision import decide
-from carole.engine.duplicates import duplicates
-from carole.engine.memory import MemoryBudget
-from carole.engine.plan import LatentPlan, LinkagePlan
-from carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
-from carole.engine.selection import choose_classes
-from carole.engine.stream import KeptPairs
-from carole.engine.unlinkable import best_possible
-from carole.engine.value_frequencies import joint_codes
-from carole.extended_latent import (
+from tryst.carole.engine.conclusion import Candidates, rule_fields, scored_patterns
+from tryst.carole.engine.duplicates import duplicates
+from tryst.carole.engine.links import decide
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import LatentPlan, LinkagePlan
+from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
+from tryst.carole.engine.selection import choose_classes
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.engine.unlinkable import best_possible
+from tryst.carole.engine.value_frequencies import joint_codes
+from tryst.carole.extended_latent import (
     ArrayPairs,
     ExtendedFit,
     ExtendedSettings,
@@ -33,14 +33,14 @@ from carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
-from carole.extended_latent.classes import sampled_pairs
-from carole.extended_latent.explanation import explain
-from carole.fellegi_sunter import PatternCounts, link_probabilities
-from carole.fellegi_sunter.model import probability
-from common.encoding.contribution import MISSING, SignatureSet
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from risk.models import JointDistribution, JointVariable
+from tryst.carole.extended_latent.classes import sampled_pairs
+from tryst.carole.extended_latent.explanation import explain
+from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
+from tryst.carole.fellegi_sunter.model import probability
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.risk.models import JointDistribution, JointVariable
 
 FEWEST_PAIRS = 5
 """A group of pairs is explained only if it has so many: an average tells of nobody."""

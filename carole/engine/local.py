@@ -16,17 +16,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking import AllPairs, PairSource
-from carole.comparison import FieldComparison
-from carole.engine.cautions import run_cautions
-from carole.engine.conclusion import Candidates, Progress, conclude, fitted_scheme, scored_patterns
-from carole.engine.duplicates import equal_records
-from carole.engine.latent import check_variables, extended, values_of
-from carole.engine.memory import MemoryBudget
-from carole.engine.offblock import SAMPLES, RandomPairs
-from carole.engine.packing import Packing
-from carole.engine.plan import LinkagePlan, Resources
-from carole.engine.preparation import (
+from tryst.carole.blocking import AllPairs, PairSource
+from tryst.carole.comparison import FieldComparison
+from tryst.carole.engine.block_keyed import SeparateRows, check_pairs, no_rules, rows_without_key, separate_source
+from tryst.carole.engine.conclusion import Candidates, Progress, conclude, fitted_scheme, scored_patterns
+from tryst.carole.engine.duplicates import equal_records
+from tryst.carole.engine.latent import check_variables, extended, values_of
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.outside_blocks import SAMPLES, RandomPairs
+from tryst.carole.engine.packing import Packing
+from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.preparation import (
     all_pairs_levels,
     check,
     crosswise,
@@ -34,18 +34,18 @@ from carole.engine.preparation import (
     level_tables,
     missing_shares,
 )
-from carole.engine.refinement import worth_keeping
-from carole.engine.result import Linkage
-from carole.engine.selection import Selection, choose_patterns
-from carole.engine.separate import SeparateRows, check_pairs, no_rules, rows_without_key, separate_source
-from carole.engine.sources import BlockedPairs, Source, pair_source, take_index
-from carole.engine.stream import KeptPairs, PairStream, StreamedPairs
-from carole.engine.unlinkable import fields_present
-from carole.engine.value_frequencies import rarity
-from carole.fellegi_sunter import FittedScheme, PatternCounts
-from carole.fellegi_sunter.dependence import Beyond
-from common.encoding.contribution import SignatureSet
-from common.errors import ErrorCode, TrystError
+from tryst.carole.engine.refinement import worth_keeping
+from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.run_warnings import run_cautions
+from tryst.carole.engine.selection import Selection, choose_patterns
+from tryst.carole.engine.sources import BlockedPairs, Source, pair_source, take_index
+from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
+from tryst.carole.engine.unlinkable import fields_present
+from tryst.carole.engine.value_frequencies import rarity
+from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
+from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
 
 PATTERNS_SHARE = 0.25
 """Share of the memory left that comparison vectors may take."""

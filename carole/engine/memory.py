@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def mebibytes(n_bytes: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.patterns import MISSING
-from common.errors import ErrorCode, TrystError
+from tryst.carole.fellegi_sunter.patterns import MISSING
+from tryst.common.errors import ErrorCode, TrystError
 
 
 class Packing:

@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.conclusion import Candidates, conclude, scored_patterns
-from carole.engine.decision import decide
-from carole.engine.plan import LinkagePlan
-from carole.engine.result import Linkage, ScoredPairs
-from carole.engine.stream import KeptPairs
-from carole.fellegi_sunter import PatternCounts, link_probabilities
+from tryst.carole.engine.conclusion import Candidates, conclude, scored_patterns
+from tryst.carole.engine.links import decide
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import Linkage, ScoredPairs
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
 
 Progress = Callable[[str, float], None]
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from carole.comparison.crosswise import crosswise_bounds
-from carole.comparison.levels import AnyComparator
-from carole.fellegi_sunter.schemes import SCHEMES, Scheme
-from common.errors import ErrorCode, TrystError
+from tryst.carole.comparison.crosswise import crosswise_bounds
+from tryst.carole.comparison.levels import AnyComparator
+from tryst.carole.fellegi_sunter.schemes import SCHEMES, Scheme
+from tryst.common.errors import ErrorCode, TrystError
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["none", "pairwise", "decomposable"]

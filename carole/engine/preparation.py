@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.comparison import level_distribution, level_table
-from carole.comparison.crosswise import CrosswiseComparison
-from carole.engine.memory import MemoryBudget
-from carole.engine.plan import LinkagePlan
-from common.encoding.contribution import MISSING, SignatureSet
-from common.errors import ErrorCode, TrystError
+from tryst.carole.comparison import level_distribution, level_table
+from tryst.carole.comparison.crosswise import CrosswiseComparison
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
 
 CELLS_PER_PAIR = 4
 """A field's level table is made when it has at most so many cells per pair to be compared."""

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.plan import LinkagePlan
-from carole.engine.result import ScoredPatterns
-from carole.engine.stream import KeptPairs
-from carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
-from carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint, misfits
-from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
-from carole.fellegi_sunter.refinement import believed_model, refined
-from carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
-from carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import ScoredPatterns
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
+from tryst.carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint, misfits
+from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from tryst.carole.fellegi_sunter.refinement import believed_model, refined
+from tryst.carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
+from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 
 
 def estimation(plan: LinkagePlan) -> Estimation:

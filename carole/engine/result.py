@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
-from risk.models import JointDistribution
+from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
+from tryst.risk.models import JointDistribution
 
 
 @dataclass(frozen=True)

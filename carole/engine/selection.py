@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.memory import mebibytes
-from carole.engine.result import ScoredPatterns
-from common.errors import ErrorCode, TrystError
+from tryst.carole.engine.memory import mebibytes
+from tryst.carole.engine.result import ScoredPatterns
+from tryst.common.errors import ErrorCode, TrystError
 
 KEPT_PROBABILITY = 1e-4
 """Pairs of a smaller match probability are never kept."""

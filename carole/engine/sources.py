@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking import AllPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
-from carole.blocking.bands import band_keys
-from carole.blocking.similar_values import BYTES_EACH, canopy_pairs, similar_pairs
-from carole.blocking.skew import Skew, value_keys, without_large_blocks
-from carole.engine.memory import MemoryBudget
-from carole.engine.plan import Bands, LinkagePlan, RulePlan, Similar
-from common.encoding.contribution import SignatureSet
+from tryst.carole.blocking import AllPairs, CandidatePairs, KeyedRule, Rule, UnionPairs, ValueRule
+from tryst.carole.blocking.bands import band_keys
+from tryst.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
+from tryst.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import Bands, LinkagePlan, RulePlan, Similar
+from tryst.common.encoding.signature_sets import SignatureSet
 
 BlockedPairs = CandidatePairs | UnionPairs
 

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from carole.engine.plan import Bands, Canopies, FieldPlan, LatentPlan, LinkagePlan, RulePlan, Similar, VariablePlan
-from common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from tryst.carole.engine.plan import (
+    Bands,
+    Canopies,
+    FieldPlan,
+    LatentPlan,
+    LinkagePlan,
+    RulePlan,
+    Similar,
+    VariablePlan,
+)
+from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
 
 
 def plan_of(spec: Specification) -> LinkagePlan:

@@ -15,13 +15,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.blocking import PairSource, Part
-from carole.comparison import FieldComparison
-from carole.comparison.counting import PatternCounter, merged
-from carole.comparison.crosswise import CrosswiseComparison
-from carole.engine.packing import Packing
-from carole.engine.parallel import in_order
-from common.errors import ErrorCode, TrystError
+from tryst.carole.blocking import PairSource, Part
+from tryst.carole.comparison import FieldComparison
+from tryst.carole.comparison.counting import PatternCounter, merged
+from tryst.carole.comparison.crosswise import CrosswiseComparison
+from tryst.carole.engine.packing import Packing
+from tryst.carole.engine.parallel import in_order
+from tryst.common.errors import ErrorCode, TrystError
 
 Result = TypeVar("Result")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.engine.plan import LinkagePlan
-from carole.engine.result import BestPossible
-from carole.fellegi_sunter import FittedScheme
-from common.encoding.contribution import MISSING, SignatureSet
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import BestPossible
+from tryst.carole.fellegi_sunter import FittedScheme
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from common.encoding.contribution import FieldSignatures, SignatureSet
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 Codes = NDArray[np.int64]
 

@@ -5,11 +5,11 @@
 claim; `expectation` what the model expects of its own decisions. Numbers only: nothing here reads or writes.
 """
 
-from carole.evaluation.calibration import Calibration, calibration
-from carole.evaluation.curve import PrecisionRecall, expected_precision_recall
-from carole.evaluation.expectation import ExpectedQuality, expected_quality
-from carole.evaluation.quality import BestThreshold, Quality, best_threshold, quality
-from carole.evaluation.truth import matching_pairs, number_of_matches
+from tryst.carole.evaluation.curve import PrecisionRecall, expected_precision_recall
+from tryst.carole.evaluation.expectation import ExpectedQuality, expected_quality
+from tryst.carole.evaluation.link_quality import BestThreshold, Quality, best_threshold, quality
+from tryst.carole.evaluation.reliability import Calibration, calibration
+from tryst.carole.evaluation.truth import matching_pairs, number_of_matches
 
 __all__ = [
     "BestThreshold",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.evaluation.classes import wrong
+from tryst.carole.evaluation.classes import wrong
 
 
 @dataclass(frozen=True)

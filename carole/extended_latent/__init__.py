@@ -13,18 +13,18 @@ other variables go together, and how common the agreed values are (Smith and Ell
 A usual course: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
 """
 
-from carole.extended_latent.attribution import Attribution, attribute
-from carole.extended_latent.bayes_factor import AloneKey, ValueModel, log_bayes_factors
-from carole.extended_latent.classes import Classes, KeptPairs
-from carole.extended_latent.compiled import BayesFactors
-from carole.extended_latent.em import ExtendedEM
-from carole.extended_latent.estimation import ValueFit
-from carole.extended_latent.explanation import Contribution, explain
-from carole.extended_latent.fit import ExtendedFit, fit_extended
-from carole.extended_latent.overfitting import Round
-from carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
-from carole.extended_latent.settings import ExtendedSettings, Priors
-from carole.extended_latent.variables import Values, Variable
+from tryst.carole.extended_latent.attribution import Attribution, attribute
+from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel, log_bayes_factors
+from tryst.carole.extended_latent.classes import Classes, KeptPairs
+from tryst.carole.extended_latent.compiled import BayesFactors
+from tryst.carole.extended_latent.em import ExtendedEM
+from tryst.carole.extended_latent.estimation import ValueFit
+from tryst.carole.extended_latent.explanation import Contribution, explain
+from tryst.carole.extended_latent.fit import ExtendedFit, fit_extended
+from tryst.carole.extended_latent.overfitting import Round
+from tryst.carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
+from tryst.carole.extended_latent.settings import ExtendedSettings, Priors
+from tryst.carole.extended_latent.variables import Values, Variable
 
 __all__ = [
     "AloneKey",

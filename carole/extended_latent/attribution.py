@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.variables import Values, wrong
-from risk.models.counts import distinct_rows
-from risk.models.fitted import FittedModel
+from tryst.carole.extended_latent.variables import Values, wrong
+from tryst.risk.models.counts import distinct_rows
+from tryst.risk.models.fitted import FittedModel
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.comparison.counting import PatternCounter
-from carole.extended_latent.compiled import BayesFactors
-from carole.extended_latent.kernels import take
-from carole.extended_latent.pairs import Pairs, WeightedPairs
-from common.errors import ErrorCode, TrystError
+from tryst.carole.comparison.counting import PatternCounter
+from tryst.carole.extended_latent.compiled import BayesFactors
+from tryst.carole.extended_latent.kernels import take
+from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
+from tryst.common.errors import ErrorCode, TrystError
 
 Progress = Callable[[float], None]
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
-from carole.extended_latent.elimination import TABLE_LIMIT, conditionals, eliminated
-from carole.extended_latent.kernels import pair_factors
-from carole.extended_latent.variables import Configurations, Values
-from common.errors import ErrorCode, TrystError
-from risk.models.factors import Factor
-from risk.models.fitted import FittedModel
+from tryst.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
+from tryst.carole.extended_latent.elimination import TABLE_LIMIT, conditionals, eliminated
+from tryst.carole.extended_latent.kernels import pair_factors
+from tryst.carole.extended_latent.variables import Configurations, Values
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.fitted import FittedModel
 
 MOST_PLANS = 1 << 12
 """Cases that are laid out."""

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from risk.models.counts import SparseCounts, distinct_rows
-from risk.models.fitted import FittedModel
-from risk.models.incomplete import IncompleteCounts
+from tryst.risk.models.counts import SparseCounts, distinct_rows
+from tryst.risk.models.fitted import FittedModel
+from tryst.risk.models.incomplete import IncompleteCounts
 
 LEAST = 1e-18
 """Probability of a cell that EM has emptied: nothing of it is left but rounding."""

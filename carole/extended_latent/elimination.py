@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.factors import Factor
-from risk.models.fitted import FittedModel
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.fitted import FittedModel
 
 TABLE_LIMIT = 2**24
 """Cells of one table."""

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.classes import Classes
-from carole.extended_latent.kernels import expectation
-from carole.extended_latent.settings import ExtendedSettings
-from carole.extended_latent.variables import wrong
-from carole.fellegi_sunter.kernels import level_counts as counted_levels
-from carole.fellegi_sunter.learning import unlearnable
-from carole.fellegi_sunter.model import Model
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.refinement import taught
-from carole.fellegi_sunter.settings import RuleFields
-from carole.fellegi_sunter.u import shares, within_levels
+from tryst.carole.extended_latent.classes import Classes
+from tryst.carole.extended_latent.kernels import expectation
+from tryst.carole.extended_latent.settings import ExtendedSettings
+from tryst.carole.extended_latent.variables import wrong
+from tryst.carole.fellegi_sunter.estimation_mask import unlearnable
+from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.refinement import taught
+from tryst.carole.fellegi_sunter.settings import RuleFields
+from tryst.carole.fellegi_sunter.u import shares, within_levels
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.bayes_factor import AloneKey, ValueModel
-from carole.extended_latent.completion import completed_by, completions, saturated_counts
-from carole.extended_latent.pairs import WeightedPairs
-from carole.extended_latent.settings import ExtendedSettings
-from carole.extended_latent.variables import Values, check_codes, wrong
-from risk.models.annealing import anneal
-from risk.models.counts import SparseCounts
-from risk.models.fitted import FittedModel
-from risk.models.graphs import Graph, empty_graph
-from risk.models.greedy import greedy
-from risk.models.incomplete import IncompleteCounts, fit_incomplete
-from risk.models.result import SearchResult
-from risk.models.scores import HyperDirichlet
+from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel
+from tryst.carole.extended_latent.completion import completed_by, completions, saturated_counts
+from tryst.carole.extended_latent.pairs import WeightedPairs
+from tryst.carole.extended_latent.settings import ExtendedSettings
+from tryst.carole.extended_latent.variables import Values, check_codes, wrong
+from tryst.risk.models.annealing import anneal
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.fitted import FittedModel
+from tryst.risk.models.graphs import Graph, empty_graph
+from tryst.risk.models.greedy_search import greedy
+from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
+from tryst.risk.models.result import SearchResult
+from tryst.risk.models.scores import HyperDirichlet
 
 SATURATED_CELLS = 2**20
 """Completions of the records up to which complete counts come from the saturated model."""

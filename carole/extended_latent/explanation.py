@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.bayes_factor import columns_of, log_agreement
-from carole.extended_latent.fit import ExtendedFit
-from carole.fellegi_sunter.patterns import MISSING
+from tryst.carole.extended_latent.bayes_factor import columns_of, log_agreement
+from tryst.carole.extended_latent.fit import ExtendedFit
+from tryst.carole.fellegi_sunter.patterns import MISSING
 
 Kind = Literal["prior", "agreement", "rarity", "association"]
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.bayes_factor import ValueModel
-from carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
-from carole.extended_latent.compiled import BayesFactors, check_cases
-from carole.extended_latent.em import ExtendedEM, extended_em
-from carole.extended_latent.estimation import ValueFit, estimate, frequencies
-from carole.extended_latent.overfitting import Round, held_out, round_of
-from carole.extended_latent.pairs import Pairs, WeightedPairs
-from carole.extended_latent.settings import ExtendedSettings
-from carole.extended_latent.variables import Values, wrong
-from carole.fellegi_sunter.model import probability
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.schemes import FittedScheme, scheme_of
-from carole.fellegi_sunter.settings import RuleFields
-from risk.models.fitted import FittedModel
+from tryst.carole.extended_latent.bayes_factor import ValueModel
+from tryst.carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
+from tryst.carole.extended_latent.compiled import BayesFactors, check_cases
+from tryst.carole.extended_latent.em import ExtendedEM, extended_em
+from tryst.carole.extended_latent.estimation import ValueFit, estimate, frequencies
+from tryst.carole.extended_latent.overfitting import Round, held_out, round_of
+from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
+from tryst.carole.extended_latent.settings import ExtendedSettings
+from tryst.carole.extended_latent.variables import Values, wrong
+from tryst.carole.fellegi_sunter.model import probability
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.schemes import FittedScheme, scheme_of
+from tryst.carole.fellegi_sunter.settings import RuleFields
+from tryst.risk.models.fitted import FittedModel
 
 Progress = Callable[[str, float], None]
 """Told the stage ("learn", "count", "model") and the fraction of it done."""

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.estimation import ValueFit, estimate, match_records
-from carole.extended_latent.pairs import WeightedPairs
-from carole.extended_latent.settings import ExtendedSettings
-from carole.extended_latent.variables import Values
-from risk.models.divergence import jensen_shannon
-from risk.models.fitted import FittedModel
+from tryst.carole.extended_latent.estimation import ValueFit, estimate, match_records
+from tryst.carole.extended_latent.pairs import WeightedPairs
+from tryst.carole.extended_latent.settings import ExtendedSettings
+from tryst.carole.extended_latent.variables import Values
+from tryst.risk.models.divergence import jensen_shannon
+from tryst.risk.models.fitted import FittedModel
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.counts import distinct_rows
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import distinct_rows
 
 Holder = Literal["alice", "bob", "both"]
 

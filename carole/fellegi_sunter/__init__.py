@@ -8,18 +8,18 @@ most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement
 `standard_errors` says how well m, u and p are known. Numbers only.
 """
 
-from carole.fellegi_sunter.assignment import optimal_assignment
-from carole.fellegi_sunter.decision import assigned, cost_threshold, within_rate
-from carole.fellegi_sunter.em import fit
-from carole.fellegi_sunter.misfit import PatternFit, pattern_fit
-from carole.fellegi_sunter.model import Model, match_probabilities, match_weights
-from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
-from carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_agreement
-from carole.fellegi_sunter.refinement import refined
-from carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme
-from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
+from tryst.carole.fellegi_sunter.assignment import optimal_assignment
+from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.link_rule import assigned, cost_threshold, within_rate
+from tryst.carole.fellegi_sunter.misfit import PatternFit, pattern_fit
+from tryst.carole.fellegi_sunter.model import Model, match_probabilities, match_weights
+from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_agreement
+from tryst.carole.fellegi_sunter.refinement import refined
+from tryst.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
 
 __all__ = [
     "MISSING",

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.cautions import notes_of, warnings_of
-from carole.fellegi_sunter.identification import not_identified, why_not_identified
-from carole.fellegi_sunter.kernels import expectation
-from carole.fellegi_sunter.kernels import level_counts as counted_levels
-from carole.fellegi_sunter.learning import check_rules, default_m, starting_m, teaching_bits, unlearnable
-from carole.fellegi_sunter.model import History, Model
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from carole.fellegi_sunter.u import corrected, shares, within_levels
-from common.errors import ErrorCode, TrystError
+from tryst.carole.fellegi_sunter.estimation_mask import check_rules, default_m, starting_m, teaching_bits, unlearnable
+from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
+from tryst.carole.fellegi_sunter.kernels import expectation
+from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.model import History, Model
+from tryst.carole.fellegi_sunter.model_warnings import notes_of, warnings_of
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.common.errors import ErrorCode, TrystError
 
 PLAIN_STEPS = 10
 """EM steps before the first extrapolation: most linkages are done by then."""

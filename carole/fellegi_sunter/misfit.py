@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.kernels import summed
-from carole.fellegi_sunter.model import Model
-from carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from tryst.carole.fellegi_sunter.kernels import summed
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.kernels import summed
-from carole.fellegi_sunter.settings import FieldLevels
+from tryst.carole.fellegi_sunter.kernels import summed
+from tryst.carole.fellegi_sunter.settings import FieldLevels
 
 
 @dataclass(frozen=True)

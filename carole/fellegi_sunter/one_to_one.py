@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.model import probability
-from carole.fellegi_sunter.prior import BetaBipartite
-from carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
-from common.errors import ErrorCode, TrystError
+from tryst.carole.fellegi_sunter.model import probability
+from tryst.carole.fellegi_sunter.prior import BetaBipartite
+from tryst.carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
+from tryst.common.errors import ErrorCode, TrystError
 
 MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""

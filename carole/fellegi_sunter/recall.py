@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from carole.fellegi_sunter.model import Model
-from carole.fellegi_sunter.settings import RuleFields
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.settings import RuleFields
 
 MOST_RULES = 12
 """Rules up to which the union is worked out by the model: inclusion and exclusion has 2**rules terms."""

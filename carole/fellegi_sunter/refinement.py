@@ -21,15 +21,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.cautions import warnings_of
-from carole.fellegi_sunter.identification import why_not_identified
-from carole.fellegi_sunter.kernels import level_counts as counted_levels
-from carole.fellegi_sunter.learning import default_m, teaching_bits, unlearnable
-from carole.fellegi_sunter.model import Model
-from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.settings import Estimation, RuleFields
-from carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.carole.fellegi_sunter.estimation_mask import default_m, teaching_bits, unlearnable
+from tryst.carole.fellegi_sunter.identifiability import why_not_identified
+from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.model_warnings import warnings_of
+from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
+from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 
 MAX_UNSETTLED_ROUNDS = 3
 """Rounds of estimation where a giant group of competing records does not settle."""

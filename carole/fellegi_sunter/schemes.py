@@ -27,15 +27,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.dependence.diagnosis import Misfit
-from carole.fellegi_sunter.dependence.joint import JointModel
-from carole.fellegi_sunter.em import fit
-from carole.fellegi_sunter.kernels import summed
-from carole.fellegi_sunter.model import Model, log2_ratios, probability
-from carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from carole.fellegi_sunter.standard_errors import StandardErrors
-from common.errors import ErrorCode, TrystError
+from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit
+from tryst.carole.fellegi_sunter.dependence.joint import JointModel
+from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.kernels import summed
+from tryst.carole.fellegi_sunter.model import Model, log2_ratios, probability
+from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
+from tryst.common.errors import ErrorCode, TrystError
 
 Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
 

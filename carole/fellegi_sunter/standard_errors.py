@@ -30,13 +30,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.kernels import level_counts as counted_levels
-from carole.fellegi_sunter.learning import teaching_bits, unlearnable
-from carole.fellegi_sunter.model import Model
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.refinement import PSEUDO_MATCHES, taught
-from carole.fellegi_sunter.settings import Estimation, RuleFields
-from carole.fellegi_sunter.u import shares, within_levels
+from tryst.carole.fellegi_sunter.estimation_mask import teaching_bits, unlearnable
+from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, taught
+from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
+from tryst.carole.fellegi_sunter.u import shares, within_levels
 
 Floats = NDArray[np.float64]
 

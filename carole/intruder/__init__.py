@@ -6,9 +6,9 @@ attack. `assessment`: all of it for one release. What claims come to is in `risk
 but for the command, `tryst intrude`, which reads the files; nothing is sent anywhere.
 """
 
-from carole.intruder.assessment import assess
-from carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
-from carole.intruder.dummies import with_dummies
-from carole.intruder.files import AttackedFiles
+from tryst.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
+from tryst.carole.intruder.attack_assessment import assess
+from tryst.carole.intruder.dummies import with_dummies
+from tryst.carole.intruder.files import AttackedFiles
 
 __all__ = ["AttackedFiles", "Suspicions", "assess", "extended_attack", "fellegi_sunter_attack", "with_dummies"]

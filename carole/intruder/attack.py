@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
-from carole.extended_latent.settings import P
-from carole.extended_latent.variables import MOST_MODEL_KEYS, Holder
-from carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
-from carole.fellegi_sunter.dependence import fit_joint
-from carole.fellegi_sunter.model import probability as logistic
-from carole.fellegi_sunter.settings import U
-from carole.intruder.files import AttackedFiles
-from carole.intruder.pairs import BOUNDS, AllPairs
-from common.errors import ErrorCode, TrystError
+from tryst.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
+from tryst.carole.extended_latent.settings import P
+from tryst.carole.extended_latent.variables import MOST_MODEL_KEYS, Holder
+from tryst.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
+from tryst.carole.fellegi_sunter.dependence import fit_joint
+from tryst.carole.fellegi_sunter.model import probability as logistic
+from tryst.carole.fellegi_sunter.settings import U
+from tryst.carole.intruder.files import AttackedFiles
+from tryst.carole.intruder.pairs import BOUNDS, AllPairs
+from tryst.common.errors import ErrorCode, TrystError
 
 FLOOR = 1e-3
 """Match probability below which a pair is no suspicion."""

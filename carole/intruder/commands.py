@@ -34,7 +34,7 @@ def command(
     Two intruders: one who compares values, and one who also learns which values go together. With --id their claims are
     set beside the truth. Nothing is sent anywhere, and no record is in what is written.
     """
-    from carole.intruder.assessment import assess
+    from tryst.carole.intruder.attack_assessment import assess
 
     files = _read(known, release, keys, person)
     found = assess(files, least=least, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
@@ -44,9 +44,9 @@ def command(
 
 
 def _read(known: Path, release: Path, keys: str | None, person: str | None) -> Any:
-    from carole.intruder.files import AttackedFiles
-    from common.custodian.source import read_table
-    from common.errors import ErrorCode, TrystError
+    from tryst.carole.intruder.files import AttackedFiles
+    from tryst.common.custodian.source.reading import read_table
+    from tryst.common.errors import ErrorCode, TrystError
 
     people, records = read_table(known), read_table(release)
     ids = None
@@ -61,7 +61,7 @@ def _read(known: Path, release: Path, keys: str | None, person: str | None) -> A
 
 
 def _shares(text: str | None) -> list[float]:
-    from common.errors import ErrorCode, TrystError
+    from tryst.common.errors import ErrorCode, TrystError
 
     try:
         shares = [float(part) for part in (text or "").split(",") if part.strip()]

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.intruder.files import AttackedFiles
-from common.errors import ErrorCode, TrystError
-from risk.models import HyperDirichlet, SparseCounts, anneal, fit, sample
+from tryst.carole.intruder.files import AttackedFiles
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models import HyperDirichlet, SparseCounts, anneal, fit, sample
 
 Kind = Literal["independent", "model", "twins"]
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent.pairs import Result, Visit
-from carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from carole.intruder.files import AttackedFiles
-from common.errors import ErrorCode, TrystError
-from risk.models.counts import distinct_rows
+from tryst.carole.extended_latent.pairs import Result, Visit
+from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from tryst.carole.intruder.files import AttackedFiles
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import distinct_rows
 
 MOST_PAIRS = 400_000_000
 _PART = 1 << 20

@@ -4,8 +4,8 @@
 `tasks` derives what a custodian is to do. The store applies what these return, in one transaction.
 """
 
-from carole.projects.project import Approval, Judgement, KeyReport, Project, Run, Upload
-from carole.projects.state import Grant, JoinedBy, LetterKind, Policy, RunState, State
+from tryst.carole.projects.project import Approval, Judgement, KeyReport, Project, Run, Upload
+from tryst.carole.projects.state import Grant, JoinedBy, LetterKind, Policy, RunState, State
 
 __all__ = [
     "Approval",

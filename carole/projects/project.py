@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from carole.projects.state import Grant, LetterKind, Policy, RunState, State
-from common.parties import Role, Side
+from tryst.carole.projects.state import Grant, LetterKind, Policy, RunState, State
+from tryst.common.parties import Role, Side
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from carole.projects.operations import key_trouble
-from carole.projects.project import Project
-from carole.projects.state import Grant, LetterKind, RunState, State
-from common.parties import Side
+from tryst.carole.projects.operations import key_trouble
+from tryst.carole.projects.project import Project
+from tryst.carole.projects.state import Grant, LetterKind, RunState, State
+from tryst.common.parties import Side
 
 
 class TaskKind(IntEnum):

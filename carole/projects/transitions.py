@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from carole.projects.project import Project
-from carole.projects.state import State
-from common.errors import ErrorCode, TrystError
-from common.parties import CUSTODIANS, Role, Side
+from tryst.carole.projects.project import Project
+from tryst.carole.projects.state import State
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import CUSTODIANS, Role, Side
 
 SYSTEM = "system"
 """Carole herself, as the actor of what nobody asks for: a run's end, a release, an expiry."""

@@ -10,28 +10,28 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from carole.configuration import CaroleConfiguration, load_carole
-from carole.service.auditing import Auditing
-from carole.service.coordination import Coordination
-from carole.service.custody import Custody
-from carole.service.denials import Denials
-from carole.service.office import Limits, Office
-from carole.service.stewardship import Stewardship
-from carole.service.supervisor import Supervisor
-from carole.store import Store
-from common.errors import ErrorCode, TrystError
-from common.journal import begin_log, log
-from common.keys.identity import Identity
-from common.keys.vault import Vault
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role
-from common.pki.admission import Admission
-from common.pki.certificates import read_public
-from common.pki.folders import PartyFolder
-from common.pki.members import Members
-from common.rpc.server import RunningServer, ServerSettings, start_server
-from common.rpc.tls import server_credentials
-from protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
+from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.carole.service.auditing import Auditing
+from tryst.carole.service.context import Limits, Office
+from tryst.carole.service.coordination import Coordination
+from tryst.carole.service.custody import Custody
+from tryst.carole.service.denials import Denials
+from tryst.carole.service.stewardship import Stewardship
+from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.store import Store
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.logging_setup import begin_log, log
+from tryst.common.parties import Role
+from tryst.common.pki.admission import Admission
+from tryst.common.pki.certificates import read_public
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
+from tryst.common.rpc.tls import server_credentials
+from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
 
 GRACE_SECONDS = 8.0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import grpc
 
-from carole.service.office import Office
-from common.parties import SIDE_OF_ROLE, Role
-from common.pki.members import Members
-from common.rpc.server import caller
-from common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
-from protos.linkage.v1 import audit_pb2, audit_pb2_grpc
+from tryst.carole.service.context import Office
+from tryst.common.parties import SIDE_OF_ROLE, Role
+from tryst.common.pki.members import Members
+from tryst.common.rpc.server import caller
+from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
+from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 
 
 class Auditing(audit_pb2_grpc.AuditServicer):

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 import grpc
 
-from carole.projects import Grant, Policy
-from carole.service.office import Office, approve, known_id, project_name, request_id
-from carole.service.papers import fetch_paper, put_paper
-from carole.service.wire import run_to_wire, status_to_wire
-from carole.store.registry import NewProject
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.rpc.server import caller
-from common.specification import Specification, encoding_digest, load_specification, specification_digest
-from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
+from tryst.carole.projects import Grant, Policy
+from tryst.carole.service.artifact_transfer import fetch_paper, put_paper
+from tryst.carole.service.context import Office, approve, known_id, project_name, request_id
+from tryst.carole.service.wire import run_to_wire, status_to_wire
+from tryst.carole.store.registry import NewProject
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.rpc.server import caller
+from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10
 

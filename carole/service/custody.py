@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import grpc
 
-from carole.projects import KeyReport, LetterKind, Project
-from carole.projects.operations import key_trouble
-from carole.projects.tasks import Task, TaskKind, choose
-from carole.service.manifest import check_manifest
-from carole.service.office import Office, approve, known_id, new_id, project_name
-from carole.service.papers import fetch_paper, put_paper
-from carole.service.wire import leakage_details, letters_to_wire, status_to_wire
-from common.errors import ErrorCode, TrystError
-from common.keys.check import CANARY_BYTES, CHECK_BYTES
-from common.parties import SIDE_OF_ROLE, Side
-from common.pki.members import Member
-from common.rpc.server import caller
-from common.wire.chunks import CHUNK_BYTES
-from common.wire.manifest import manifest_from_wire
-from common.wire.sides import side_to_wire
-from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2
+from tryst.carole.projects import KeyReport, LetterKind, Project
+from tryst.carole.projects.operations import key_trouble
+from tryst.carole.projects.tasks import Task, TaskKind, choose
+from tryst.carole.service.artifact_transfer import fetch_paper, put_paper
+from tryst.carole.service.context import Office, approve, known_id, new_id, project_name
+from tryst.carole.service.manifest import check_manifest
+from tryst.carole.service.wire import leakage_details, letters_to_wire, status_to_wire
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.check import CANARY_BYTES, CHECK_BYTES
+from tryst.common.parties import SIDE_OF_ROLE, Side
+from tryst.common.pki.members import Member
+from tryst.common.rpc.server import caller
+from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.manifest import manifest_from_wire
+from tryst.common.wire.sides import side_to_wire
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2
 
 MAX_WAIT_MS = 5000
 MAX_WAITING = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from carole.store import Store
-from carole.store.store import milliseconds
+from tryst.carole.store import Store
+from tryst.carole.store.store import milliseconds
 
 AGAIN_SECONDS = 3600.0
 """The same caller at the same method is written down once in this time, so that nobody can fill the log."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from carole.assessment import Combined, assess
-from carole.engine.plan import Resources
-from carole.service.shares import Decided, shares
-from carole.store import Store
-from carole.store.results import REPORT
-from carole.store.runs import Lease
-from common.parties import Side
-from common.pki.members import Members
-from common.specification import Specification
+from tryst.carole.assessment import Combined, assess
+from tryst.carole.engine.plan import Resources
+from tryst.carole.service.shares import Decided, shares
+from tryst.carole.store import Store
+from tryst.carole.store.results import REPORT
+from tryst.carole.store.runs import Lease
+from tryst.common.parties import Side
+from tryst.common.pki.members import Members
+from tryst.common.specification import Specification
 
 Progress = Callable[[str, float], None]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from carole.configuration import load_carole
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.pki.certificates import server_name
-from common.rpc.client import Connection
-from common.rpc.tls import channel_credentials
+from tryst.carole.configuration import load_carole
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import server_name
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import channel_credentials
 
 SECONDS = 5.0
 

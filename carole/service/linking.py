@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from carole.assessment import combine
-from carole.engine import link
-from carole.engine.findings import findings
-from carole.engine.plan import Resources
-from carole.engine.specified import plan_of
-from carole.projects import Project
-from carole.resolution import Reader
-from carole.service.ending import end_run
-from carole.service.resolving import ask_or_release
-from carole.store import Store
-from carole.store.runs import Lease
-from common.encoding.contribution import SignatureSet
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import Specification
+from tryst.carole.assessment import combine
+from tryst.carole.engine import link
+from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resolution_exchange import Reader
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.projects import Project
+from tryst.carole.service.ending import end_run
+from tryst.carole.service.resolving import ask_or_release
+from tryst.carole.store import Store
+from tryst.carole.store.runs import Lease
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
 
 Progress = Callable[[str, float], None]
 

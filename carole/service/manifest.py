@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from carole.projects import Project
-from common.encoding.blocks import SAMPLE
-from common.encoding.layout import CODES, SAMPLE_ROWS, Layout, SetLayout
-from common.errors import ErrorCode, TrystError
-from common.specification import Specification, VariableSpec
-from common.specification.padding import most_rows
-from common.wire.manifest import Manifest
+from tryst.carole.projects import Project
+from tryst.common.encoding.blocks import SAMPLE
+from tryst.common.encoding.layout import CODES, SAMPLE_ROWS, Layout, SetLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import Specification, VariableSpec
+from tryst.common.specification.padding import most_rows
+from tryst.common.wire.manifest import Manifest
 
 _REMEDY = "make the contribution again from the specification that all parties have approved"
 

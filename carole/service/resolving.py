@@ -17,22 +17,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.assessment import combine_coded
-from carole.engine import SeparateRows, compare, separate_rows
-from carole.engine.coded_links import Expected
-from carole.engine.plan import Resources
-from carole.engine.question import Question, pack_question, unpack_answer, unpack_question
-from carole.engine.specified import plan_of
-from carole.projects import JoinedBy
-from carole.resolution import Reader, Told, answer
-from carole.service.ending import end_run
-from carole.store import Store
-from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
-from carole.store.runs import Lease
-from common.encoding.order import random_order
-from common.parties import Side
-from common.specification import Specification
-from common.wire.handles import RowsQuestion, question_digest
+from tryst.carole.assessment import combine_coded
+from tryst.carole.engine import SeparateRows, compare, separate_rows
+from tryst.carole.engine.coded_links import Expected
+from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resolution_exchange import Reader, Told, answer
+from tryst.carole.engine.resolution_request import Question, pack_question, unpack_answer, unpack_question
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.projects import JoinedBy
+from tryst.carole.service.ending import end_run
+from tryst.carole.store import Store
+from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.store.runs import Lease
+from tryst.common.encoding.order import random_order
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.common.wire.row_handles import RowsQuestion, question_digest
 
 Progress = Callable[[str, float], None]
 

@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carole.engine.result import ScoredPairs
-from carole.projects import Grant
-from common.keys.sealing import SealContext, seal
-from common.parties import Role, Side
-from common.pki.members import Members
+from tryst.carole.engine.result import ScoredPairs
+from tryst.carole.projects import Grant
+from tryst.common.keys.sealing import SealContext, seal
+from tryst.common.parties import Role, Side
+from tryst.common.pki.members import Members
 
 _ID_BYTES = 8
 

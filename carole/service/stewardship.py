@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import grpc
 
-from carole.projects import State
-from carole.service.office import Office, known_id, project_name
-from carole.service.wire import status_to_wire
-from common.audit.decision import verify_decision
-from common.rpc.server import caller
-from common.wire.checkpoints import checkpoint_to_wire
-from protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+from tryst.carole.projects import State
+from tryst.carole.service.context import Office, known_id, project_name
+from tryst.carole.service.wire import status_to_wire
+from tryst.common.audit.steward_decision import verify_decision
+from tryst.common.rpc.server import caller
+from tryst.common.wire.checkpoints import checkpoint_to_wire
+from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
 MOST_ENTRIES = 200
 

@@ -14,9 +14,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from carole.store import Store
-from common.errors import TrystError
-from common.journal import log
+from tryst.carole.store import Store
+from tryst.common.errors import TrystError
+from tryst.common.logging_setup import log
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
@@ -43,7 +43,7 @@ class Supervisor:
         self,
         store: Store,
         configuration: Path,
-        program: Sequence[str] = (sys.executable, "-m", "carole.service.worker"),
+        program: Sequence[str] = (sys.executable, "-m", "tryst.carole.service.worker"),
     ) -> None:
         self._store = store
         self._configuration = configuration

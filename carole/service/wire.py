@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from carole.projects import Project, Run
-from carole.projects.operations.outcome import Detail
-from carole.projects.tasks import trouble
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.wire.sides import side_to_wire
-from protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
+from tryst.carole.projects import Project, Run
+from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.projects.tasks import trouble
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.wire.sides import side_to_wire
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 
 _LONGEST_ERROR = 2000
 MAX_REASON = 1000

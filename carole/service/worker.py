@@ -1,4 +1,4 @@
-"""The process that works on runs: ``python -m carole.service.worker``, started and watched by `supervisor`.
+"""The process that works on runs: ``python -m tryst.carole.service.worker``, started and watched by `supervisor`.
 
 It takes runs from the database by lease, one at a time, and erases what is due in between. It talks to nobody: what
 it knows it reads from the database, what it finds it writes there. It ends when its parent does: the parent holds the
@@ -16,21 +16,21 @@ import threading
 import time
 from pathlib import Path
 
-from carole.configuration import CaroleConfiguration, load_carole
-from carole.engine.plan import Resources
-from carole.resolution import Reader
-from carole.service.linking import carry_out
-from carole.store import Store
-from carole.store.runs import Lease
-from common.errors import ErrorCode, TrystError
-from common.journal import begin_log, log, place_of
-from common.keys.identity import Identity
-from common.keys.vault import Vault
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role
-from common.pki.folders import PartyFolder
-from common.pki.members import Members
-from common.specification import load_specification
+from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resolution_exchange import Reader
+from tryst.carole.service.linking import carry_out
+from tryst.carole.store import Store
+from tryst.carole.store.runs import Lease
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.logging_setup import begin_log, log, place_of
+from tryst.common.parties import Role
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.specification import load_specification
 
 POLL_SECONDS = 0.2
 BEAT_SECONDS = 0.3

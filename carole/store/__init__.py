@@ -7,6 +7,6 @@ of the database hold the wrapped keys of their time, so they must not outlive wh
 key must be changed and the old one destroyed.
 """
 
-from carole.store.store import Store
+from tryst.carole.store.store import Store
 
 __all__ = ["Store"]

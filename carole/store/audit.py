@@ -15,15 +15,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from carole.projects.operations import Entry
-from carole.projects.transitions import Action
-from carole.store.bodies import Clock
-from carole.store.database import Database
-from carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
-from common.audit import AuditEntry, Checkpoint, merkle
-from common.audit.entry import canonical, new_salt
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
+from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
+from tryst.common.audit import AuditEntry, Checkpoint, merkle
+from tryst.common.audit.entry import canonical, new_salt
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
 
 
 def append(connection: Connection, at: int, project: str, entries: Iterable[Entry]) -> None:

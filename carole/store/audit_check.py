@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, inspect, select
 
-from carole.store.audit import checkpoint_of, entry_of, last
-from carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
-from common.audit import AuditEntry, Checkpoint, Tree
-from common.errors import TrystError
-from common.keys.identity import PublicIdentity
+from tryst.carole.store.audit import checkpoint_of, entry_of, last
+from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
+from tryst.common.audit import AuditEntry, Checkpoint, Tree
+from tryst.common.errors import TrystError
+from tryst.common.keys.identity import PublicIdentity
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from common.durable import sync_folder, whole_file
-from common.errors import ErrorCode, TrystError
+from tryst.common.durable import sync_folder, whole_file
+from tryst.common.errors import ErrorCode, TrystError
 
 
 class Blobs:

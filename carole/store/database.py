@@ -16,8 +16,8 @@ from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
-from carole.store import tables
-from common.errors import ErrorCode, TrystError
+from tryst.carole.store import tables
+from tryst.common.errors import ErrorCode, TrystError
 
 BUSY_SECONDS = 15
 """How long a writer waits for another one."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 
-from carole.store.bodies import BodyReader
-from common.encoding.body import from_bytes, variable_bytes, variable_from_bytes
-from common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
-from common.errors import ErrorCode, TrystError
-from common.wire.chunks import chunk_count, chunk_size
+from tryst.carole.store.encrypted_payloads import BodyReader
+from tryst.common.encoding.body import from_bytes, variable_bytes, variable_from_bytes
+from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.wire.chunks import chunk_count, chunk_size
 
 MOST_RANGES = 100
 """Longest list of gaps in an answer; later ones are named when these are filled."""

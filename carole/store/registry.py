@@ -10,19 +10,19 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, State, operations
-from carole.projects.operations import Entry
-from carole.projects.transitions import Action
-from carole.store import audit
-from carole.store.bodies import Bodies, Clock
-from carole.store.database import Database
-from carole.store.results import Results
-from carole.store.runs import Runs
-from carole.store.tables import approvals, key_reports, letters, projects
-from carole.store.uploads import Uploads
-from carole.store.view import Held, all_held, hold, look, settle
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
+from tryst.carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, State, operations
+from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store import audit
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, Clock
+from tryst.carole.store.results import Results
+from tryst.carole.store.runs import Runs
+from tryst.carole.store.tables import approvals, key_reports, letters, projects
+from tryst.carole.store.uploads import Uploads
+from tryst.carole.store.view import Held, all_held, hold, look, settle
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from carole.projects import Grant, State, operations
-from carole.store.bodies import Bodies, Clock, Piece, erased
-from carole.store.database import Database
-from carole.store.tables import results, runs
-from carole.store.view import Held, hold, look, not_found, settle
-from carole.store.writing import writing
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
+from tryst.carole.projects import Grant, State, operations
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, Clock, Piece, erased
+from tryst.carole.store.tables import results, runs
+from tryst.carole.store.view import Held, hold, look, not_found, settle
+from tryst.carole.store.writing import writing
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
 
 REPORT = "assessment"
 """As whose share the report on the disclosure risk is kept."""

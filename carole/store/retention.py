@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ColumnElement, cast, func, select
 
-from carole.projects import RunState, State, operations
-from carole.store.bodies import Bodies, Clock
-from carole.store.database import Database
-from carole.store.registry import Registry
-from carole.store.runs import Runs
-from carole.store.tables import projects, runs, uploads
-from carole.store.uploads import Uploads
-from carole.store.view import hold, settle
-from common.parties import Side
+from tryst.carole.projects import RunState, State, operations
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, Clock
+from tryst.carole.store.registry import Registry
+from tryst.carole.store.runs import Runs
+from tryst.carole.store.tables import projects, runs, uploads
+from tryst.carole.store.uploads import Uploads
+from tryst.carole.store.view import hold, settle
+from tryst.common.parties import Side
 
 _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
 """States in which nothing is asked of a project but its result, or a decision on it."""

@@ -13,15 +13,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
-from carole.projects import JoinedBy, Judgement, Project, Run, RunState, operations
-from carole.store.bodies import Clock
-from carole.store.database import Database
-from carole.store.papers import Papers
-from carole.store.results import Results
-from carole.store.tables import projects, runs
-from carole.store.view import hold, look, not_found, run_of, settle
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
+from tryst.carole.projects import JoinedBy, Judgement, Project, Run, RunState, operations
+from tryst.carole.store.artifacts import Papers
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.results import Results
+from tryst.carole.store.tables import projects, runs
+from tryst.carole.store.view import hold, look, not_found, run_of, settle
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
 
 LEASE_MS = 60_000
 """How long a worker may be silent before its run is taken up again."""

@@ -6,18 +6,18 @@ import time
 from functools import partial
 from pathlib import Path
 
-from carole.store import audit
-from carole.store.blobs import Blobs
-from carole.store.bodies import Bodies, Clock
-from carole.store.database import Database
-from carole.store.papers import Papers
-from carole.store.registry import Registry
-from carole.store.results import Results
-from carole.store.retention import Retention
-from carole.store.runs import Runs
-from carole.store.uploads import Uploads
-from common.keys.identity import Identity
-from common.keys.vault import Vault
+from tryst.carole.store import audit
+from tryst.carole.store.artifacts import Papers
+from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, Clock
+from tryst.carole.store.registry import Registry
+from tryst.carole.store.results import Results
+from tryst.carole.store.retention import Retention
+from tryst.carole.store.runs import Runs
+from tryst.carole.store.uploads import Uploads
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
 
 
 def milliseconds() -> int:

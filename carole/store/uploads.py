@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from carole.projects import Upload, operations
-from carole.projects.operations.outcome import Detail
-from carole.store.bodies import Bodies, BodyReader, Chunk, Clock, erased
-from carole.store.database import Database
-from carole.store.integrity import (
+from tryst.carole.projects import Upload, operations
+from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, Chunk, Clock, erased
+from tryst.carole.store.integrity import (
     MOST_RANGES,
     check_chunk,
     gaps_error,
@@ -27,15 +27,15 @@ from carole.store.integrity import (
     same_chunk,
     validate_body,
 )
-from carole.store.tables import uploads
-from carole.store.view import Held, hold, look, not_found, number, settle, upload_of
-from common.encoding.body import from_bytes
-from common.encoding.contribution import SignatureSet
-from common.encoding.layout import CODES, Layout
-from common.errors import ErrorCode, TrystError
-from common.keys.vault import DataKey
-from common.parties import Side
-from common.wire.chunks import CHUNK_BYTES, chunk_count, missing_ranges, root_digest
+from tryst.carole.store.tables import uploads
+from tryst.carole.store.view import Held, hold, look, not_found, number, settle, upload_of
+from tryst.common.encoding.body import from_bytes
+from tryst.common.encoding.layout import CODES, Layout
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.vault import DataKey
+from tryst.common.parties import Side
+from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, missing_ranges, root_digest
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, Run, RunState, State, Upload
-from carole.projects.operations import Outcome
-from carole.store import audit
-from carole.store.tables import approvals, chunks, key_reports, letters, papers, projects, results, runs, uploads
-from common.errors import ErrorCode, TrystError
-from common.parties import SIDE_OF_ROLE, Role, Side
+from tryst.carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, Run, RunState, State, Upload
+from tryst.carole.projects.operations import Outcome
+from tryst.carole.store import audit
+from tryst.carole.store.tables import approvals, chunks, key_reports, letters, papers, projects, results, runs, uploads
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import SIDE_OF_ROLE, Role, Side
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from carole.store.bodies import Bodies, Chunk, pieces
-from carole.store.database import Database
-from carole.store.view import number
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, Chunk, pieces
+from tryst.carole.store.view import number
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ root Carole signs. Whoever keeps a signed checkpoint can tell whether a later lo
 what a reader keeps and refuses. Carole's tables are in `carole.store`.
 """
 
-from common.audit.checkpoint import Checkpoint
-from common.audit.entry import AuditEntry
-from common.audit.merkle import Tree, consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
-from common.audit.witness import Witness
+from tryst.common.audit.checkpoint import Checkpoint
+from tryst.common.audit.entry import AuditEntry
+from tryst.common.audit.merkle import Tree, consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
+from tryst.common.audit.witness import Witness
 
 __all__ = [
     "AuditEntry",

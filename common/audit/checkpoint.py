@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from common.audit.merkle import HASH_BYTES
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from tryst.common.audit.merkle import HASH_BYTES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 
 PURPOSE = "audit-checkpoint"
 WITNESS_PURPOSE = "audit-witness"

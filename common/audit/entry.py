@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common.audit.merkle import leaf_hash
-from common.keys.framing import frame
+from tryst.common.audit.merkle import leaf_hash
+from tryst.common.keys.framing import frame
 
 SALT_BYTES = 16
 _DOMAIN = b"tryst audit entry 1"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.audit.checkpoint import Checkpoint
-from common.audit.merkle import verify_consistency
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import PublicIdentity
+from tryst.common.audit.checkpoint import Checkpoint
+from tryst.common.audit.merkle import verify_consistency
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import PublicIdentity
 
 REMEDY = (
     "do not send or fetch anything more; keep both checkpoints as evidence, and ask the linkage unit why its audit log "

@@ -5,10 +5,10 @@ it to a whole file. `Profile` counts per field and step what was done, for the c
 value.
 """
 
-from common.cleaning.columns import Cleaned, clean
-from common.cleaning.definition import clean_value
-from common.cleaning.display import profile_table
-from common.cleaning.profile import FieldProfile, Profile
-from common.cleaning.variables import VariableProfile
+from tryst.common.cleaning.columns import Cleaned, clean
+from tryst.common.cleaning.definition import clean_value
+from tryst.common.cleaning.display import profile_table
+from tryst.common.cleaning.profile import FieldProfile, Profile
+from tryst.common.cleaning.variables import VariableProfile
 
 __all__ = ["Cleaned", "FieldProfile", "Profile", "VariableProfile", "clean", "clean_value", "profile_table"]

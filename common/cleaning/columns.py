@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from common.cleaning.ascii_steps import ASCII_STEPS, ascii_folded, is_ascii
-from common.cleaning.definition import (
+from tryst.common.cleaning.ascii_steps import ASCII_STEPS, ascii_folded, is_ascii
+from tryst.common.cleaning.definition import (
     TEXT_STEPS,
     drop_phrases,
     finished,
@@ -21,17 +21,17 @@ from common.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
-from common.cleaning.harmonising import Places, harmonised, numbered
-from common.cleaning.parts import salt_text
-from common.cleaning.plain_dates import plain_dates
-from common.cleaning.profile import FieldProfile, Profile
-from common.cleaning.similar_values import listed_in
-from common.cleaning.source_values import texts_of
-from common.cleaning.variables import clean_variables
-from common.parties import Side
-from common.specification import FieldSpec, Specification
-from common.specification.defaults import Step
-from common.tokens import tokenise
+from tryst.common.cleaning.harmonising import Places, harmonised, numbered
+from tryst.common.cleaning.parts import salt_text
+from tryst.common.cleaning.plain_dates import plain_dates
+from tryst.common.cleaning.profile import FieldProfile, Profile
+from tryst.common.cleaning.similar_values import listed_in
+from tryst.common.cleaning.source_values import texts_of
+from tryst.common.cleaning.variables import clean_variables
+from tryst.common.parties import Side
+from tryst.common.specification import FieldSpec, Specification
+from tryst.common.specification.defaults import Step
+from tryst.common.tokens import tokenise
 
 _NO_KEY = bytes(32)
 """For counting tokens, not for making them: how many there are does not depend on the key."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from common.cleaning.profile import FieldProfile, Profile
+from tryst.common.cleaning.profile import FieldProfile, Profile
 
 
 def profile_table(profile: Profile, title: str = "What was read and cleaned") -> Table:

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification.categorisation import CommonCategory, category_of
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification.categorisation import CommonCategory, category_of
 
 Places = Callable[[NDArray[np.bool_]], str]
 """Says where some rows are: ``lines 3, 17``."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from common.cleaning.variables import VariableProfile
+from tryst.common.cleaning.variables import VariableProfile
 
 _MANY = 0.05
 """Share of unreadable or emptied values that an operator should look into."""

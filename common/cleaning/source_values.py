@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.parties import Side
-from common.specification import FieldSpec, Specification
-from common.specification.mistakes import nearest
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification import FieldSpec, Specification
+from tryst.common.specification.mistakes import nearest
 
 MAX_CHARACTERS = 10_000
 """A longer value is no name or address: a quote that is not closed makes one value of half a file."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from common.cleaning.harmonising import Places, harmonised, numbered
-from common.cleaning.source_values import text_values
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.parties import Side
-from common.specification import Specification, VariableSpec
-from common.specification.section import folded_label
+from tryst.common.cleaning.harmonising import Places, harmonised, numbered
+from tryst.common.cleaning.source_values import text_values
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, VariableSpec
+from tryst.common.specification.section import folded_label
 
 _MOSTLY = 0.5
 

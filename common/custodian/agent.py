@@ -16,18 +16,18 @@ from dataclasses import dataclass
 
 import structlog
 
-from common.custodian.agreement import agree
-from common.custodian.approval import approve
-from common.custodian.contribution import contribute
-from common.custodian.desk import Desk, Outcome, StoppedError, Task
-from common.custodian.handles import give_handles
-from common.custodian.results import fetch
-from common.custodian.source import source_stamp
-from common.custodian.witnessing import witness
-from common.errors import ErrorCode, TrystError
-from common.journal import place_of
-from common.rpc.client import CONTROL_SECONDS
-from protos.linkage.v1 import custody_pb2, project_pb2
+from tryst.common.custodian.source.reading import source_stamp
+from tryst.common.custodian.steps.approval import approve
+from tryst.common.custodian.steps.contributing import contribute
+from tryst.common.custodian.steps.handle_submission import give_handles
+from tryst.common.custodian.steps.result_fetch import fetch
+from tryst.common.custodian.steps.seed_agreement import agree
+from tryst.common.custodian.steps.step_context import Desk, Outcome, StoppedError, Task
+from tryst.common.custodian.steps.witnessing import witness
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.logging_setup import place_of
+from tryst.common.rpc.client import CONTROL_SECONDS
+from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[Desk, Task], Outcome]] = {
     custody_pb2.TASK_KIND_APPROVE: approve,

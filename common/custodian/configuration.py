@@ -13,8 +13,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from common.configuration import Configuration, ConfiguredPath, load_configuration
-from common.specification.defaults import Mode
+from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.specification.defaults import Mode
 
 MAX_WAIT_SECONDS = 5.0
 """Carole holds a question for a task no longer than this."""

@@ -1,4 +1,4 @@
-"""What ``python -m alice`` and ``python -m bob`` run."""
+"""What ``python -m tryst.alice`` and ``python -m tryst.bob`` run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from common.custodian.service import serve
-from common.errors import TrystError
-from common.leakage import Gate
-from common.parties import Party
+from tryst.common.custodian.service import serve
+from tryst.common.errors import TrystError
+from tryst.common.leakage_report import Gate
+from tryst.common.parties import Party
 
 
 def main(party: Party, arguments: list[str] | None = None, gate: Gate | None = None) -> int:

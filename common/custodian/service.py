@@ -11,20 +11,20 @@ from pathlib import Path
 
 import structlog
 
-from common.custodian.address import ADDRESS_FILE
-from common.custodian.agent import Agent
-from common.custodian.configuration import CustodianConfiguration, load_custodian
-from common.custodian.desk import Desk
-from common.custodian.keyring import Keyring
-from common.custodian.operator import OperatorService, start_operator
-from common.custodian.progress import Progress
-from common.custodian.state import State
-from common.journal import begin_log
-from common.leakage import Gate
-from common.parties import Party, Role
-from common.pki import server_name
-from common.rpc.client import Connection
-from protos.linkage.v1 import audit_pb2_grpc, custody_pb2_grpc
+from tryst.common.custodian.agent import Agent
+from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
+from tryst.common.custodian.operator.address import ADDRESS_FILE
+from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
+from tryst.common.custodian.operator.step_progress import Progress
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.leakage_report import Gate
+from tryst.common.logging_setup import begin_log
+from tryst.common.parties import Party, Role
+from tryst.common.pki import server_name
+from tryst.common.rpc.client import Connection
+from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2_grpc
 
 STOP_SECONDS = 10.0
 """How long a step may take to come to its end. The state survives a harder end, so none is waited for longer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from common.parties import Party
+from tryst.common.parties import Party
 
 _TEMPLATE = """\
 # {title}'s service. It calls Carole; it listens to nobody but its own operator on this machine.

@@ -5,9 +5,16 @@ cleaned columns, `blocks` a set for every rule, both by `signing`; `blocking_key
 which pairs are compared at all, and `categories` relabels the category variables.
 """
 
-from common.encoding.body import from_bytes, to_bytes
-from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet, VariableCodes, layout_of
-from common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.body import from_bytes, to_bytes
+from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.signature_sets import (
+    MISSING,
+    NO_KEY,
+    FieldSignatures,
+    SignatureSet,
+    VariableCodes,
+    layout_of,
+)
 
 __all__ = [
     "MISSING",

@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.cleaning.parts import part_of
-from common.encoding.contribution import NO_KEY
-from common.encoding.distinct import distinct_values
-from common.specification import BlockingKey, BlockingRule, Specification
+from tryst.common.cleaning.parts import part_of
+from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.signature_sets import NO_KEY
+from tryst.common.specification import BlockingKey, BlockingRule, Specification
 
 DIGEST_BYTES = 8
 

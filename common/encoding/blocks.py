@@ -36,22 +36,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.blocking_keys import blocking_keys
-from common.encoding.categories import coded_variables
-from common.encoding.columns import check_columns, check_variables
-from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet, layout_of
-from common.encoding.distinct import distinct_values
-from common.encoding.jobs import Progress, run_jobs
-from common.encoding.layout import CODES, SAMPLE_ROWS, Layout
-from common.encoding.order import random_order
-from common.encoding.padding import RuleRows, rows_of_rules
-from common.encoding.signing import field_tokens, signed_in_blocks
-from common.errors import ErrorCode, TrystError
-from common.keys.bulk import encrypt
-from common.keys.derivation import Purpose, Seed, derive, derive_key
-from common.keys.noise import NoiseKey
-from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
-from common.tokens import Tokens
+from tryst.common.encoding.blocking_keys import blocking_keys
+from tryst.common.encoding.categories import coded_variables
+from tryst.common.encoding.columns import check_columns, check_variables
+from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.jobs import Progress, run_jobs
+from tryst.common.encoding.layout import CODES, SAMPLE_ROWS, Layout
+from tryst.common.encoding.order import random_order
+from tryst.common.encoding.padding import RuleRows, rows_of_rules
+from tryst.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignatures, SignatureSet, layout_of
+from tryst.common.encoding.signing import field_tokens, signed_in_blocks
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
+from tryst.common.tokens import Tokens
 
 SAMPLE = ""
 """Name of the sample among the sets, where others have their rule's."""

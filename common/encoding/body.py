@@ -22,9 +22,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common.encoding.contribution import FieldSignatures, SignatureSet, VariableCodes, check_range, corrupt
-from common.encoding.layout import WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
-from common.errors import ErrorCode, TrystError
+from tryst.common.encoding.layout import WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, check_range, corrupt
+from tryst.common.errors import ErrorCode, TrystError
 
 Number = TypeVar("Number", np.uint64, np.int32, np.int16)
 

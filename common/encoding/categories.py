@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.contribution import MISSING, VariableCodes
-from common.keys.derivation import Purpose, Seed, derive_key
-from common.specification import Specification, VariableSpec, encoding_digest
+from tryst.common.encoding.signature_sets import MISSING, VariableCodes
+from tryst.common.keys.derivation import Purpose, Seed, derive_key
+from tryst.common.specification import Specification, VariableSpec, encoding_digest
 
 _DIGEST_BYTES = 16
 

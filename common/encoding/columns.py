@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from common.encoding.layout import MAX_ROWS
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import Specification
+from tryst.common.encoding.layout import MAX_ROWS
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
 
 
 def check_columns(columns: Mapping[str, pl.Series], specification: Specification) -> int:

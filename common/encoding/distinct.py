@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.contribution import MISSING
+from tryst.common.encoding.signature_sets import MISSING
 
 
 def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:

@@ -28,10 +28,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.blocking_keys import key_text
-from common.encoding.distinct import distinct_values
-from common.keys.bulk import encrypt
-from common.specification import BlockingKey, BlockingRule, Specification
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.encoding.distinct import distinct_values
+from tryst.common.keys.bulk import encrypt
+from tryst.common.specification import BlockingKey, BlockingRule, Specification
 
 _REDRAWS = 20
 """A block of half of all rows is then missed with probability .999999; one that has all cannot be."""

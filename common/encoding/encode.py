@@ -19,21 +19,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.cleaning.parts import salt_text
-from common.encoding.blocking_keys import blocking_keys, keyed_digests
-from common.encoding.categories import coded_variables
-from common.encoding.columns import check_columns, check_variables
-from common.encoding.contribution import MISSING, NO_KEY, FieldSignatures, SignatureSet
-from common.encoding.distinct import distinct_values
-from common.encoding.jobs import Progress, run_jobs
-from common.encoding.order import random_order
-from common.encoding.signing import as_sent, canonical, field_tokens, signed_in_blocks
-from common.encoding.values import pack_values
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Purpose, Seed, derive, derive_key
-from common.keys.noise import NoiseKey
-from common.minhash import signatures
-from common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
+from tryst.common.cleaning.parts import salt_text
+from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
+from tryst.common.encoding.categories import coded_variables
+from tryst.common.encoding.columns import check_columns, check_variables
+from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.jobs import Progress, run_jobs
+from tryst.common.encoding.order import random_order
+from tryst.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignatures, SignatureSet
+from tryst.common.encoding.signing import as_sent, canonical, field_tokens, signed_in_blocks
+from tryst.common.encoding.values import pack_values
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.minhash import signatures
+from tryst.common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 
 
 def encode(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 Content = Literal["signatures", "values"]
 """What the rows of a field's table are: keyed signatures, or in trusted mode the values."""

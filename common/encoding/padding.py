@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.blocking_keys import key_text
-from common.encoding.contribution import MISSING
-from common.encoding.distinct import distinct_values
-from common.encoding.dummies import Draws, RuleBlocks, dummies
-from common.encoding.layout import MAX_ROWS
-from common.errors import ErrorCode, TrystError
-from common.keys.noise import NoiseKey
-from common.specification import Specification
-from common.specification.padding import Padding
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.dummies import Draws, RuleBlocks, dummies
+from tryst.common.encoding.layout import MAX_ROWS
+from tryst.common.encoding.signature_sets import MISSING
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.specification import Specification
+from tryst.common.specification.padding import Padding
 
 
 @dataclass(frozen=True)

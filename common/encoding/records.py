@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.blocks import Encoded, encode_blocks
-from common.encoding.encode import encode
-from common.encoding.jobs import Progress
-from common.encoding.order import random_order
-from common.keys.derivation import Seed
-from common.keys.noise import NoiseKey
-from common.specification import Specification
+from tryst.common.encoding.blocks import Encoded, encode_blocks
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.jobs import Progress
+from tryst.common.encoding.order import random_order
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.specification import Specification
 
 
 def encode_records(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.cleaning.similar_values import similar_values
-from common.encoding.contribution import MISSING, FieldSignatures
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import FieldKeys
-from common.keys.noise import NoiseKey
-from common.minhash import block_signatures, flipped
-from common.specification import FieldSpec
-from common.tokens import Tokens, tokenise
+from tryst.common.cleaning.similar_values import similar_values
+from tryst.common.encoding.signature_sets import MISSING, FieldSignatures
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import FieldKeys
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.minhash import block_signatures, flipped
+from tryst.common.specification import FieldSpec
+from tryst.common.tokens import Tokens, tokenise
 
 
 def field_tokens(values: list[str], field: FieldSpec, key: bytes) -> tuple[Tokens, NDArray[np.int64]]:

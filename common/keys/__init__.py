@@ -10,17 +10,17 @@
 - `framing`, `private_files`: what the others stand on.
 """
 
-from common.keys.agreement import Agreement
-from common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
-from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
-from common.keys.identity import Identity, PublicIdentity
-from common.keys.letters import Terms
-from common.keys.noise import NoiseKey
-from common.keys.sealing import SealContext, open_sealed, seal
-from common.keys.sealing_key import SealingKey, SealingPublicKey
-from common.keys.seed_file import load_seed_file, new_seed_file
-from common.keys.vault import DataKey, Vault
-from common.keys.wrapping import WrappingKeys
+from tryst.common.keys.agreement import Agreement
+from tryst.common.keys.agreement_messages import Terms
+from tryst.common.keys.check import CANARY_RECORDS, canary_digest, key_check_value
+from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.sealing import SealContext, open_sealed, seal
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.seed_file import load_seed_file, new_seed_file
+from tryst.common.keys.vault import DataKey, Vault
+from tryst.common.keys.wrapping import WrappingKeys
 
 __all__ = [
     "CANARY_RECORDS",

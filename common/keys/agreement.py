@@ -32,11 +32,8 @@ from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Seed
-from common.keys.framing import FramingError, Part, frame, unframe
-from common.keys.identity import Identity, PublicIdentity
-from common.keys.letters import (
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.agreement_messages import (
     DIGEST_BYTES,
     LETTER_LIMIT,
     PROJECT_LIMIT,
@@ -46,8 +43,11 @@ from common.keys.letters import (
     read_confirmation,
     read_offer,
 )
-from common.keys.transcript import Transcript
-from common.parties import Side
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.framing import FramingError, Part, frame, unframe
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.transcript import Transcript
+from tryst.common.parties import Side
 
 _STATE = b"tryst seed agreement state 1"
 _AGAIN = "make a new project of the same specification, under another name, and agree there"

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import hmac
 
-from common.keys.derivation import Purpose, Seed, derive_key
-from common.keys.framing import frame
+from tryst.common.keys.derivation import Purpose, Seed, derive_key
+from tryst.common.keys.framing import frame
 
 CHECK_BYTES = 8
 CANARY_BYTES = 32

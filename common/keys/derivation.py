@@ -21,8 +21,8 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from common.errors import ErrorCode, TrystError
-from common.keys.framing import frame
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import frame
 
 SEED_BYTES = 32
 KEY_BYTES = 32

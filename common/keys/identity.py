@@ -12,9 +12,9 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from common.errors import ErrorCode, TrystError
-from common.keys.framing import frame
-from common.keys.key_file import PublicKey, load_key, save_key
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import frame
+from tryst.common.keys.key_file import PublicKey, load_key, save_key
 
 SIGNATURE_BYTES = 64
 

@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from common.errors import ErrorCode, TrystError
-from common.keys.fingerprint import fingerprint, in_groups
-from common.keys.private_files import read_private, write_private
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.fingerprint import fingerprint, in_groups
+from tryst.common.keys.private_files import read_private, write_private
 
 PUBLIC_BYTES = 32
 

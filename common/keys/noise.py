@@ -12,9 +12,9 @@ from typing import NoReturn
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import KEY_BYTES, FieldKeys
-from common.keys.framing import frame
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import KEY_BYTES, FieldKeys
+from tryst.common.keys.framing import frame
 
 NOISE_KEY_BYTES = 32
 

@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from common.durable import whole_file
-from common.errors import ErrorCode, TrystError
+from tryst.common.durable import whole_file
+from tryst.common.errors import ErrorCode, TrystError
 
 LIMIT = 64 * 1024
 """Longest file read here, in bytes. A key file is a few hundred; a wrong path may lead to anything."""

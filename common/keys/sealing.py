@@ -28,10 +28,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from common.errors import ErrorCode, TrystError
-from common.keys.framing import frame
-from common.keys.key_file import PUBLIC_BYTES
-from common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import frame
+from tryst.common.keys.key_file import PUBLIC_BYTES
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16

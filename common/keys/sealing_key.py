@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from common.errors import ErrorCode
-from common.keys.key_file import PublicKey, load_key, save_key
+from tryst.common.errors import ErrorCode
+from tryst.common.keys.key_file import PublicKey, load_key, save_key
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Purpose, Seed, derive_key
-from common.keys.private_files import read_private, write_private
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Purpose, Seed, derive_key
+from tryst.common.keys.private_files import read_private, write_private
 
 _LINES = ("tryst seed 1", "project ([a-z0-9-]{1,64})", "seed ([0-9a-f]{64})", "check ([0-9a-f]{16})")
 _FORM = re.compile("\n".join(_LINES) + "\n?")

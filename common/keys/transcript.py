@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from common.keys.derivation import Seed
-from common.keys.framing import frame
-from common.keys.letters import Offer
-from common.parties import Side
+from tryst.common.keys.agreement_messages import Offer
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.framing import frame
+from tryst.common.parties import Side
 
 
 @dataclass(frozen=True)

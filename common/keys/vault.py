@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from common.errors import ErrorCode, TrystError
-from common.keys.framing import frame
-from common.keys.wrapping import KEY_BYTES, KEY_ID_BYTES, WrappingKeys
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import frame
+from tryst.common.keys.wrapping import KEY_BYTES, KEY_ID_BYTES, WrappingKeys
 
 NONCE_BYTES = 12
 OVERHEAD_BYTES = NONCE_BYTES + 16

@@ -18,9 +18,9 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.errors import ErrorCode, TrystError
-from common.keys.framing import frame
-from common.keys.private_files import read_private, write_private
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import frame
+from tryst.common.keys.private_files import read_private, write_private
 
 KEY_BYTES = 32
 KEY_ID_BYTES = 8

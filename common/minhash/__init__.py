@@ -4,7 +4,7 @@
 keep the two together), `noise` flips some of their bits, and `jaccard` is what can be learnt from two of them.
 """
 
-from common.minhash.fast import block_signatures, signatures
-from common.minhash.noise import flipped
+from tryst.common.minhash.fast import block_signatures, signatures
+from tryst.common.minhash.noise import flipped
 
 __all__ = ["block_signatures", "flipped", "signatures"]

@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
-from common.keys.derivation import FieldKeys
+from tryst.common.keys.derivation import FieldKeys
 
 BLOCK_BYTES = 8
 NO_BLOCK = bytes(BLOCK_BYTES)

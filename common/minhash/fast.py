@@ -16,11 +16,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from common.keys.bulk import encrypt
-from common.keys.derivation import FieldKeys
-from common.minhash.definition import BLOCK_BYTES, NO_BLOCK
-from common.tokens import Tokens
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.derivation import FieldKeys
+from tryst.common.minhash.definition import BLOCK_BYTES, NO_BLOCK
+from tryst.common.tokens import Tokens
 
 WORD_BITS = 64
 MAX_BITS = 8192

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from common.keys.bulk import encrypt
-from common.keys.derivation import FieldKeys
-from common.minhash.definition import flip_threshold
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.derivation import FieldKeys
+from tryst.common.minhash.definition import flip_threshold
 
 _PIECE_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
 _DRAWS_PER_BLOCK = 8

@@ -8,14 +8,14 @@
 - `provision`: all parties at once, on one machine.
 """
 
-from common.pki.admission import Admission, admit
-from common.pki.authority import REHEARSAL_LIFETIME, Authority
-from common.pki.cards import Card
-from common.pki.certificates import Names, Validity, server_name
-from common.pki.enrolment import accept, assemble, certify, enrol
-from common.pki.folders import PartyFolder
-from common.pki.members import Member, Members
-from common.pki.provision import PARTIES, Provisioned, provision
+from tryst.common.pki.admission import Admission, admit
+from tryst.common.pki.authority import REHEARSAL_LIFETIME, Authority
+from tryst.common.pki.certificates import Names, Validity, server_name
+from tryst.common.pki.enrolment import accept, assemble, certify, enrol
+from tryst.common.pki.enrolment_requests import Card
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Member, Members
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
     "PARTIES",

@@ -14,10 +14,10 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.pki.certificates import read_certificate, read_certificates, role_of, spki_fingerprint
-from common.pki.checks import check_issued, utc_now
-from common.pki.members import Member, Members
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.pki.certificates import read_certificate, read_certificates, role_of, spki_fingerprint
+from tryst.common.pki.checks import check_issued, utc_now
+from tryst.common.pki.members import Member, Members
 
 
 class Admission:

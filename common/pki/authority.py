@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from common.errors import ErrorCode, TrystError
-from common.keys.private_files import write_private
-from common.parties import CUSTODIANS, Role
-from common.pki.certificate_requests import read_request, subject_of
-from common.pki.certificates import (
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.private_files import write_private
+from tryst.common.parties import CUSTODIANS, Role
+from tryst.common.pki.certificate_requests import read_request, subject_of
+from tryst.common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
@@ -35,7 +35,7 @@ from common.pki.certificates import (
     server_name,
     spki_fingerprint,
 )
-from common.pki.checks import is_authority
+from tryst.common.pki.checks import is_authority
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=397)

@@ -7,9 +7,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.pki.certificates import Names, role_urn
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import Names, role_urn
 
 _NAME_LIMIT = 64  # of an X.509 common name
 

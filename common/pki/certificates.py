@@ -19,9 +19,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from common.errors import ErrorCode, TrystError
-from common.keys.private_files import read_private
-from common.parties import Role
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.private_files import read_private
+from tryst.common.parties import Role
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

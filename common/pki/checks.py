@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def check_dates(certificate: x509.Certificate, now: datetime, where: str, what: str = "the certificate") -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from common.parties import Role
+from tryst.common.parties import Role
 
 if TYPE_CHECKING:
-    from common.pki.members import Members
+    from tryst.common.pki.members import Members
 
 app = typer.Typer(
     help="Become a member of a linkage between organisations that do not share a machine. In order: `enrol` (each on "
@@ -32,7 +32,7 @@ def enrol(
     ] = None,
 ) -> None:
     """Make this party's keys, and a card with its public keys to send to whoever certifies."""
-    from common.pki.enrolment import enrol as make
+    from tryst.common.pki.enrolment import enrol as make
 
     card = make(folder, name, role, host or ())
     typer.echo(f"Made {folder}. Send {folder / 'card.yaml'} to whoever issues the certificates.")
@@ -45,8 +45,8 @@ def authority(
     name: Annotated[str, typer.Option(help="What the authority is called in certificates.")] = "Tryst authority",
 ) -> None:
     """Make an authority that issues certificates. Whoever has its key can make members of its organisation."""
-    from common.pki.authority import Authority
-    from common.pki.folders import new_folders
+    from tryst.common.pki.authority import Authority
+    from tryst.common.pki.folders import new_folders
 
     with new_folders(folder.absolute().parent, folder.name) as staging:
         (staging / folder.name).mkdir(mode=0o700)
@@ -61,10 +61,10 @@ def certify(
     out: Annotated[Path, typer.Option(help="Where to write the certificate, to be sent back.")],
 ) -> None:
     """Check a card and issue the certificate that it asks for."""
-    from common.pki.authority import Authority
-    from common.pki.cards import load_card
-    from common.pki.enrolment import certify as issue
-    from common.pki.folders import write_public
+    from tryst.common.pki.authority import Authority
+    from tryst.common.pki.enrolment import certify as issue
+    from tryst.common.pki.enrolment_requests import load_card
+    from tryst.common.pki.folders import write_public
 
     party = load_card(card)
     typer.echo(f"{party.name}, {party.role}. Compare its identity over the phone:\n  {party.identity.fingerprint}")
@@ -80,11 +80,11 @@ def assemble(
     out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
 ) -> None:
     """Make the membership list from all cards, certificates and authorities, to be sent to everyone."""
-    from common.errors import ErrorCode, TrystError
-    from common.pki.cards import load_card
-    from common.pki.certificates import read_public
-    from common.pki.enrolment import assemble as make
-    from common.pki.folders import write_public
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.pki.certificates import read_public
+    from tryst.common.pki.enrolment import assemble as make
+    from tryst.common.pki.enrolment_requests import load_card
+    from tryst.common.pki.folders import write_public
 
     if len(card) != len(certificate):
         raise TrystError(
@@ -119,8 +119,8 @@ def accept(
     Each party checks its own entry; that all have the same list, with everybody's keys in it, its digest shows when
     it is compared over the phone.
     """
-    from common.pki.certificates import read_public
-    from common.pki.enrolment import accept as put
+    from tryst.common.pki.certificates import read_public
+    from tryst.common.pki.enrolment import accept as put
 
     listed = put(
         folder,
@@ -145,8 +145,8 @@ def rotate(
     Carole rewraps all she keeps when she starts. A custodian's old secrets stay under the old key until their
     project is over. Only then drop the old keys, with --retire.
     """
-    from common.keys.wrapping import retire_wrapping_keys, rotate_wrapping_keys
-    from common.pki.folders import PartyFolder
+    from tryst.common.keys.wrapping import retire_wrapping_keys, rotate_wrapping_keys
+    from tryst.common.pki.folders import PartyFolder
 
     path = PartyFolder(folder).wrapping
     keys = (retire_wrapping_keys if retire else rotate_wrapping_keys)(path)
@@ -156,7 +156,7 @@ def rotate(
 
 def _show(members: Members) -> None:
     """Who is in a list, and the digest of the list, for the telephone."""
-    from common.keys.fingerprint import fingerprint, in_groups
+    from tryst.common.keys.fingerprint import fingerprint, in_groups
 
     for member in members:
         typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")

@@ -20,16 +20,15 @@ from pathlib import Path
 
 from cryptography import x509
 
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.keys.private_files import write_private
-from common.keys.sealing_key import SealingKey
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role
-from common.pki.authority import Authority
-from common.pki.cards import Card
-from common.pki.certificate_requests import new_request, read_request
-from common.pki.certificates import (
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.private_files import write_private
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificate_requests import new_request, read_request
+from tryst.common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
@@ -42,9 +41,10 @@ from common.pki.certificates import (
     role_of,
     spki_fingerprint,
 )
-from common.pki.checks import check_issued, utc_now
-from common.pki.folders import PartyFolder, new_folders, write_public
-from common.pki.members import NAME, Member, Members
+from tryst.common.pki.checks import check_issued, utc_now
+from tryst.common.pki.enrolment_requests import Card
+from tryst.common.pki.folders import PartyFolder, new_folders, write_public
+from tryst.common.pki.members import NAME, Member, Members
 
 
 def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Card:

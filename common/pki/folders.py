@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.durable import sync_folder, whole_file
-from common.errors import ErrorCode, TrystError
+from tryst.common.durable import sync_folder, whole_file
+from tryst.common.errors import ErrorCode, TrystError
 
 
 @dataclass(frozen=True)

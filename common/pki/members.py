@@ -24,11 +24,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from common.configuration import Configuration, load_configuration, parse_configuration
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.keys.identity import PublicIdentity
-from common.keys.sealing_key import SealingPublicKey
-from common.parties import Role
+from tryst.common.configuration import Configuration, load_configuration, parse_configuration
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.keys.identity import PublicIdentity
+from tryst.common.keys.sealing_key import SealingPublicKey
+from tryst.common.parties import Role
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """What a member's name looks like."""

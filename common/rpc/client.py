@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import grpc
 
-from common.errors import ErrorCode, TrystError
-from common.rpc.server import MAX_MESSAGE_BYTES
-from common.rpc.status import from_rpc_error
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.server import MAX_MESSAGE_BYTES
+from tryst.common.rpc.status import from_rpc_error
 
 CONTROL_SECONDS = 10.0
 CHUNK_SECONDS = 30.0

@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 import grpc
 import structlog
 
-from common.errors import ErrorCode, TrystError
-from common.journal import place_of
-from common.parties import Role
-from common.pki.members import Member
-from common.rpc.status import status_of, to_metadata
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.logging_setup import place_of
+from tryst.common.parties import Role
+from tryst.common.pki.members import Member
+from tryst.common.rpc.status import status_of, to_metadata
 
 log = structlog.get_logger()
 

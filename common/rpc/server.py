@@ -10,10 +10,10 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.rpc.access import ACCESS
-from common.rpc.interceptor import Admit, Denied, Gate, caller
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.rpc.access import ACCESS
+from tryst.common.rpc.interceptor import Admit, Denied, Gate, caller
 
 __all__ = ["MAX_MESSAGE_BYTES", "RunningServer", "ServerSettings", "caller", "start_server"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 METADATA_KEY = "tryst-error-bin"
 _MAX_TEXT = 1500

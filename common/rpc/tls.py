@@ -15,10 +15,10 @@ from pathlib import Path
 
 import grpc
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.pki.admission import Admission
-from common.pki.certificates import (
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.admission import Admission
+from tryst.common.pki.certificates import (
     certificate_pem,
     key_pem,
     load_certificate,
@@ -28,9 +28,9 @@ from common.pki.certificates import (
     read_public,
     role_of,
 )
-from common.pki.checks import check_dates, is_authority, utc_now
-from common.pki.folders import PartyFolder
-from common.pki.members import Members
+from tryst.common.pki.checks import check_dates, is_authority, utc_now
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@
 those who approve it should know; `json_schema` helps editors.
 """
 
-from common.specification.blocking import BlockingRule
-from common.specification.categorisation import CommonCategory, Span
-from common.specification.defaults import KINDS, LEVELS, STEPS
-from common.specification.digest import canonical_json, encoding_digest, specification_digest
-from common.specification.dump import dump_specification
-from common.specification.fields import Columns, DateFormat, FieldSpec
-from common.specification.latent import LatentSpec
-from common.specification.leakage import LeakageSpec
-from common.specification.load import load_specification, read_specification
-from common.specification.model import (
+from tryst.common.specification.blocking import BlockingRule
+from tryst.common.specification.categorisation import CommonCategory, Span
+from tryst.common.specification.defaults import KINDS, LEVELS, STEPS
+from tryst.common.specification.digest import canonical_json, encoding_digest, specification_digest
+from tryst.common.specification.dump import dump_specification
+from tryst.common.specification.fields import Columns, DateFormat, FieldSpec
+from tryst.common.specification.latent import LatentSpec
+from tryst.common.specification.leakage import LeakageSpec
+from tryst.common.specification.load import load_specification, read_specification
+from tryst.common.specification.model import (
     Custodian,
     Custodians,
     LinkSpec,
@@ -23,11 +23,11 @@ from common.specification.model import (
     Retention,
     Specification,
 )
-from common.specification.notes import notes
-from common.specification.parts import BlockingKey
-from common.specification.resolution import ResolutionSpec
-from common.specification.schema import json_schema
-from common.specification.variables import VariableSpec
+from tryst.common.specification.notes import notes
+from tryst.common.specification.parts import BlockingKey
+from tryst.common.specification.resolution import ResolutionSpec
+from tryst.common.specification.schema import json_schema
+from tryst.common.specification.variables import VariableSpec
 
 __all__ = [
     "KINDS",

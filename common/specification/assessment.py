@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from common.specification.mistakes import Mistake, Path, nearest, shown
-from common.specification.section import Name, Section
-from common.specification.variables import VariableSpec
+from tryst.common.specification.mistakes import Mistake, Path, nearest, shown
+from tryst.common.specification.section import Name, Section
+from tryst.common.specification.variables import VariableSpec
 
 MAX_TABLES = 100
 MAX_AXES = 8

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from common.specification.mistakes import Mistake
+from tryst.common.specification.mistakes import Mistake
 
 if TYPE_CHECKING:
-    from common.specification.blocking import BlockingRule
-    from common.specification.fields import FieldSpec
+    from tryst.common.specification.blocking import BlockingRule
+    from tryst.common.specification.fields import FieldSpec
 
 _FORMED = {
     "lsh": "bands of signature bits are formed over the whole file",

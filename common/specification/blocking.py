@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from common.specification.fields import FieldSpec
-from common.specification.flips import split_mistakes
-from common.specification.mistakes import Mistake, Path, nearest, shown
-from common.specification.parts import BlockingKey, key_mistakes
-from common.specification.section import Name, Section
+from tryst.common.specification.fields import FieldSpec
+from tryst.common.specification.mistakes import Mistake, Path, nearest, shown
+from tryst.common.specification.parts import BlockingKey, key_mistakes
+from tryst.common.specification.randomised_response import split_mistakes
+from tryst.common.specification.section import Name, Section
 
 RULE_KINDS = ("keys", "lsh", "canopies", "similar")
 """What a blocking rule is made of: one of these."""

@@ -18,9 +18,9 @@ from typing import Annotated, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from common.parties import Side
-from common.specification.mistakes import Mistake, Path, shown
-from common.specification.section import Section, Word, folded_label
+from tryst.common.parties import Side
+from tryst.common.specification.mistakes import Mistake, Path, shown
+from tryst.common.specification.section import Section, Word, folded_label
 
 MAX_VALUES = 10_000
 

@@ -10,23 +10,23 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from common.errors import ErrorCode, TrystErrors
-from common.parties import Side
-from common.specification.assessment import assessment_mistakes
-from common.specification.block_keyed import block_keyed_mistakes
-from common.specification.blocking import BlockingRule, repeated_rules, rule_mistakes
-from common.specification.defaults import MAX_RULES
-from common.specification.defences import defence_mistakes
-from common.specification.field_checks import field_mistakes, key_domain_mistakes, pattern_mistakes, swap_mistakes
-from common.specification.fields import FieldSpec
-from common.specification.latent import LatentSpec, latent_mistakes
-from common.specification.mistakes import Mistake, shown
-from common.specification.padding import padding_mistakes
-from common.specification.resolution import resolution_mistakes
-from common.specification.variables import VariableSpec, variable_mistakes
+from tryst.common.errors import ErrorCode, TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification.assessment import assessment_mistakes
+from tryst.common.specification.block_keyed import block_keyed_mistakes
+from tryst.common.specification.blocking import BlockingRule, repeated_rules, rule_mistakes
+from tryst.common.specification.defaults import MAX_RULES
+from tryst.common.specification.field_checks import field_mistakes, key_domain_mistakes, pattern_mistakes, swap_mistakes
+from tryst.common.specification.fields import FieldSpec
+from tryst.common.specification.hardening import defence_mistakes
+from tryst.common.specification.latent import LatentSpec, latent_mistakes
+from tryst.common.specification.mistakes import Mistake, shown
+from tryst.common.specification.padding import padding_mistakes
+from tryst.common.specification.resolution import resolution_mistakes
+from tryst.common.specification.variables import VariableSpec, variable_mistakes
 
 if TYPE_CHECKING:
-    from common.specification.model import Specification
+    from tryst.common.specification.model import Specification
 
 
 class InconsistentError(TrystErrors):

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from common.errors import ErrorCode, TrystErrors
-from common.specification.mistakes import Mistake, Path
+from tryst.common.errors import ErrorCode, TrystErrors
+from tryst.common.specification.mistakes import Mistake, Path
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 16

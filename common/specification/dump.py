@@ -9,15 +9,15 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from common.specification.assessment import AssessmentSpec
-from common.specification.blocking import BlockingRule
-from common.specification.fields import FieldSpec
-from common.specification.leakage import LeakageSpec
-from common.specification.mistakes import written
-from common.specification.model import Specification
-from common.specification.resolution import ResolutionSpec
-from common.specification.section import Section
-from common.specification.variables import VariableSpec
+from tryst.common.specification.assessment import AssessmentSpec
+from tryst.common.specification.blocking import BlockingRule
+from tryst.common.specification.fields import FieldSpec
+from tryst.common.specification.leakage import LeakageSpec
+from tryst.common.specification.mistakes import written
+from tryst.common.specification.model import Specification
+from tryst.common.specification.resolution import ResolutionSpec
+from tryst.common.specification.section import Section
+from tryst.common.specification.variables import VariableSpec
 
 _WIDTH = 100
 _DEEPEST = 4

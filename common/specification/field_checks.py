@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from common.parties import Side
-from common.specification.categorisation import categorisation_mistakes
-from common.specification.defaults import MAX_PATTERNS, STEPS
-from common.specification.fields import FieldSpec
-from common.specification.flips import flip_mistakes
-from common.specification.mistakes import Mistake, Path, nearest, shown
-from common.specification.section import folded_label
+from tryst.common.parties import Side
+from tryst.common.specification.categorisation import categorisation_mistakes
+from tryst.common.specification.defaults import MAX_PATTERNS, STEPS
+from tryst.common.specification.fields import FieldSpec
+from tryst.common.specification.mistakes import Mistake, Path, nearest, shown
+from tryst.common.specification.randomised_response import flip_mistakes
+from tryst.common.specification.section import folded_label
 
 _SHARED = ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits", "flip", "salt", "only_similar")
 """What fields of one key domain must have in common."""

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
-from common.parties import Side
-from common.specification.categorisation import CommonCategory
-from common.specification.defaults import (
+from tryst.common.parties import Side
+from tryst.common.specification.categorisation import CommonCategory
+from tryst.common.specification.defaults import (
     KINDS,
     LEVELS,
     STEPS,
@@ -24,9 +24,9 @@ from common.specification.defaults import (
     Step,
     Tokenisation,
 )
-from common.specification.parts import BlockingKey
-from common.specification.section import ColumnName, Name, Section, Word
-from common.specification.widening import halfway, widened
+from tryst.common.specification.noise_tolerance import halfway, widened
+from tryst.common.specification.parts import BlockingKey
+from tryst.common.specification.section import ColumnName, Name, Section, Word
 
 MAX_LISTED = 20_000
 """Most values of one `only_similar`; the whole specification holds some 25,000."""

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from common.specification.mistakes import Mistake, nearest, shown
-from common.specification.section import Name, Section
-from common.specification.variables import VariableSpec
+from tryst.common.specification.mistakes import Mistake, nearest, shown
+from tryst.common.specification.section import Name, Section
+from tryst.common.specification.variables import VariableSpec
 
 MAX_KEYS = 16
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from common.specification.defaults import Mode
-from common.specification.section import Section
+from tryst.common.specification.defaults import Mode
+from tryst.common.specification.section import Section
 
 
 class LeakageSpec(Section):

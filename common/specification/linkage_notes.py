@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from common.parties import Side
-from common.specification.defaults import LEVELS
-from common.specification.flips import levels_note
-from common.specification.mistakes import listed
-from common.specification.model import Specification
+from tryst.common.parties import Side
+from tryst.common.specification.defaults import LEVELS
+from tryst.common.specification.mistakes import listed
+from tryst.common.specification.model import Specification
+from tryst.common.specification.randomised_response import levels_note
 
 
 def linkage_notes(spec: Specification) -> Iterator[str]:

@@ -13,17 +13,17 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.parties import Side
-from common.specification.blocking import RULE_KINDS, BlockingRule
-from common.specification.checks import InconsistentError, inconsistencies
-from common.specification.document import MAX_BYTES, read_document
-from common.specification.fields import FieldSpec
-from common.specification.latent import LatentSpec
-from common.specification.mistakes import Mistake, Path, nearest, shown
-from common.specification.model import Specification
-from common.specification.section import Section
-from common.specification.variables import VariableSpec
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification.blocking import RULE_KINDS, BlockingRule
+from tryst.common.specification.checks import InconsistentError, inconsistencies
+from tryst.common.specification.document import MAX_BYTES, read_document
+from tryst.common.specification.fields import FieldSpec
+from tryst.common.specification.latent import LatentSpec
+from tryst.common.specification.mistakes import Mistake, Path, nearest, shown
+from tryst.common.specification.model import Specification
+from tryst.common.specification.section import Section
+from tryst.common.specification.variables import VariableSpec
 
 S = TypeVar("S", bound=Section)
 

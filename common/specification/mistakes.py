@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of the document, such as ``("fields", 2, "levels")``."""

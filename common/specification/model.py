@@ -14,18 +14,18 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from common.parties import Side
-from common.specification.assessment import AssessmentSpec
-from common.specification.blocking import BlockingRule
-from common.specification.checks import refuse_inconsistent
-from common.specification.defaults import MAX_FIELDS, Assignment, Mode, Scheme
-from common.specification.fields import FieldSpec
-from common.specification.latent import LatentSpec
-from common.specification.leakage import LeakageSpec
-from common.specification.padding import Padding
-from common.specification.resolution import ResolutionSpec
-from common.specification.section import ColumnName, Name, Section
-from common.specification.variables import VariableSpec
+from tryst.common.parties import Side
+from tryst.common.specification.assessment import AssessmentSpec
+from tryst.common.specification.blocking import BlockingRule
+from tryst.common.specification.checks import refuse_inconsistent
+from tryst.common.specification.defaults import MAX_FIELDS, Assignment, Mode, Scheme
+from tryst.common.specification.fields import FieldSpec
+from tryst.common.specification.latent import LatentSpec
+from tryst.common.specification.leakage import LeakageSpec
+from tryst.common.specification.padding import Padding
+from tryst.common.specification.resolution import ResolutionSpec
+from tryst.common.specification.section import ColumnName, Name, Section
+from tryst.common.specification.variables import VariableSpec
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.specification.defaults import Mode
+from tryst.common.specification.defaults import Mode
 
 SENT: dict[Mode, str] = {
     "open": (

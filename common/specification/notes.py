@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from common.parties import Side
-from common.specification.categorisation import what_is_lost
-from common.specification.defences import defence_notes
-from common.specification.flips import flip_notes
-from common.specification.linkage_notes import linkage_notes
-from common.specification.mistakes import listed
-from common.specification.model import Specification
-from common.specification.padding import padding_words
-from common.specification.variables import VariableSpec
+from tryst.common.parties import Side
+from tryst.common.specification.categorisation import what_is_lost
+from tryst.common.specification.hardening import defence_notes
+from tryst.common.specification.linkage_notes import linkage_notes
+from tryst.common.specification.mistakes import listed
+from tryst.common.specification.model import Specification
+from tryst.common.specification.padding import padding_words
+from tryst.common.specification.randomised_response import flip_notes
+from tryst.common.specification.variables import VariableSpec
 
 
 def notes(spec: Specification) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from common.specification.mistakes import Mistake, shown
+from tryst.common.specification.mistakes import Mistake, shown
 
 MOST_ROWS = 1000
 

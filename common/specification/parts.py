@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from common.specification.defaults import DatePart
-from common.specification.mistakes import Mistake, Path
-from common.specification.section import Name, Section
+from tryst.common.specification.defaults import DatePart
+from tryst.common.specification.mistakes import Mistake, Path
+from tryst.common.specification.section import Name, Section
 
 if TYPE_CHECKING:
-    from common.specification.fields import FieldSpec
+    from tryst.common.specification.fields import FieldSpec
 
 
 class BlockingKey(Section):

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from common.errors import ErrorCode, TrystError
-from common.specification.mistakes import Mistake
-from common.specification.section import Section
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.mistakes import Mistake
+from tryst.common.specification.section import Section
 
 
 class ResolutionSpec(Section):

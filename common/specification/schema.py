@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.specification.defaults import KINDS, STEPS
-from common.specification.model import Specification
+from tryst.common.specification.defaults import KINDS, STEPS
+from tryst.common.specification.model import Specification
 
 
 def json_schema() -> dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from common.parties import Side
-from common.specification.categorisation import CommonCategory, categorisation_mistakes
-from common.specification.mistakes import Mistake, Path, shown
-from common.specification.section import ColumnName, Name, Section, Word, folded_label
+from tryst.common.parties import Side
+from tryst.common.specification.categorisation import CommonCategory, categorisation_mistakes
+from tryst.common.specification.mistakes import Mistake, Path, shown
+from tryst.common.specification.section import ColumnName, Name, Section, Word, folded_label
 
 MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000

@@ -4,7 +4,7 @@
 compiled loops. The two agree, and a property test keeps it so.
 """
 
-from common.tokens.definition import TOKENISATIONS
-from common.tokens.fast import Tokens, tokenise
+from tryst.common.tokens.definition import TOKENISATIONS
+from tryst.common.tokens.fast import Tokens, tokenise
 
 __all__ = ["TOKENISATIONS", "Tokens", "tokenise"]

@@ -44,7 +44,7 @@ import hashlib
 from collections.abc import Callable, Collection
 from itertools import pairwise
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.tokens import definition
-from common.tokens.definition import (
+from tryst.common.tokens import definition
+from tryst.common.tokens.definition import (
     BIGRAM,
     CODE_POINT_BITS,
     DATE_DIGITS,

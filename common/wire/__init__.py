@@ -1,8 +1,8 @@
 """Between our own data and the wire's messages: manifests, sides, chunks. Nothing else touches protobuf fields."""
 
-from common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size, chunk_slices, missing_ranges, root_digest
-from common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
-from common.wire.sides import side_from_wire, side_to_wire
+from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size, chunk_slices, missing_ranges, root_digest
+from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
+from tryst.common.wire.sides import side_from_wire, side_to_wire
 
 __all__ = [
     "CHUNK_BYTES",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from common.audit import Checkpoint
-from common.audit.checkpoint import LARGEST
-from common.audit.merkle import HASH_BYTES
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import SIGNATURE_BYTES
-from protos.linkage.v1 import audit_pb2
+from tryst.common.audit import Checkpoint
+from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.audit.merkle import HASH_BYTES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import SIGNATURE_BYTES
+from tryst.protos.linkage.v1 import audit_pb2
 
 LONGEST_PROOF = 2 * 64
 """Hashes; a tree that `Checkpoint` believes in needs fewer."""

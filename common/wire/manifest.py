@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.encoding.layout import CODES, Content, FieldLayout, Layout, SetLayout, VariableLayout
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.wire.sides import side_from_wire, side_to_wire
-from protos.linkage.v1 import contribution_pb2
+from tryst.common.encoding.layout import CODES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.wire.sides import side_from_wire, side_to_wire
+from tryst.protos.linkage.v1 import contribution_pb2
 
 VERSION = 1
 VERSION_WITH_VARIABLES = 2

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from protos.linkage.v1 import project_pb2
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.protos.linkage.v1 import project_pb2
 
 _TO_WIRE = {Side.ALICE: project_pb2.SIDE_ALICE, Side.BOB: project_pb2.SIDE_BOB}
 _FROM_WIRE = {number: side for side, number in _TO_WIRE.items()}

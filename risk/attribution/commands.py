@@ -31,8 +31,8 @@ def tables(
     seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
-    from risk.attribution.assessment import assess
-    from risk.attribution.reader import read_release
+    from tryst.risk.attribution.reader import read_release
+    from tryst.risk.attribution.table_assessment import assess
 
     last = [""]
 
@@ -47,7 +47,7 @@ def tables(
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
-        from risk.attribution.report import render
+        from tryst.risk.attribution.report import render
 
         out.write_text(render(found), encoding="utf-8")
     limits, sap = found["bounds"], found["sap"]
@@ -85,8 +85,8 @@ def protect(
     """Apply the protections that a release names, and write what would be published."""
     from dataclasses import replace
 
-    from risk.attribution.reader import read_release
-    from risk.attribution.written import document_of
+    from tryst.risk.attribution.reader import read_release
+    from tryst.risk.attribution.written import document_of
 
     made = read_release(release)
     document = document_of(made if with_truth else replace(made, truth=None))
@@ -108,8 +108,8 @@ def microdata(
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
-    from risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
-    from risk.attribution.reader import read_columns
+    from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
+    from tryst.risk.attribution.reader import read_columns
 
     names = [k.strip() for k in keys.split(",")]
     codes, levels = encode(read_columns(records, [*names, sensitive]))

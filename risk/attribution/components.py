@@ -21,9 +21,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.attribution.laws import INFINITE
-from risk.attribution.release import Published, Release
-from risk.attribution.tables import axis_of
+from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.release import Published, Release
+from tryst.risk.attribution.tables import axis_of
 
 Box = tuple[NDArray[np.int64], NDArray[np.int64]]
 

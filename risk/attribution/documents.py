@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from risk.attribution import laws
-from risk.attribution.laws import UNPUBLISHED, Law, Sampled
-from risk.attribution.protections import (
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.risk.attribution import laws
+from tryst.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from tryst.risk.attribution.protections import (
     AttributeSuppression,
     Barnardisation,
     CellSuppression,
@@ -42,8 +42,8 @@ from risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from risk.attribution.release import Axis, Published, Release, publish
-from risk.attribution.tables import Table, Variable
+from tryst.risk.attribution.release import Axis, Published, Release, publish
+from tryst.risk.attribution.tables import Table, Variable
 
 Document = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ import csv
 import io
 from typing import Any
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def tables_of_csv(

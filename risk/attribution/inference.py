@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.tables import Table, Variable, axis_of
-from risk.attribution.utility import jensen_shannon
-from risk.models import FittedModel
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.tables import Table, Variable, axis_of
+from tryst.risk.attribution.utility import jensen_shannon
+from tryst.risk.models import FittedModel
 
 Floats = NDArray[np.float64]
 

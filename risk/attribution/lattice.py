@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import INFINITE
-from risk.attribution.release import Release
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.release import Release
 
 Kind = Literal["all", "runs", "chain"]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import spearmanr
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.posterior import Posterior, Range, posterior
-from risk.attribution.release import Release
-from risk.attribution.tables import Table
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.posterior import Posterior, Range, posterior
+from tryst.risk.attribution.release import Release
+from tryst.risk.attribution.tables import Table
 
 
 @dataclass(frozen=True, eq=False)

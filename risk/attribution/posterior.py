@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
-from risk.attribution.recoded import recoded_bounds
-from risk.attribution.release import Published, Release, block_cells
-from risk.attribution.search import Search
-from risk.attribution.shuttle import shuttle
-from risk.attribution.tables import axis_of
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
+from tryst.risk.attribution.recoded import recoded_bounds
+from tryst.risk.attribution.release import Published, Release, block_cells
+from tryst.risk.attribution.search import Search
+from tryst.risk.attribution.shuttle import shuttle
+from tryst.risk.attribution.tables import axis_of
 
 Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]

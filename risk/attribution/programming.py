@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.constraints import System, system
-from risk.attribution.laws import INFINITE
-from risk.attribution.release import Release
-from risk.attribution.shuttle import Contradiction
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.constraints import System, system
+from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.release import Release
+from tryst.risk.attribution.shuttle import Contradiction
 
 _SLACK = 1e-6
 _LARGE = 200

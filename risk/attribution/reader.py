@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.documents import release_of
-from risk.attribution.files import tables_of_csv
-from risk.attribution.release import Release
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.documents import release_of
+from tryst.risk.attribution.files import tables_of_csv
+from tryst.risk.attribution.release import Release
 
 
 def read_release(path: Path, total: str = "Total") -> Release:

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from risk.attribution.laws import INFINITE, UNPUBLISHED, Exact, Law, Sampled
-from risk.attribution.tables import Table, Variable, axis_of, cell_label
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Exact, Law, Sampled
+from tryst.risk.attribution.tables import Table, Variable, axis_of, cell_label
 
 
 @dataclass(frozen=True)

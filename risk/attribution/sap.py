@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import binom, gammaln
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 Curve = NDArray[np.float64]
 

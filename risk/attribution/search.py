@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import INFINITE
-from risk.attribution.search_kernels import descend, explore, fix
-from risk.attribution.shuttle import Contradiction, Shuttled
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.search_kernels import descend, explore, fix
+from tryst.risk.attribution.shuttle import Contradiction, Shuttled
 
 LARGEST = 200_000
 """Recoded cells beyond which a search, which copies their bounds at each depth, is refused."""

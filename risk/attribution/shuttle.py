@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.lattice import Lattice, lattice
-from risk.attribution.laws import INFINITE
-from risk.attribution.release import Release
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.lattice import Lattice, lattice
+from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.release import Release
 
 
 class Contradiction(TrystError):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from risk.attribution.bounds import Bounds
-from risk.attribution.release import Release
+from tryst.risk.attribution.cell_bounds import Bounds
+from tryst.risk.attribution.release import Release
 
 
 def statements(release: Release, limits: Bounds, most: int = 500) -> dict[str, Any]:

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.constraints import System, system
-from risk.attribution.lattice import lattice
-from risk.attribution.programming import feasible_table, require_feasible
-from risk.attribution.release import Release
-from risk.attribution.sap import Curve, exhausted, sap
-from risk.attribution.search import Search
-from risk.attribution.shuttle import shuttle
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.constraints import System, system
+from tryst.risk.attribution.lattice import lattice
+from tryst.risk.attribution.programming import feasible_table, require_feasible
+from tryst.risk.attribution.release import Release
+from tryst.risk.attribution.sap import Curve, exhausted, sap
+from tryst.risk.attribution.search import Search
+from tryst.risk.attribution.shuttle import shuttle
 
 _ROOM = 20_000
 _STEPS = 200_000

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution import laws
-from risk.attribution.laws import UNPUBLISHED, Law, Sampled
-from risk.attribution.release import Axis, Release
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution import laws
+from tryst.risk.attribution.laws import UNPUBLISHED, Law, Sampled
+from tryst.risk.attribution.release import Axis, Release
 
 
 def document_of(release: Release) -> dict[str, Any]:

@@ -10,16 +10,16 @@ but for `reader` and the commands.
 `relative_risk`, `recoding_search`) what would lower it.
 """
 
-from risk.identification.file_measures import Dis, FileMeasures, dis, file_dis, file_measures
-from risk.identification.key_file import KeyFile
-from risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from risk.identification.misclassification import AgreementTable, MisclassificationRisk, misclassification_risk
-from risk.identification.model_choice import ModelChoice, choose_model
-from risk.identification.perturbation import observed_matrix, pram, random_swap, swapping_matrix
-from risk.identification.rank_plots import LogitRankPlot, auc, logit_rank_plot
-from risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
-from risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
-from risk.identification.suda_scores import SudaScores, suda_scores
+from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
+from tryst.risk.identification.misclassification import AgreementTable, MisclassificationRisk, misclassification_risk
+from tryst.risk.identification.model_choice import ModelChoice, choose_model
+from tryst.risk.identification.perturbation import observed_matrix, pram, random_swap, swapping_matrix
+from tryst.risk.identification.rank_plots import LogitRankPlot, auc, logit_rank_plot
+from tryst.risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
+from tryst.risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
+from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 __all__ = [
     "AgreementTable",

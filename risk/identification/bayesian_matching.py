@@ -20,11 +20,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.key_file import KeyFile
-from risk.identification.population_law import expected_reciprocal
-from risk.models import HyperDirichlet, ModelAverage, SearchResult, anneal, enumerate_models, mc3, occam_window, search
-from risk.models.fitted import Estimate
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.population_law import expected_reciprocal
+from tryst.risk.models import (
+    HyperDirichlet,
+    ModelAverage,
+    SearchResult,
+    anneal,
+    enumerate_models,
+    mc3,
+    occam_window,
+    search,
+)
+from tryst.risk.models.fitted import Estimate
 
 Method = Literal["default", "exact", "mc3", "annealing", "occam"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 if TYPE_CHECKING:
-    from risk.identification.key_file import KeyFile
+    from tryst.risk.identification.key_file import KeyFile
 
 
 def check_shape(file: KeyFile) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def identify(
@@ -40,9 +40,9 @@ def identify(
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, the riskiest records."""
-    from risk.identification.assessment import assess
-    from risk.identification.bayesian_matching import METHODS
-    from risk.identification.reader import read_key_file, read_weights
+    from tryst.risk.identification.bayesian_matching import METHODS
+    from tryst.risk.identification.file_assessment import assess
+    from tryst.risk.identification.reader import read_key_file, read_weights
 
     chosen = next((m for m in METHODS if m == models), None)
     if chosen is None:
@@ -78,7 +78,7 @@ def identify(
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
-        from risk.identification.report import render
+        from tryst.risk.identification.report import render
 
         out.write_text(render(found), encoding="utf-8")
     typer.echo(

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from risk.identification.support import LIMIT, support
-from risk.models.counts import SparseCounts, distinct_rows
+from tryst.risk.identification.support import LIMIT, support
+from tryst.risk.models.counts import SparseCounts, distinct_rows
 
 _LEAST = -80.0  # logarithm of a mean from which it is 0 for every purpose
 

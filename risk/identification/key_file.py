@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.agreement import agreeing
-from risk.identification.checks import check_population, check_shape
-from risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
-from risk.models.counts import SparseCounts
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.checks import check_population, check_shape
+from tryst.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
+from tryst.risk.identification.missing_agreement import agreeing
+from tryst.risk.models.counts import SparseCounts
 
 _NEARLY_OWN = 0.5  # distinct values per record from which a variable is hardly a key
 

@@ -18,11 +18,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.fitting import Fit, fit_margins
-from risk.identification.key_file import KeyFile
-from risk.identification.support import LIMIT
-from risk.models.counts import SparseCounts, distinct_rows
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.fitting import Fit, fit_margins
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.support import LIMIT
+from tryst.risk.models.counts import SparseCounts, distinct_rows
 
 Terms = Sequence[Sequence[str]]
 

@@ -20,11 +20,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.key_file import KeyFile
-from risk.identification.loglinear import LogLinearRisk
-from risk.identification.perturbation import check_matrix
-from risk.models.counts import distinct_rows
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear import LogLinearRisk
+from tryst.risk.identification.perturbation import check_matrix
+from tryst.risk.models.counts import distinct_rows
 
 
 @dataclass(frozen=True, eq=False)

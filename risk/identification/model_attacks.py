@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.bayesian_matching import BayesianMatching
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.bayesian_matching import BayesianMatching
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.key_file import KeyFile
-from risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from risk.identification.support import LIMIT
-from risk.models.counts import SparseCounts
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
+from tryst.risk.identification.support import LIMIT
+from tryst.risk.models.counts import SparseCounts
 
 Criterion = Literal["B1", "B2"]
 

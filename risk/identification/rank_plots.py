@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 _RIDGE = 1e-3  # of a window in which only one kind occurs: keeps its logit finite
 _STEPS = 100

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.coding import Missing
-from risk.identification.key_file import KeyFile
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.coding import Missing
+from tryst.risk.identification.key_file import KeyFile
 
 
 def read_key_file(

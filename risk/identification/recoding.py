@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
-from risk.identification.coding import Codes, Counts, tally
-from risk.identification.key_file import KeyFile
-from risk.models import FittedModel, Graph, JunctionTree
-from risk.models.bits import mask_of
-from risk.models.factors import Factor
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
+from tryst.risk.identification.coding import Codes, Counts, tally
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.models import FittedModel, Graph, JunctionTree
+from tryst.risk.models.bits import mask_of
+from tryst.risk.models.factors import Factor
 
 
 @dataclass(frozen=True)

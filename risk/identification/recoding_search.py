@@ -18,11 +18,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.bayesian_matching import BayesianMatching, ModelMeasures
-from risk.identification.key_file import KeyFile
-from risk.identification.merges import apply, candidate_pairs, merges, ordered_variables
-from risk.identification.recoding import KnownProbabilities, Recoded, Recoding, recoded
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.bayesian_matching import BayesianMatching, ModelMeasures
+from tryst.risk.identification.category_merging import apply, candidate_pairs, merges, ordered_variables
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.recoding import KnownProbabilities, Recoded, Recoding, recoded
 
 Measure = Literal["matches", "cm", "greatest", "cm_given_um", "cm_given_su"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.identification.bayesian_matching import BayesianMatching
-from risk.identification.key_file import KeyFile
-from risk.identification.loglinear import LogLinearRisk
-from risk.identification.population_law import expected_reciprocal
-from risk.identification.suda_scores import SudaScores
+from tryst.risk.identification.bayesian_matching import BayesianMatching
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear import LogLinearRisk
+from tryst.risk.identification.population_law import expected_reciprocal
+from tryst.risk.identification.suda_ranking import SudaScores
 
 _SHOWN = 50  # riskiest records listed
 _BINS = 20

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from risk.identification.bayesian_matching import BayesianMatching, ModelMeasures, measures_of
-from risk.identification.merges import merges, ordered_variables
-from risk.identification.recoding import Recoding, recoded
+from tryst.risk.identification.bayesian_matching import BayesianMatching, ModelMeasures, measures_of
+from tryst.risk.identification.category_merging import merges, ordered_variables
+from tryst.risk.identification.recoding import Recoding, recoded
 
 
 @dataclass(frozen=True)

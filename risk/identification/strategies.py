@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.agreement import agreeing
-from risk.identification.key_file import KeyFile
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.missing_agreement import agreeing
 
 Direction = Literal["sample to population", "population to sample"]
 Condition = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]

@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.identification.key_file import KeyFile
-from risk.identification.suda_kernels import minimal, packed, uniques
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.suda_kernels import minimal, packed, uniques
 
 _MOST_KEYS = 62  # bits of a subset
 

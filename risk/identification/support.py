@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.counts import SparseCounts, distinct_rows
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import SparseCounts, distinct_rows
 
 LIMIT = 2**24
 """Cells from which a model is refused: 16.8 million, some 0.6 GB."""

@@ -19,9 +19,9 @@ from itertools import combinations
 
 import networkx as nx
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification.mistakes import nearest
-from risk.keyvars.partitions import Partition, partition_of
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.specification.mistakes import nearest
+from tryst.risk.keyvars.partitions import Partition, partition_of
 
 MAX_NAME = 200
 SHOWN = 8

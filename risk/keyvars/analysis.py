@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.keyvars.harmonisation import HarmonisationGraph
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.keyvars.harmonisation import HarmonisationGraph
 
 
 @dataclass(frozen=True)

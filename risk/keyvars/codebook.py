@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification.mistakes import nearest
-from risk.keyvars.aggregation import AggregationGraph
-from risk.keyvars.environment import Environment
-from risk.keyvars.intervals import SCALES
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.specification.mistakes import nearest
+from tryst.risk.keyvars.aggregation import AggregationGraph
+from tryst.risk.keyvars.environment import Environment
+from tryst.risk.keyvars.intervals import SCALES
 
 COLUMNS = ("form", "variable", "category", "value", "scale", "consists of", "part of")
 SEPARATOR = "|"

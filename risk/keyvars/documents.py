@@ -17,14 +17,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification.mistakes import nearest
-from risk.keyvars import intervals
-from risk.keyvars.aggregation import AggregationGraph, listed
-from risk.keyvars.codes import ARBITRARY, CODE, size_of
-from risk.keyvars.environment import Environment, Form
-from risk.keyvars.intervals import SCALES
-from risk.keyvars.variables import Variable
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.specification.mistakes import nearest
+from tryst.risk.keyvars import intervals
+from tryst.risk.keyvars.aggregation import AggregationGraph, listed
+from tryst.risk.keyvars.codes import ARBITRARY, CODE, size_of
+from tryst.risk.keyvars.environment import Environment, Form
+from tryst.risk.keyvars.intervals import SCALES
+from tryst.risk.keyvars.variables import Variable
 
 FILES = ("variables.json", "forms.json", "groups.json")
 _WIDTH = 110

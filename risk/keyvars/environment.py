@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification.mistakes import nearest
-from risk.keyvars.aggregation import AggregationGraph, listed
-from risk.keyvars.analysis import Course, Step, course, least_forms
-from risk.keyvars.intervals import SCALES, Scale, mistakes
-from risk.keyvars.variables import Variable
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.specification.mistakes import nearest
+from tryst.risk.keyvars.aggregation import AggregationGraph, listed
+from tryst.risk.keyvars.analysis import Course, Step, course, least_forms
+from tryst.risk.keyvars.intervals import SCALES, Scale, mistakes
+from tryst.risk.keyvars.variables import Variable
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.errors import ErrorCode, TrystError
-from risk.keyvars.documents import FILES, environment_of, texts_of
-from risk.keyvars.environment import Environment
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
+from tryst.risk.keyvars.environment import Environment
 
 LAST_GOOD = "last-good"
 _NEXT, _COMMIT, _LOCK = ".next", ".commit", ".lock"

@@ -20,8 +20,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.keyvars.partitions import Precision, joins, size
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.keyvars.partitions import Precision, joins, size
 
 MAX_NODES = 100_000
 """n categorisations can have 2^n - 1 harmonisations; of real ones there are few."""

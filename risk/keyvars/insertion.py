@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from common.errors import ErrorCode, TrystError
-from common.specification import CommonCategory, load_specification
-from common.specification.document import Document, read_document
-from common.specification.dump import entry_lines
-from common.specification.mistakes import nearest
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import CommonCategory, load_specification
+from tryst.common.specification.document import Document, read_document
+from tryst.common.specification.dump import entry_lines
+from tryst.common.specification.mistakes import nearest
 
 _ITEM = re.compile(r"(\s*-\s+|\s+)(name|categories|categorisation)\s*:")
 

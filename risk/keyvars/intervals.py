@@ -13,8 +13,8 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Literal
 
-from common.errors import ErrorCode, TrystError
-from risk.keyvars.aggregation import AggregationGraph
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.keyvars.aggregation import AggregationGraph
 
 Scale = Literal["nominal", "interval", "whole"]
 SCALES: tuple[Scale, ...] = ("nominal", "interval", "whole")

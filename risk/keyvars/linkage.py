@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import CommonCategory, Span
-from risk.keyvars.aggregation import listed
-from risk.keyvars.codes import ARBITRARY
-from risk.keyvars.environment import Environment, Form
-from risk.keyvars.intervals import INFINITY, Interval, read_interval, write_interval
-from risk.keyvars.variables import Variable
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import CommonCategory, Span
+from tryst.risk.keyvars.aggregation import listed
+from tryst.risk.keyvars.codes import ARBITRARY
+from tryst.risk.keyvars.environment import Environment, Form
+from tryst.risk.keyvars.intervals import INFINITY, Interval, read_interval, write_interval
+from tryst.risk.keyvars.variables import Variable
 
 _LONGEST = 200
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from common.errors import ErrorCode, TrystError
-from common.specification.mistakes import nearest
-from risk.keyvars.aggregation import AggregationGraph
-from risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
-from risk.keyvars.harmonisation import HarmonisationGraph
-from risk.keyvars.intervals import Scale, extend
-from risk.keyvars.partitions import Precision, blocks
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.mistakes import nearest
+from tryst.risk.keyvars.aggregation import AggregationGraph
+from tryst.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
+from tryst.risk.keyvars.harmonisation import HarmonisationGraph
+from tryst.risk.keyvars.intervals import Scale, extend
+from tryst.risk.keyvars.partitions import Precision, blocks
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ around them. category_codes, cooccurrence: rows joined by their codes, one field
 what the seed is worth. assessment: all that a custodian's own file would give away, for the gate.
 """
 
-from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood, size_alignment
-from risk.leakage.block_view import BlockView, SizeClass, attack_by_size
-from risk.leakage.frequency import frequency_alignment
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN, Recovery, score
-from risk.leakage.similarity_graph import Alignment, similarity_graph_alignment
-from risk.leakage.view import FieldView, value_counts
+from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood, size_alignment
+from tryst.risk.leakage.block_view import BlockView, SizeClass, attack_by_size
+from tryst.risk.leakage.frequency import frequency_alignment
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
+from tryst.risk.leakage.similarity_graph import Alignment, similarity_graph_alignment
+from tryst.risk.leakage.view import FieldView, value_counts
 
 __all__ = [
     "UNKNOWN",

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from common.encoding import FieldSignatures
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import Recovery, score
-from risk.leakage.view import FieldView
+from tryst.common.encoding import FieldSignatures
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import Recovery, score
+from tryst.risk.leakage.view import FieldView
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.leakage.recovery import UNKNOWN, Recovery, score
+from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
 
 
 def unique_rows(codes: NDArray[np.int64]) -> float:

@@ -19,13 +19,13 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from common.encoding import SignatureSet
-from risk.leakage.frequency import OVERDISPERSION, count_fit
-from risk.leakage.mean_field import mean_field
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN
-from risk.leakage.similarity_graph import SLACK
-from risk.leakage.view import FieldView, pairs_within, value_counts
+from tryst.common.encoding import SignatureSet
+from tryst.risk.leakage.frequency import OVERDISPERSION, count_fit
+from tryst.risk.leakage.mean_field import mean_field
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import UNKNOWN
+from tryst.risk.leakage.similarity_graph import SLACK
+from tryst.risk.leakage.view import FieldView, pairs_within, value_counts
 
 CLASSES = 2000
 """Largest classes that are aligned by their similarities."""

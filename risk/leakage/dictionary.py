@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.keys.derivation import FieldKeys
-from common.minhash import signatures
-from common.tokens import tokenise
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN
-from risk.leakage.view import FieldView
+from tryst.common.keys.derivation import FieldKeys
+from tryst.common.minhash import signatures
+from tryst.common.tokens import tokenise
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import UNKNOWN
+from tryst.risk.leakage.view import FieldView
 
 
 def dictionary_attack(view: FieldView, public: PublicValues, keys: FieldKeys, token_key: bytes) -> NDArray[np.int64]:

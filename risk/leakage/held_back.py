@@ -15,16 +15,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding import MISSING, NO_KEY, SignatureSet
-from common.specification import FieldSpec, Specification
-from common.specification.defences import undone_by
-from risk.leakage.block_likelihood import block_likelihood
-from risk.leakage.block_view import BlockView, attack_by_size
-from risk.leakage.chaining import Classes, Joins, chained_alignment, value_classes
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN, Recovery, score
-from risk.leakage.similarity_graph import similarity_graph_alignment
-from risk.leakage.view import FieldView
+from tryst.common.encoding import MISSING, NO_KEY, SignatureSet
+from tryst.common.specification import FieldSpec, Specification
+from tryst.common.specification.hardening import undone_by
+from tryst.risk.leakage.block_model import block_likelihood
+from tryst.risk.leakage.block_view import BlockView, attack_by_size
+from tryst.risk.leakage.chaining import Classes, Joins, chained_alignment, value_classes
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
+from tryst.risk.leakage.similarity_graph import similarity_graph_alignment
+from tryst.risk.leakage.view import FieldView
 
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""

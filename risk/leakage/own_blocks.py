@@ -9,19 +9,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.encoding.blocking_keys import key_text
-from common.encoding.blocks import encode_rows
-from common.encoding.order import file_order
-from common.encoding.padding import RuleRows, least_size, rows_of_rules
-from common.errors import TrystError
-from common.keys.derivation import Seed
-from common.keys.noise import NoiseKey
-from common.leakage import Finding
-from common.specification import BlockingRule, FieldSpec, Specification
-from risk.leakage.block_likelihood import KeyLikelihood, block_likelihood
-from risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
-from risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
-from risk.leakage.public import PublicValues
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.encoding.blocks import encode_rows
+from tryst.common.encoding.order import file_order
+from tryst.common.encoding.padding import RuleRows, least_size, rows_of_rules
+from tryst.common.errors import TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.leakage_report import Finding
+from tryst.common.specification import BlockingRule, FieldSpec, Specification
+from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
+from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
+from tryst.risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
+from tryst.risk.leakage.public import PublicValues
 
 _OTHERS = 200
 

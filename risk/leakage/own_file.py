@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from common.cleaning.similar_values import similar_values
-from common.encoding import SignatureSet
-from common.leakage import Finding
-from common.specification import FieldSpec
-from common.tokens import tokenise
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN, Recovery
+from tryst.common.cleaning.similar_values import similar_values
+from tryst.common.encoding import SignatureSet
+from tryst.common.leakage_report import Finding
+from tryst.common.specification import FieldSpec
+from tryst.common.tokens import tokenise
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import UNKNOWN, Recovery
 
 DICTIONARY = 6000
 """Public values of a field, the commonest ones."""

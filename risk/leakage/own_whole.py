@@ -7,24 +7,24 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from common.cleaning.parts import salt_text
-from common.cleaning.similar_values import listed_in
-from common.encoding.categories import category_codes, relabelling
-from common.encoding.order import file_order
-from common.encoding.records import encode_records
-from common.keys.derivation import Seed
-from common.keys.noise import NoiseKey
-from common.leakage import Finding
-from common.specification import Specification, encoding_digest
-from common.specification.defences import undone_by
-from risk.leakage.across import ReadField
-from risk.leakage.category_codes import code_recovery
-from risk.leakage.frequency import frequency_alignment
-from risk.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
-from risk.leakage.own_file import finding, public_values, truth_of
-from risk.leakage.recovery import UNKNOWN, Recovery, score
-from risk.leakage.similarity_graph import similarity_graph_alignment
-from risk.leakage.view import FieldView
+from tryst.common.cleaning.parts import salt_text
+from tryst.common.cleaning.similar_values import listed_in
+from tryst.common.encoding.categories import category_codes, relabelling
+from tryst.common.encoding.order import file_order
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.leakage_report import Finding
+from tryst.common.specification import Specification, encoding_digest
+from tryst.common.specification.hardening import undone_by
+from tryst.risk.leakage.across import ReadField
+from tryst.risk.leakage.category_codes import code_recovery
+from tryst.risk.leakage.frequency import frequency_alignment
+from tryst.risk.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
+from tryst.risk.leakage.own_file import finding, public_values, truth_of
+from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
+from tryst.risk.leakage.similarity_graph import similarity_graph_alignment
+from tryst.risk.leakage.view import FieldView
 
 MOST_VALUES = 1500
 """Values of a field attacked in open mode."""

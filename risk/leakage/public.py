@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from common.errors import ErrorCode, TrystError
-from common.tokens import tokenise
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.tokens import tokenise
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 _PAIRS = 1 << 17

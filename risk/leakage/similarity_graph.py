@@ -35,12 +35,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.leakage.frequency import OVERDISPERSION, count_fit
-from risk.leakage.kernels import best_two
-from risk.leakage.mean_field import mean_field
-from risk.leakage.public import PublicValues
-from risk.leakage.recovery import UNKNOWN
-from risk.leakage.view import FieldView
+from tryst.risk.leakage.frequency import OVERDISPERSION, count_fit
+from tryst.risk.leakage.kernels import best_two
+from tryst.risk.leakage.mean_field import mean_field
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.recovery import UNKNOWN
+from tryst.risk.leakage.view import FieldView
 
 CORES = ((200, 4, 0.002, 1.3), (250, 6, 0.005, 1.15))
 """Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. The

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.encoding import FieldSignatures
+from tryst.common.encoding import FieldSignatures
 
 _PAIRS = 1 << 17
 

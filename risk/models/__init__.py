@@ -10,27 +10,27 @@ bayesian_networks: from .bif text. incomplete: EM for records with missing value
 A usual course: `SparseCounts.from_records`, `HyperDirichlet`, a search, `fit` or `ModelAverage.of`, then questions.
 """
 
-from risk.models.annealing import anneal
-from risk.models.averaging import ModelAverage
-from risk.models.bayesian_networks import BayesianNetwork, read_bif
-from risk.models.counts import SparseCounts
-from risk.models.defaults import search
-from risk.models.divergence import Divergence, jensen_shannon
-from risk.models.dynamic_trees import DynamicJunctionTree
-from risk.models.enumeration import enumerate_models
-from risk.models.fitted import FittedModel, fit
-from risk.models.graphs import Graph, complete_graph, empty_graph
-from risk.models.greedy import greedy
-from risk.models.incomplete import IncompleteCounts, IncompleteFit, fit_incomplete
-from risk.models.joint_distribution import JointDistribution, JointVariable
-from risk.models.junction_trees import JunctionTree
-from risk.models.mc3 import mc3
-from risk.models.occam import occam_window
-from risk.models.pictures import draw_graph, draw_junction_tree, draw_result
-from risk.models.result import SearchResult, WeightedModel
-from risk.models.sampling import sample
-from risk.models.scores import HyperDirichlet
-from risk.models.triangulation import minimal_triangulation, moralise, triangulated
+from tryst.risk.models.annealing import anneal
+from tryst.risk.models.averaging import ModelAverage
+from tryst.risk.models.bayesian_networks import BayesianNetwork, read_bif
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.defaults import search
+from tryst.risk.models.divergence import Divergence, jensen_shannon
+from tryst.risk.models.dynamic_trees import DynamicJunctionTree
+from tryst.risk.models.enumeration import enumerate_models
+from tryst.risk.models.fitted import FittedModel, fit
+from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
+from tryst.risk.models.greedy_search import greedy
+from tryst.risk.models.incomplete import IncompleteCounts, IncompleteFit, fit_incomplete
+from tryst.risk.models.joint_distribution import JointDistribution, JointVariable
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.mc3_search import mc3
+from tryst.risk.models.occam import occam_window
+from tryst.risk.models.pictures import draw_graph, draw_junction_tree, draw_result
+from tryst.risk.models.result import SearchResult, WeightedModel
+from tryst.risk.models.sampling import sample
+from tryst.risk.models.scores import HyperDirichlet
+from tryst.risk.models.triangulation import minimal_triangulation, moralise, triangulated
 
 __all__ = [
     "BayesianNetwork",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.models import chain_kernels as kernels
-from risk.models.chains import Chain
-from risk.models.graphs import Graph, empty_graph
-from risk.models.greedy import climb
-from risk.models.result import SearchResult, key_of, make_result, posterior
-from risk.models.scores import HyperDirichlet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models import chain_kernels as kernels
+from tryst.risk.models.chains import Chain
+from tryst.risk.models.graphs import Graph, empty_graph
+from tryst.risk.models.greedy_search import climb
+from tryst.risk.models.result import SearchResult, key_of, make_result, posterior
+from tryst.risk.models.scores import HyperDirichlet
 
 TRACE = 2000
 

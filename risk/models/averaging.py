@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from common.errors import ErrorCode, TrystError
-from risk.models.counts import SparseCounts
-from risk.models.fitted import Estimate, FittedModel, fit, same_variables
-from risk.models.result import SearchResult
-from risk.models.sampling import sample
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.fitted import Estimate, FittedModel, fit, same_variables
+from tryst.risk.models.result import SearchResult
+from tryst.risk.models.sampling import sample
 
 
 class ModelAverage:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.factors import Factor
-from risk.models.fitted import FittedModel, calibrated
-from risk.models.graphs import Graph
-from risk.models.triangulation import moralise, triangulated
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.fitted import FittedModel, calibrated
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.triangulation import moralise, triangulated
 
 SUM_TOLERANCE = 1e-4
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models import chain_kernels as kernels
-from risk.models.graphs import Graph
-from risk.models.result import n_pairs, pair_numbers, words_for
-from risk.models.scores import HyperDirichlet
-from risk.models.tree_kernels import ROWS, graph_of, tree_array
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models import chain_kernels as kernels
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.result import n_pairs, pair_numbers, words_for
+from tryst.risk.models.scores import HyperDirichlet
+from tryst.risk.models.tree_kernels import ROWS, graph_of, tree_array
 
 DRAWN_AT_ONCE = 1 << 16
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 _KEY_LIMIT = 2**62
 

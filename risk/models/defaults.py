@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from risk.models.enumeration import enumerate_models
-from risk.models.mc3 import mc3
-from risk.models.result import SearchResult
-from risk.models.scores import HyperDirichlet
+from tryst.risk.models.enumeration import enumerate_models
+from tryst.risk.models.mc3_search import mc3
+from tryst.risk.models.result import SearchResult
+from tryst.risk.models.scores import HyperDirichlet
 
 EXACT_TO = 6
 

@@ -15,11 +15,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.counts import SparseCounts
-from risk.models.factors import match_rows
-from risk.models.fitted import FittedModel
-from risk.models.sampling import sample
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.factors import match_rows
+from tryst.risk.models.fitted import FittedModel
+from tryst.risk.models.sampling import sample
 
 CHUNK = 2**16
 

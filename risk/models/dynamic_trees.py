@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.graphs import Graph
-from risk.models.triangulation import elimination_game, triangulated
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.triangulation import elimination_game, triangulated
 
 NONE = -1
 

@@ -10,9 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.result import SearchResult, make_result, n_pairs, posterior
-from risk.models.scores import HyperDirichlet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.result import SearchResult, make_result, n_pairs, posterior
+from tryst.risk.models.scores import HyperDirichlet
 
 MOST_VARIABLES = 7
 

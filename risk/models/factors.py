@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.counts import distinct_rows, total_by_row
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import distinct_rows, total_by_row
 
 ROW_LIMIT = 2**25
 

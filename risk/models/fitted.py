@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import mask_of, members
-from risk.models.counts import SparseCounts
-from risk.models.factors import Factor
-from risk.models.graphs import Graph
-from risk.models.junction_trees import JunctionTree
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import mask_of, members
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.junction_trees import JunctionTree
 
 Estimate = Literal["maximum likelihood", "posterior mean"]
 CLIQUE_LIMIT = 2**22
@@ -139,7 +139,7 @@ class FittedModel:
         ndarray of float64
             It sums to 1.
         """
-        from risk.models.inference import query
+        from tryst.risk.models.inference import query
 
         axes = self.positions(variables)
         if len(set(axes)) != len(axes):
@@ -165,13 +165,13 @@ class FittedModel:
 
     def probability(self, evidence: Mapping[Hashable, int]) -> float:
         """The probability that some variables have the given values."""
-        from risk.models.inference import query
+        from tryst.risk.models.inference import query
 
         return query(self, [], self.evidence_by_column(evidence)).total
 
     def rows(self, variables: Sequence[Hashable]) -> Factor:
         """The marginal of some variables as sparse rows (columns in ascending order), for many at once."""
-        from risk.models.inference import query
+        from tryst.risk.models.inference import query
 
         return query(self, self.positions(variables), {})
 
@@ -186,7 +186,7 @@ class FittedModel:
         -----
         Records with the same pattern of missing values pass through the junction tree together.
         """
-        from risk.models.inference import log_marginal
+        from tryst.risk.models.inference import log_marginal
 
         return log_marginal(self, self.checked(records, missing=True))
 
@@ -269,7 +269,7 @@ def calibrated(
 
     Messages are passed along the junction tree both ways, after which every clique has its marginal.
     """
-    from risk.models.inference import beliefs
+    from tryst.risk.models.inference import beliefs
 
     tree = JunctionTree.of(graph)
     held: list[Factor] = []

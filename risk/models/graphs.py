@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import mask_of, members
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import mask_of, members
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -181,7 +181,7 @@ class Graph:
     def separators(self) -> tuple[int, ...]:
         """The separators of a junction tree over all cliques, each as often as it occurs; an empty one joins
         components."""
-        from risk.models.junction_trees import JunctionTree
+        from tryst.risk.models.junction_trees import JunctionTree
 
         return JunctionTree.of(self).separators
 

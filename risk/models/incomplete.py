@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.counts import SparseCounts, distinct_rows, total_by_row
-from risk.models.factors import Factor
-from risk.models.fitted import FittedModel, calibrated, clique_factor
-from risk.models.graphs import Graph, complete_graph
-from risk.models.inference import expectations, mixed_batches, patterns
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.counts import SparseCounts, distinct_rows, total_by_row
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.fitted import FittedModel, calibrated, clique_factor
+from tryst.risk.models.graphs import Graph, complete_graph
+from tryst.risk.models.inference import expectations, mixed_batches, patterns
 
 SUPPORT_LIMIT = 2**23
 

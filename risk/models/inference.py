@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.models.bits import mask_of, members
-from risk.models.counts import distinct_rows
-from risk.models.factors import Factor
-from risk.models.junction_trees import JunctionTree
+from tryst.risk.models.bits import mask_of, members
+from tryst.risk.models.counts import distinct_rows
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.junction_trees import JunctionTree
 
 if TYPE_CHECKING:
-    from risk.models.fitted import FittedModel
+    from tryst.risk.models.fitted import FittedModel
 
 BATCH_ROWS = 2**22
 

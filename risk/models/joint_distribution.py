@@ -15,11 +15,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.factors import Factor
-from risk.models.fitted import FittedModel
-from risk.models.graphs import Graph
-from risk.models.junction_trees import JunctionTree
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.fitted import FittedModel
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.junction_trees import JunctionTree
 
 FORMAT = 1
 MAX_VARIABLES = 128

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.graphs import Graph
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.graphs import Graph
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.models.graphs import Graph
-from risk.models.greedy import greedy, move_changes
-from risk.models.result import SearchResult, key_of, make_result, n_pairs, posterior
-from risk.models.scores import HyperDirichlet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.greedy_search import greedy, move_changes
+from tryst.risk.models.result import SearchResult, key_of, make_result, n_pairs, posterior
+from tryst.risk.models.scores import HyperDirichlet
 
 
 def occam_window(

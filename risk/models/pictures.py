@@ -12,11 +12,11 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.graphs import Graph
-from risk.models.junction_trees import JunctionTree
-from risk.models.result import SearchResult
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.result import SearchResult
 
 WIDTH, HEIGHT, MARGIN = 720, 540, 70
 THINNEST, THICKEST = 0.5, 7.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.graphs import Edge, Graph
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.graphs import Edge, Graph
 
 WORD = 62
 """Pairs held in one 64-bit word of a model's key."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.counts import distinct_rows
-from risk.models.fitted import FittedModel
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.counts import distinct_rows
+from tryst.risk.models.fitted import FittedModel
 
 
 def sample(model: FittedModel, size: int, rng: np.random.Generator) -> NDArray[np.int32]:

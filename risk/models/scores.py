@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 from scipy.special import gammaln
 
-from common.errors import ErrorCode, TrystError
-from risk.models import score_kernels as kernels
-from risk.models.bits import MAX_VARIABLES, members
-from risk.models.counts import SparseCounts
-from risk.models.graphs import Edge, Graph
-from risk.models.junction_trees import JunctionTree
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models import score_kernels as kernels
+from tryst.risk.models.bits import MAX_VARIABLES, members
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.graphs import Edge, Graph
+from tryst.risk.models.junction_trees import JunctionTree
 
 
 def log_marginal_likelihood(counts: SparseCounts, variables: int, precision: float = 1.0) -> float:

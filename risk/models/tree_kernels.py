@@ -11,10 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import MAX_VARIABLES, lowest, popcount
-from risk.models.dynamic_trees import DynamicJunctionTree
-from risk.models.graphs import Graph
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import MAX_VARIABLES, lowest, popcount
+from tryst.risk.models.dynamic_trees import DynamicJunctionTree
+from tryst.risk.models.graphs import Graph
 
 ADJACENCY, CLIQUE, PARENT, CHILDREN = 0, 1, 2, 3
 ROWS = 4

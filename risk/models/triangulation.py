@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from common.errors import ErrorCode, TrystError
-from risk.models.bits import members
-from risk.models.graphs import Edge, Graph
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.bits import members
+from tryst.risk.models.graphs import Edge, Graph
 
 
 def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:

@@ -8,7 +8,7 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup, escape
 
-from risk.report.palette import INK, LINE, SOFT
+from tryst.risk.report.palette import INK, LINE, SOFT
 
 _STYLE = {
     "font": "sans-serif",

@@ -10,10 +10,10 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from common.durable import whole_file
-from risk.report.palette import colour_rules
+from tryst.common.durable import whole_file
+from tryst.risk.report.palette import colour_rules
 
-_HERE = "risk.report"
+_HERE = "tryst.risk.report"
 
 
 def rendered(

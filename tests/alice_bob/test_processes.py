@@ -18,17 +18,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from carole.configuration import template
-from carole.coordinator.client import Coordinator
-from carole.coordinator.processes import ServiceProcess, Services
-from common.custodian.templates import custodian_yaml
-from common.keys import Identity
-from common.parties import Party, Role, Side
-from common.pki import Provisioned, provision, server_name
-from common.rpc.client import Connection
-from common.rpc.tls import channel_credentials
-from common.specification import load_specification, specification_digest
-from protos.linkage.v1 import project_pb2
+from tryst.carole.configuration import template
+from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.keys import Identity
+from tryst.common.parties import Party, Role, Side
+from tryst.common.pki import Provisioned, provision, server_name
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.specification import load_specification, specification_digest
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services
+from tryst.protos.linkage.v1 import project_pb2
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
@@ -70,7 +70,7 @@ class Deployment:
 
     def tryst(self, *arguments: str, party: str) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "common.command", party, *arguments, "--config", str(self.config(party))],
+            [sys.executable, "-m", "tryst.common.command", party, *arguments, "--config", str(self.config(party))],
             capture_output=True,
             text=True,
             timeout=60,

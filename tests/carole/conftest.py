@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from common.parties import Side
-from common.pki.certificates import Validity
-from common.pki.provision import Provisioned, provision
 from tests.carole.deployment import Deployment, Upload, make_upload, people
+from tryst.common.parties import Side
+from tryst.common.pki.certificates import Validity
+from tryst.common.pki.provisioning import Provisioned, provision
 
 
 @pytest.fixture(scope="session")

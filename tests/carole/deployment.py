@@ -12,24 +12,24 @@ import grpc
 import numpy as np
 import polars as pl
 
-from carole.configuration import template
-from carole.coordinator.client import Coordinator
-from carole.service.application import Application
-from carole.service.supervisor import Supervisor
-from carole.store import Store
-from common.encoding import SignatureSet, layout_of, to_bytes
-from common.encoding.encode import encode
-from common.keys.check import key_check_value
-from common.keys.derivation import Seed
-from common.keys.identity import Identity
-from common.parties import Role, Side
-from common.pki.certificates import server_name
-from common.pki.provision import PARTIES, Provisioned
-from common.rpc.client import Connection
-from common.rpc.tls import channel_credentials
-from common.specification import encoding_digest, load_specification, specification_digest
-from common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
-from protos.linkage.v1 import contribution_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
+from tryst.carole.configuration import template
+from tryst.carole.service.application import Application
+from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.store import Store
+from tryst.common.encoding import SignatureSet, layout_of, to_bytes
+from tryst.common.encoding.encode import encode
+from tryst.common.keys.check import key_check_value
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role, Side
+from tryst.common.pki.certificates import server_name
+from tryst.common.pki.provisioning import PARTIES, Provisioned
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.specification import encoding_digest, load_specification, specification_digest
+from tryst.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.protos.linkage.v1 import contribution_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
 
 SPECIFICATION = """
 version: 1

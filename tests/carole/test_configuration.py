@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from carole.configuration import load_carole, size_in_bytes, template
-from common.errors import ErrorCode, TrystError
+from tryst.carole.configuration import load_carole, size_in_bytes, template
+from tryst.common.errors import ErrorCode, TrystError
 
 GOOD = template("0.0.0.0:7443")
 

@@ -6,13 +6,13 @@ import hashlib
 
 import numpy as np
 
-from carole.projects import Grant, KeyReport, Policy
-from carole.store import Store
-from carole.store.registry import NewProject
-from common.encoding.body import to_bytes
-from common.encoding.contribution import FieldSignatures, SignatureSet, layout_of
-from common.parties import Role, Side
-from common.wire.chunks import chunk_slices, root_digest
+from tryst.carole.projects import Grant, KeyReport, Policy
+from tryst.carole.store import Store
+from tryst.carole.store.registry import NewProject
+from tryst.common.encoding.body import to_bytes
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
+from tryst.common.parties import Role, Side
+from tryst.common.wire.chunks import chunk_slices, root_digest
 
 
 class Contribution:

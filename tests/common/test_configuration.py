@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from common.configuration import Configuration, ConfiguredPath, load_configuration, parse_configuration
-from common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration, parse_configuration
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 
 
 class Csv(Configuration):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
-OWN = ("protos", "common", "risk", "alice", "bob", "carole")
+OWN = ("tryst", "protos", "common", "risk", "alice", "bob", "carole", "coordinator")
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
 """Run by developers only; what it imports need not be there."""
 
@@ -94,7 +94,8 @@ def imports(file: Path) -> set[str]:
 
 def module(file: Path) -> str:
     """The name by which a file of the repository is imported."""
-    return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+    name = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+    return name if name.startswith("tryst") else f"tryst.{name}"
 
 
 def distributions(files: Iterable[Path]) -> set[str]:

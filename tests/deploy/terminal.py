@@ -11,8 +11,8 @@ import io
 import json
 import sys
 
-from common.command import build
-from common.errors import TrystError
+from tryst.common.command import build
+from tryst.common.errors import TrystError
 
 
 def run(arguments: list[str]) -> tuple[int, str]:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role
-from common.pki.admission import Admission
-from common.pki.certificates import load_certificate
-from common.pki.folders import PartyFolder
-from common.pki.members import Members
-from common.rpc.tls import TlsFiles
 from tests.deploy.documents import lines, sections
 from tests.deploy.procedure import OWN_AUTHORITY, Procedure, carry_out
 from tests.deploy.sites import DEPLOY, PARTIES
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role
+from tryst.common.pki.admission import Admission
+from tryst.common.pki.certificates import load_certificate
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.rpc.tls import TlsFiles
 
 ROLES = {
     "alice": Role.CUSTODIAN_A,

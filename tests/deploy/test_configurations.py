@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from alice import PARTY as ALICE
-from bob import PARTY as BOB
-from carole.configuration import load_carole
-from carole.coordinator.configuration import CoordinatorConfiguration
-from common.configuration import load_configuration
-from common.custodian.configuration import load_custodian
-from common.custodian.keyring import Keyring
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.pki.provision import provision
 from tests.deploy.sites import DEPLOY, PARTIES
+from tryst.alice import PARTY as ALICE
+from tryst.bob import PARTY as BOB
+from tryst.carole.configuration import load_carole
+from tryst.common.configuration import load_configuration
+from tryst.common.custodian.configuration import load_custodian
+from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.pki.provisioning import provision
+from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 
 CONFIGURATIONS: dict[str, str] = runpy.run_path(str(DEPLOY / "configurations.py"))["configurations"]()
 

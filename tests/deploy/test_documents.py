@@ -14,9 +14,9 @@ import yaml
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from common.command import build
 from tests.deploy.documents import DOCUMENTS, lines, named_commands, sections, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
+from tryst.common.command import build
 
 TRYST = get_command(build([]))
 NAMES = [str(path.relative_to(REPOSITORY)) for path in DOCUMENTS]
@@ -152,7 +152,7 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
 def messages() -> str:
     """Every piece of text in the code that runs, docstrings left out."""
     pieces = []
-    for package in ("common", "carole"):
+    for package in ("common", "carole", "coordinator"):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from common.pki.provision import provision
 from tests.deploy.dockerfile import (
     OWN,
     copied,
@@ -29,10 +28,12 @@ from tests.deploy.dockerfile import (
     stages,
 )
 from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
+from tryst.common.pki.provisioning import provision
 
 STAGES = stages()
 SERVICES = ("alice", "bob", "carole")
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "constraints.txt"}
+NAME = {"tryst/__init__.py", "tryst/__main__.py"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
 
 
@@ -44,18 +45,18 @@ def test_there_is_a_target_per_party() -> None:
 def test_a_custodians_image_holds_nobody_elses_code(party: str) -> None:
     # Of risk only what measures its own signatures before they leave.
     expected = {"protos", "common", "risk/__init__.py", "risk/leakage", party, "deploy/requirements/custodian.txt"}
-    assert set(copied(STAGES, party)) == PACKAGING | expected
+    assert set(copied(STAGES, party)) == PACKAGING | NAME | expected
 
 
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
     paths = set(copied(STAGES, "carole"))
-    tops = {path.partition("/")[0] for path in paths - PACKAGING}
+    tops = {path.partition("/")[0] for path in paths - PACKAGING - NAME}
     assert tops == {"protos", "common", "risk", "carole", "deploy"}
-    assert not any(path == "carole" or path.startswith("carole/coordinator") for path in paths)
+    assert not any(path == "carole" or path.startswith("coordinator") for path in paths)
     # Every package of hers that is there is imported by something outside of itself.
     files = list(python_files(paths - PACKAGING))
     for package in (path for path in paths if re.fullmatch(r"carole/[a-z_]+", path)):
-        name = package.replace("/", ".")
+        name = "tryst." + package.replace("/", ".")
         users = (file for file in files if not str(file).startswith(f"{package}/"))
         assert any(used == name or used.startswith(f"{name}.") for file in users for used in imports(file)), name
 
@@ -110,7 +111,7 @@ def test_runs_as_a_user_without_privileges(party: str) -> None:
 def test_starts_its_party_with_its_configuration(party: str) -> None:
     path = f"/etc/tryst/{party}/{party}.yaml"
     (command,) = STAGES[party].of("CMD")
-    assert json.loads(command) == ["python", "-m", party, "--config", path]
+    assert json.loads(command) == ["python", "-m", f"tryst.{party}", "--config", path]
     (check,) = STAGES[party].of("HEALTHCHECK")
     words = json.loads(check[check.index("CMD ") + 4 :])
     if party == "carole":
@@ -203,9 +204,9 @@ code = pathlib.Path(sys.argv[1])
 for file in sorted(code.rglob("*.py")):
     parts = file.relative_to(code).with_suffix("").parts
     name = ".".join(parts).removesuffix(".__init__")
-    if parts[-1] != "__main__" and name != "protos.compile":
+    if parts[-1] != "__main__" and name != "tryst.protos.compile":
         assert importlib.import_module(name).__file__ == str(file), name
-from common.command import SUBCOMMANDS, build
+from tryst.common.command import SUBCOMMANDS, build
 from typer.main import get_command
 print(json.dumps({
     "packages": [name for name in sys.argv[2:] if importlib.util.find_spec(name)],
@@ -214,10 +215,12 @@ print(json.dumps({
 """
 
 OTHERS = (
+    "tryst.alice",
+    "tryst.bob",
+    "tryst.carole",
+    "tryst.coordinator",
     "alice",
-    "bob",
-    "carole",
-    "carole.coordinator",
+    "common",
     "scipy",
     "altair",
     "vl_convert",
@@ -230,9 +233,9 @@ OTHERS = (
 @pytest.mark.parametrize(
     ("party", "packages", "commands"),
     [
-        ("alice", ["alice", "scipy"], ["alice", "party"]),
-        ("bob", ["bob", "scipy"], ["bob", "party"]),
-        ("carole", ["carole", "scipy"], ["carole", "party"]),
+        ("alice", ["tryst.alice", "scipy"], ["alice", "party"]),
+        ("bob", ["tryst.bob", "scipy"], ["bob", "party"]),
+        ("carole", ["tryst.carole", "scipy"], ["carole", "party"]),
     ],
 )
 def test_what_is_there_is_enough_and_nothing_else_is_there(
@@ -240,8 +243,7 @@ def test_what_is_there_is_enough_and_nothing_else_is_there(
 ) -> None:
     """Every module in the image can be imported; no other party, no package or command of theirs can be found."""
     image = Image(party, tmp_path)
-    names = [name for name in OTHERS if "." not in name or name.partition(".")[0] == party]
-    found = json.loads(image.run("-c", EVERYTHING, str(image.code), *names))
+    found = json.loads(image.run("-c", EVERYTHING, str(image.code), *OTHERS))
     assert found == {"packages": packages, "commands": commands}
 
 
@@ -253,7 +255,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
     text = text.replace("/etc/tryst/alice/keys", str(keys.parties["alice"].path))
     text = text.replace("/var/lib/tryst", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
     (image.work / "alice.yaml").write_text(text)
-    arguments = ["-m", "alice", "--config", "alice.yaml", "--ready-file", "ready"]
+    arguments = ["-m", "tryst.alice", "--config", "alice.yaml", "--ready-file", "ready"]
     with (image.work / "log").open("w") as log:
         service = image.start(*arguments, stderr=log)
         try:
@@ -264,7 +266,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
                 time.sleep(0.02)
             # The health check of the image.
             status = json.loads(
-                image.run("-m", "common.command", "alice", "status", "--json", "--config", "alice.yaml")
+                image.run("-m", "tryst.common.command", "alice", "status", "--json", "--config", "alice.yaml")
             )
             assert status["party"] == "alice"
             assert status["carole"] == {"address": "127.0.0.1:9", "connected": False}

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from common.keys.identity import Identity
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role
-from common.pki.folders import PartyFolder
-from common.pki.provision import Provisioned, provision
-from common.rpc.tls import TlsFiles
 from tests.deploy.dockerfile import stages
 from tests.deploy.sites import DEPLOY
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.rpc.tls import TlsFiles
 
 SERVICES = ("alice", "bob", "carole")
 CUSTODIANS = ("alice", "bob")

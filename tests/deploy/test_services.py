@@ -67,7 +67,15 @@ class Service:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.ready_file = self.folder / "ready"
         self.log = self.folder / "log"
-        program = [sys.executable, "-m", party, "--config", str(configuration), "--ready-file", str(self.ready_file)]
+        program = [
+            sys.executable,
+            "-m",
+            f"tryst.{party}",
+            "--config",
+            str(configuration),
+            "--ready-file",
+            str(self.ready_file),
+        ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 site.command(party, program),

@@ -38,7 +38,7 @@ def test_one_unit_per_service() -> None:
 @pytest.mark.parametrize("party", SERVICES)
 def test_starts_its_party_as_its_own_user(party: str) -> None:
     service = unit(party)["Service"]
-    assert service["ExecStart"] == [f"/opt/tryst/bin/python -m {party} --config /etc/tryst/{party}/{party}.yaml"]
+    assert service["ExecStart"] == [f"/opt/tryst/bin/python -m tryst.{party} --config /etc/tryst/{party}/{party}.yaml"]
     assert importlib.util.find_spec(f"{party}.__main__") is not None
     assert (DEPLOY / party / f"{party}.yaml").is_file()
     assert service["User"] == service["Group"] == [f"tryst-{party}"]

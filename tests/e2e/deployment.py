@@ -20,26 +20,26 @@ import polars as pl
 
 import alice
 import bob
-from carole.configuration import template
-from carole.coordinator.client import Coordinator
-from carole.coordinator.configuration import template as coordinator_template
-from carole.coordinator.connect import connect
-from carole.coordinator.people import IDENTIFIER, TRUTH, two_files
-from carole.coordinator.processes import ServiceProcess
-from carole.service.application import Application
-from carole.service.supervisor import Supervisor
-from common.custodian.configuration import load_custodian
-from common.custodian.control import Control
-from common.custodian.service import CustodianService
-from common.custodian.templates import custodian_yaml
-from common.errors import TrystError
-from common.parties import Role, Side
-from common.pki.certificates import Validity, server_name
-from common.pki.provision import PARTIES, provision
-from common.rpc.client import Connection
-from common.rpc.tls import channel_credentials
-from common.specification import load_specification, specification_digest
-from protos.linkage.v1 import operator_pb2, project_pb2
+from tryst.carole.configuration import template
+from tryst.carole.service.application import Application
+from tryst.carole.service.supervisor import Supervisor
+from tryst.common.custodian.configuration import load_custodian
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.errors import TrystError
+from tryst.common.parties import Role, Side
+from tryst.common.pki.certificates import Validity, server_name
+from tryst.common.pki.provisioning import PARTIES, provision
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.specification import load_specification, specification_digest
+from tryst.coordinator.client.client_configuration import template as coordinator_template
+from tryst.coordinator.client.connection import connect
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from tryst.coordinator.rehearsal.processes import ServiceProcess
+from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
 STATE = project_pb2.ProjectState

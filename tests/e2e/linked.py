@@ -17,12 +17,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from carole.coordinator.people import IDENTIFIER, TRUTH
-from carole.coordinator.processes import ServiceProcess
-from common.errors import TrystError
-from common.keys import Seed, load_seed_file, new_seed_file
-from common.parties import Side
-from protos.linkage.v1 import (
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
+from tryst.common.errors import TrystError
+from tryst.common.keys import Seed, load_seed_file, new_seed_file
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from tryst.coordinator.rehearsal.processes import ServiceProcess
+from tryst.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,
     coordination_pb2_grpc,
@@ -31,8 +33,6 @@ from protos.linkage.v1 import (
     operator_pb2,
     project_pb2,
 )
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
-from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
 
 PROJECT = "whole"
 N, COMMON = 240, 120
@@ -270,7 +270,7 @@ class Commands:
         """Start a command."""
         with (self.folder / name).open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "common.command", *map(str, arguments)],
+                [sys.executable, "-m", "tryst.common.command", *map(str, arguments)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

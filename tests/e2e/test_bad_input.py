@@ -33,16 +33,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from common.custodian import contribution
-from common.custodian.agent import Agent
-from common.custodian.contribution import contribute
-from common.custodian.control import Control
-from common.custodian.desk import Desk, Task
-from common.errors import ErrorCode, TrystError
-from common.keys import new_seed_file
-from common.parties import Side
-from protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
+from tryst.common.custodian.agent import Agent
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.steps import contributing as contribution
+from tryst.common.custodian.steps.contributing import contribute
+from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import new_seed_file
+from tryst.common.parties import Side
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
 
 Deploy = Callable[..., Deployment]
 
@@ -97,7 +97,7 @@ def test_wrong_seed(deploy: Deploy) -> None:
 
 OTHER_CLEANING = """\
 # An installation whose library leaves accents where they are.
-from common.cleaning.definition import TEXT_STEPS
+from tryst.common.cleaning.definition import TEXT_STEPS
 
 TEXT_STEPS["accents"] = lambda text: text
 """
@@ -354,8 +354,8 @@ def by_hand(deploy: Deploy) -> ByHand:
     project = made.create(text, approve=False)
     made.eventually(lambda: all(side.approved for side in made.status(project).sides))
     alice.close()
-    from common.custodian.configuration import load_custodian
-    from common.custodian.service import CustodianService
+    from tryst.common.custodian.configuration import load_custodian
+    from tryst.common.custodian.service import CustodianService
 
     idle = CustodianService(CUSTODIANS[Side.ALICE], load_custodian(made.configs[Side.ALICE]))
     made._opened.callback(idle.close)

@@ -17,24 +17,24 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from carole import resolution
-from carole.coordinator.people import IDENTIFIER, TRUTH
-from carole.coordinator.progress import follow_run
-from common.cleaning import clean
-from common.command import build
-from common.encoding import Layout, SignatureSet, from_bytes
-from common.encoding.blocking_keys import key_text
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity, PublicIdentity
-from common.keys.sealing import SealContext, open_sealed
-from common.keys.sealing_key import SealingKey
-from common.parties import Side
-from common.rpc.client import Connection
-from common.specification import load_specification
-from common.wire import manifest_from_wire
-from common.wire.handles import About, open_answer, seal_answer
-from protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tryst.carole.engine import resolution_exchange as resolution
+from tryst.common.cleaning import clean
+from tryst.common.command import build
+from tryst.common.encoding import Layout, SignatureSet, from_bytes
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.sealing import SealContext, open_sealed
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Side
+from tryst.common.rpc.client import Connection
+from tryst.common.specification import load_specification
+from tryst.common.wire import manifest_from_wire
+from tryst.common.wire.row_handles import About, open_answer, seal_answer
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
 
 N, COMMON = 400, 200
 BLOCKING = """\

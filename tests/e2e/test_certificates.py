@@ -11,17 +11,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from carole.service.application import Application
-from common.custodian.configuration import load_custodian
-from common.custodian.service import CustodianService
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
-from common.pki.authority import Authority
-from common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key
-from common.pki.folders import PartyFolder
-from common.pki.provision import PARTIES
-from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
+from tryst.carole.service.application import Application
+from tryst.common.custodian.configuration import load_custodian
+from tryst.common.custodian.service import CustodianService
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.provisioning import PARTIES
+from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 
 Deploy = Callable[..., Deployment]
 EXPIRED = (timedelta(days=-30), timedelta(days=-1))

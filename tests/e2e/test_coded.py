@@ -19,24 +19,24 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.coordinator.connect import connection_of
-from carole.coordinator.people import IDENTIFIER, TRUTH
-from carole.coordinator.people.insured import KEY, trait_variables, with_traits
-from carole.coordinator.progress import follow_run
-from carole.coordinator.steward import Steward
-from carole.engine.coded_links import GROUP
-from common.custodian.row_map import unpack_map
-from common.custodian.service import CustodianService
-from common.encoding import Layout, SignatureSet, from_bytes
-from common.encoding.layout import CODES
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.parties import Role, Side
-from common.rpc.client import Connection
-from common.specification import load_specification
-from common.wire import manifest_from_wire
-from protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tryst.carole.engine.coded_links import GROUP
+from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.state.row_map import unpack_map
+from tryst.common.encoding import Layout, SignatureSet, from_bytes
+from tryst.common.encoding.layout import CODES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role, Side
+from tryst.common.rpc.client import Connection
+from tryst.common.specification import load_specification
+from tryst.common.wire import manifest_from_wire
+from tryst.coordinator.client.connection import connection_of
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.client.steward_client import Steward
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from tryst.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
+from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
 
 N, COMMON = 400, 200
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", KEY: "other", "RiskAversion": "sensitive"}

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from carole.coordinator.configuration import steward_template
-from carole.coordinator.people.insured import trait_variables, with_traits
-from carole.coordinator.processes import ServiceProcess
-from common.command import build
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
 from tests.e2e.deployment import STATE, Deployment, people, specification
+from tryst.common.command import build
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.coordinator.client.client_configuration import steward_template
+from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
+from tryst.coordinator.rehearsal.processes import ServiceProcess
 
 REASON = "used inside the secure room only, see the minutes of May"
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", "RiskAversion": "sensitive"}

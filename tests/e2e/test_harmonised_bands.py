@@ -17,10 +17,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from carole.coordinator.people import IDENTIFIER, TRUTH, two_files
-from common.cleaning import clean
-from common.command import build
-from common.specification import load_specification
+from tryst.common.cleaning import clean
+from tryst.common.command import build
+from tryst.common.specification import load_specification
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
 N, COMMON, SEED = 600, 300, 5
 HERE = ((0, "0-15"), (16, "16-24"), (25, "25-44"), (45, "45-64"), (65, "65+"))

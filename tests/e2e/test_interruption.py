@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from carole.service.supervisor import Supervisor
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.rpc.client import Connection
-from common.wire import CHUNK_BYTES, chunk_count
-from protos.linkage.v1 import contribution_pb2, project_pb2
 from tests.e2e.deployment import STATE, Deployment, people, specification
+from tryst.carole.service.supervisor import Supervisor
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.rpc.client import Connection
+from tryst.common.wire import CHUNK_BYTES, chunk_count
+from tryst.protos.linkage.v1 import contribution_pb2, project_pb2
 
 Deploy = Callable[..., Deployment]
 MANY = 3000
@@ -137,7 +137,7 @@ STOPPING_WORKER = """\
 # A worker that, the first time, stands still while it fits the model.
 import os, signal, sys
 from pathlib import Path
-from carole.service import worker
+from tryst.carole.service import worker
 
 reached = Path(sys.argv.pop(1))
 progress = worker.Heartbeat.progress

@@ -16,20 +16,20 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from carole.coordinator.client import Coordinator
-from carole.coordinator.connect import connection_of
-from carole.coordinator.outcome import report_content
-from carole.coordinator.progress import follow_run
-from carole.coordinator.report import render_report
-from common.command import build
-from common.custodian.control import Control
-from common.errors import TrystError
-from common.keys.identity import Identity
-from common.parties import Side
-from common.specification import load_specification
-from protos.linkage.v1 import project_pb2
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
+from tryst.common.command import build
+from tryst.common.custodian.operator.control import Control
+from tryst.common.errors import TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
+from tryst.coordinator.client.connection import connection_of
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.rehearsal.output_folder import report_content
+from tryst.coordinator.reports.linkage import render_report
+from tryst.protos.linkage.v1 import project_pb2
 
 N, COMMON, CAP = 200, 100, 150
 RESOLVED = specification("joined", more=BLOCKING).replace("mode: open", "mode: block_keyed")

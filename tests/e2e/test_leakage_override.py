@@ -17,10 +17,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from common.command import build
-from common.errors import TrystError
-from common.parties import Side
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tryst.common.command import build
+from tryst.common.errors import TrystError
+from tryst.common.parties import Side
 
 N = 150
 COMMON = ("anderson", "brown", "clarke", "davies", "evans", "foster", "green", "hughes")

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from carole.coordinator.people import IDENTIFIER, TRUTH
-from common.parties import Side
 from tests.e2e.deployment import BOBS_NAMES, STATE
 from tests.e2e.linked import COMMON, PROJECT, Linked, N
 from tests.e2e.traces import IDENTIFIERS, files
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 IDENTIFIER_OF = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
 RECORDS = N + len(IDENTIFIERS["alice"])

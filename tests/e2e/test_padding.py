@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.coordinator.people import IDENTIFIER
-from carole.coordinator.progress import follow_run
-from common.encoding import Layout, SignatureSet
-from common.parties import Side
-from common.rpc.client import Connection
-from protos.linkage.v1 import resolution_pb2
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tests.e2e.test_block_keyed import BLOCKING, contribution
+from tryst.common.encoding import Layout, SignatureSet
+from tryst.common.parties import Side
+from tryst.common.rpc.client import Connection
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.demonstration.people import IDENTIFIER
+from tryst.protos.linkage.v1 import resolution_pb2
 
 N, COMMON = 300, 150
 PLAIN = specification("unpadded", more=BLOCKING).replace("mode: open", "mode: block_keyed")

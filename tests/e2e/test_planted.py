@@ -12,14 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from common.custodian.configuration import load_custodian
-from common.custodian.keyring import Keyring
-from common.custodian.row_map import unpack_map
-from common.custodian.state import State
-from common.keys import derive
-from common.keys.derivation import Purpose
-from common.parties import Side
-from common.specification import encoding_digest, load_specification
 from tests.e2e.deployment import CUSTODIANS
 from tests.e2e.linked import PROJECT, TEXT, Linked
 from tests.e2e.traces import (
@@ -31,6 +23,14 @@ from tests.e2e.traces import (
     occurrences,
     private_values,
 )
+from tryst.common.custodian.configuration import load_custodian
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.custodian.state.row_map import unpack_map
+from tryst.common.keys import derive
+from tryst.common.keys.derivation import Purpose
+from tryst.common.parties import Side
+from tryst.common.specification import encoding_digest, load_specification
 
 VALUES = [value for column in PLANTED.values() for value in column]
 KEYS = ("tls", "identity", "sealing", "wrapping")

@@ -23,11 +23,6 @@ from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from common.errors import ErrorCode, TrystError
-from common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
-from common.pki.certificates import Validity
-from common.pki.provision import Provisioned, provision
-from protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (
     DIGEST,
     KEY_CHECK,
@@ -38,6 +33,11 @@ from tests.carole.deployment import (
     make_upload,
     people,
 )
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
+from tryst.common.pki.certificates import Validity
+from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 
 SHARES = {str(side.role): f"the sealed share of {side}".encode() for side in Side}
 CHUNKS = 3

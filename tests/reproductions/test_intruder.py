@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.intruder import SE17, attacked, interval
-from carole.intruder import fellegi_sunter_attack
-from risk.identification.claims import claim_most_probable
+from tryst.carole.intruder import fellegi_sunter_attack
+from tryst.risk.identification.claims import claim_most_probable
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.similarity import (
+from benchmarks.papers.similarity import (
     BANDS,
     METHODS,
     bigrams,
@@ -23,7 +23,7 @@ from benchmarks.similarity import (
     one_bit,
     study,
 )
-from common.minhash.jaccard import jaccard as plain_jaccard
+from tryst.common.minhash.jaccard import jaccard as plain_jaccard
 
 LENGTHS = (256, 1024)
 REPLICATES = 8

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks._census import TWELVE, census
-from benchmarks.smith2011 import (
+from benchmarks.papers._census import TWELVE, census
+from benchmarks.papers.smith2011 import (
     METHODS,
     NORTH_WEST,
     NOTIONAL,
@@ -25,7 +25,7 @@ from benchmarks.smith2011 import (
     scored,
     thesis_chain,
 )
-from risk.identification import logit_rank_plot
+from tryst.risk.identification import logit_rank_plot
 
 SEED = 2011
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.smith2011_strategies import PEOPLE, PRINTED, SAMPLES, frequencies, interval, simulated
+from benchmarks.papers.smith2011_strategies import PEOPLE, PRINTED, SAMPLES, frequencies, interval, simulated
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment, interval
+from benchmarks.papers.se17 import FROM_A, FROM_B, METHODS, PERTURBED, drawn_files, experiment, interval
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

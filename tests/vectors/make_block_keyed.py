@@ -15,9 +15,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from common.keys.derivation import Purpose, Seed, derive, derive_key
-from common.minhash.definition import hidden, signature, words
-from common.tokens.definition import tokens
+from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.minhash.definition import hidden, signature, words
+from tryst.common.tokens.definition import tokens
 
 PATH = Path(__file__).with_name("block_keyed.json")
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import polars as pl
 
-from common.cleaning import clean
-from common.encoding import to_bytes
-from common.encoding.encode import encode
-from common.encoding.order import file_order
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import encoding_digest, load_specification
+from tryst.common.cleaning import clean
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.order import file_order
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import encoding_digest, load_specification
 
 PATH = Path(__file__).with_name("contribution.json")
 

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.dependence.structure import Sampled, Tables, Teaching, coarse
-from carole.fellegi_sunter.settings import FieldLevels
+from tryst.carole.fellegi_sunter.dependence.structure import Sampled, Tables, Teaching, coarse
+from tryst.carole.fellegi_sunter.settings import FieldLevels
 
 Class = Literal["matches", "others"]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.dependence.structure import Structure, Teaching, counted
-from carole.fellegi_sunter.patterns import MISSING
+from tryst.carole.fellegi_sunter.dependence.structure import Structure, Teaching, counted
+from tryst.carole.fellegi_sunter.patterns import MISSING
 
 BATCH = 4096
 """Patterns with missing fields evaluated at once."""

@@ -27,10 +27,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.fellegi_sunter.cautions import FEW_MATCHES
-from carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
-from carole.fellegi_sunter.dependence.distribution import Distribution, estimated
-from carole.fellegi_sunter.dependence.structure import (
+from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
+from tryst.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
+from tryst.carole.fellegi_sunter.dependence.structure import (
     LARGEST_CLIQUE,
     Sampled,
     Structure,
@@ -38,14 +37,15 @@ from carole.fellegi_sunter.dependence.structure import (
     choose,
     independent,
 )
-from carole.fellegi_sunter.kernels import level_counts as counted_levels
-from carole.fellegi_sunter.learning import default_m, unlearnable
-from carole.fellegi_sunter.model import Model, probability
-from carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, taught
-from carole.fellegi_sunter.settings import Estimation, RuleFields
-from carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.carole.fellegi_sunter.estimation_mask import default_m, unlearnable
+from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.model import Model, probability
+from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
+from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, taught
+from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
+from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 
 Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 """Rows of A, rows of B and patterns of pairs."""

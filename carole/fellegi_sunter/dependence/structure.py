@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from risk.models.bits import members
-from risk.models.graphs import Graph, empty_graph
+from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from tryst.risk.models.bits import members
+from tryst.risk.models.graphs import Graph, empty_graph
 
 LEAST_GAIN = 3.0
 """Log Bayes factor of an edge worth having: odds of twenty."""

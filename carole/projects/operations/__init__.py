@@ -5,7 +5,7 @@ is empty then), because a caller whose reply was lost must be able to ask again.
 is refused. Details of an entry are names, counts and digests; never a value, a letter or a key.
 """
 
-from carole.projects.operations.agreement import (
+from tryst.carole.projects.operations.consent import (
     MAX_LETTER_BYTES,
     amend,
     approve,
@@ -13,12 +13,12 @@ from carole.projects.operations.agreement import (
     post_letter,
     report_keys,
 )
-from carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
-from carole.projects.operations.ending import acknowledge, erase, expire_result
-from carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
-from carole.projects.operations.outcome import Detail, Entry, Outcome
-from carole.projects.operations.resolving import ask_handles, give_handles, join_rows, resolve_run
-from carole.projects.operations.stewardship import decide
+from tryst.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
+from tryst.carole.projects.operations.ending import acknowledge, erase, expire_result
+from tryst.carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
+from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
+from tryst.carole.projects.operations.resolving import ask_handles, give_handles, join_rows, resolve_run
+from tryst.carole.projects.operations.stewardship import decide
 
 __all__ = [
     "MAX_LETTER_BYTES",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from carole.projects.operations.outcome import Detail, Outcome, move
-from carole.projects.project import Project, Upload
-from carole.projects.transitions import SYSTEM, Action, permit
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
+from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.project import Project, Upload
+from tryst.carole.projects.transitions import SYSTEM, Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
 
 
 def begin_upload(

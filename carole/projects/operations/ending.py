@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from carole.projects.operations.outcome import Outcome, move
-from carole.projects.project import Project
-from carole.projects.state import RunState, State
-from carole.projects.transitions import SYSTEM, Action, Actor, permit
-from common.parties import Role, Side
+from tryst.carole.projects.operations.outcome import Outcome, move
+from tryst.carole.projects.project import Project
+from tryst.carole.projects.state import RunState, State
+from tryst.carole.projects.transitions import SYSTEM, Action, Actor, permit
+from tryst.common.parties import Role, Side
 
 
 def acknowledge(project: Project, side: Side, member: str, name: str) -> Outcome:

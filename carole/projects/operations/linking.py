@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from carole.projects.operations.outcome import Detail, Outcome, move
-from carole.projects.project import Judgement, Project, Run
-from carole.projects.state import Policy, RunState
-from carole.projects.transitions import SYSTEM, Action, permit
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
+from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.project import Judgement, Project, Run
+from tryst.carole.projects.state import Policy, RunState
+from tryst.carole.projects.transitions import SYSTEM, Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
 
 
 def start_run(project: Project, member: str, request: str, name: str) -> Outcome:

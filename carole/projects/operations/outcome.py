@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from carole.projects.project import Project
-from carole.projects.transitions import Action, Transition, arrive
+from tryst.carole.projects.project import Project
+from tryst.carole.projects.transitions import Action, Transition, arrive
 
 Detail = str | int | float | bool
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from carole.projects.operations.linking import active_run, with_run
-from carole.projects.operations.outcome import Detail, Outcome, move
-from carole.projects.project import Project, Run
-from carole.projects.state import JoinedBy, RunState
-from carole.projects.transitions import SYSTEM, Action, permit
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
+from tryst.carole.projects.operations.linking import active_run, with_run
+from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.project import Project, Run
+from tryst.carole.projects.state import JoinedBy, RunState
+from tryst.carole.projects.transitions import SYSTEM, Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
 
 WAITS_FOR_HANDLES = "handles"
 WAITS_FOR_RESOLVER = "resolve"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from carole.projects.operations.linking import release_run
-from carole.projects.operations.outcome import Outcome, move
-from carole.projects.project import Project
-from carole.projects.state import State
-from carole.projects.transitions import Action, permit
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
+from tryst.carole.projects.operations.linking import release_run
+from tryst.carole.projects.operations.outcome import Outcome, move
+from tryst.carole.projects.project import Project
+from tryst.carole.projects.state import State
+from tryst.carole.projects.transitions import Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
 
 LEAST_REASON = 10
 MOST_REASON = 1000

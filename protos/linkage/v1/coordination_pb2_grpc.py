@@ -3,9 +3,9 @@
 import grpc
 import warnings
 
-from protos.linkage.v1 import coordination_pb2 as protos_dot_linkage_dot_v1_dot_coordination__pb2
-from protos.linkage.v1 import project_pb2 as protos_dot_linkage_dot_v1_dot_project__pb2
-from protos.linkage.v1 import resolution_pb2 as protos_dot_linkage_dot_v1_dot_resolution__pb2
+from tryst.protos.linkage.v1 import coordination_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2
+from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
+from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -20,7 +20,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/linkage/v1/coordination_pb2_grpc.py depends on'
+        + ' but the generated code in tryst/protos/linkage/v1/coordination_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -38,63 +38,63 @@ class CoordinationStub:
         """
         self.CreateProject = channel.unary_unary(
                 '/linkage.v1.Coordination/CreateProject',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
                 _registered_method=True)
         self.ApproveProject = channel.unary_unary(
                 '/linkage.v1.Coordination/ApproveProject',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
                 _registered_method=True)
         self.AmendProject = channel.unary_unary(
                 '/linkage.v1.Coordination/AmendProject',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
                 _registered_method=True)
         self.GetProject = channel.unary_unary(
                 '/linkage.v1.Coordination/GetProject',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
                 _registered_method=True)
         self.ListProjects = channel.unary_unary(
                 '/linkage.v1.Coordination/ListProjects',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
                 _registered_method=True)
         self.StartRun = channel.unary_unary(
                 '/linkage.v1.Coordination/StartRun',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
                 _registered_method=True)
         self.GetRun = channel.unary_unary(
                 '/linkage.v1.Coordination/GetRun',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
                 _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/linkage.v1.Coordination/WatchRun',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
                 _registered_method=True)
         self.FetchPaper = channel.unary_unary(
                 '/linkage.v1.Coordination/FetchPaper',
-                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
                 _registered_method=True)
         self.PutPaper = channel.unary_unary(
                 '/linkage.v1.Coordination/PutPaper',
-                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
                 _registered_method=True)
         self.GetStatistics = channel.unary_unary(
                 '/linkage.v1.Coordination/GetStatistics',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
                 _registered_method=True)
         self.EraseProject = channel.unary_unary(
                 '/linkage.v1.Coordination/EraseProject',
-                request_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
                 _registered_method=True)
 
 
@@ -183,63 +183,63 @@ def add_CoordinationServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'CreateProject': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateProject,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.SerializeToString,
             ),
             'ApproveProject': grpc.unary_unary_rpc_method_handler(
                     servicer.ApproveProject,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.SerializeToString,
             ),
             'AmendProject': grpc.unary_unary_rpc_method_handler(
                     servicer.AmendProject,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.SerializeToString,
             ),
             'GetProject': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProject,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.SerializeToString,
             ),
             'ListProjects': grpc.unary_unary_rpc_method_handler(
                     servicer.ListProjects,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.SerializeToString,
             ),
             'StartRun': grpc.unary_unary_rpc_method_handler(
                     servicer.StartRun,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.SerializeToString,
             ),
             'GetRun': grpc.unary_unary_rpc_method_handler(
                     servicer.GetRun,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.SerializeToString,
             ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.SerializeToString,
             ),
             'FetchPaper': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchPaper,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
             ),
             'PutPaper': grpc.unary_unary_rpc_method_handler(
                     servicer.PutPaper,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
             ),
             'GetStatistics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatistics,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.SerializeToString,
             ),
             'EraseProject': grpc.unary_unary_rpc_method_handler(
                     servicer.EraseProject,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,8 +267,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/CreateProject',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.CreateProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -294,8 +294,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/ApproveProject',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ApproveProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -321,8 +321,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/AmendProject',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -348,8 +348,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/GetProject',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -375,8 +375,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/ListProjects',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.ListProjectsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -402,8 +402,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/StartRun',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.StartRunResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -429,8 +429,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/GetRun',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetRunResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -456,8 +456,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/WatchRun',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
             options,
             channel_credentials,
             insecure,
@@ -483,8 +483,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/FetchPaper',
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -510,8 +510,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/PutPaper',
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -537,8 +537,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/GetStatistics',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetStatisticsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -564,8 +564,8 @@ class Coordination:
             request,
             target,
             '/linkage.v1.Coordination/EraseProject',
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.EraseProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,9 +3,9 @@
 import grpc
 import warnings
 
-from protos.linkage.v1 import contribution_pb2 as protos_dot_linkage_dot_v1_dot_contribution__pb2
-from protos.linkage.v1 import custody_pb2 as protos_dot_linkage_dot_v1_dot_custody__pb2
-from protos.linkage.v1 import resolution_pb2 as protos_dot_linkage_dot_v1_dot_resolution__pb2
+from tryst.protos.linkage.v1 import contribution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2
+from tryst.protos.linkage.v1 import custody_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2
+from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -20,7 +20,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/linkage/v1/custody_pb2_grpc.py depends on'
+        + ' but the generated code in tryst/protos/linkage/v1/custody_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -38,58 +38,58 @@ class CustodyStub:
         """
         self.NextTask = channel.unary_unary(
                 '/linkage.v1.Custody/NextTask',
-                request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
                 _registered_method=True)
         self.Approve = channel.unary_unary(
                 '/linkage.v1.Custody/Approve',
-                request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
                 _registered_method=True)
         self.PostLetter = channel.unary_unary(
                 '/linkage.v1.Custody/PostLetter',
-                request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.FromString,
                 _registered_method=True)
         self.ReportKeys = channel.unary_unary(
                 '/linkage.v1.Custody/ReportKeys',
-                request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
                 _registered_method=True)
         self.BeginUpload = channel.unary_unary(
                 '/linkage.v1.Custody/BeginUpload',
-                request_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
                 _registered_method=True)
         self.PutChunk = channel.unary_unary(
                 '/linkage.v1.Custody/PutChunk',
-                request_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
                 _registered_method=True)
         self.CommitUpload = channel.unary_unary(
                 '/linkage.v1.Custody/CommitUpload',
-                request_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
                 _registered_method=True)
         self.FetchPaper = channel.unary_unary(
                 '/linkage.v1.Custody/FetchPaper',
-                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
                 _registered_method=True)
         self.PutPaper = channel.unary_unary(
                 '/linkage.v1.Custody/PutPaper',
-                request_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
                 _registered_method=True)
         self.FetchResult = channel.unary_unary(
                 '/linkage.v1.Custody/FetchResult',
-                request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
                 _registered_method=True)
         self.AcknowledgeResult = channel.unary_unary(
                 '/linkage.v1.Custody/AcknowledgeResult',
-                request_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
                 _registered_method=True)
 
 
@@ -175,58 +175,58 @@ def add_CustodyServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'NextTask': grpc.unary_unary_rpc_method_handler(
                     servicer.NextTask,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.SerializeToString,
             ),
             'Approve': grpc.unary_unary_rpc_method_handler(
                     servicer.Approve,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.SerializeToString,
             ),
             'PostLetter': grpc.unary_unary_rpc_method_handler(
                     servicer.PostLetter,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.SerializeToString,
             ),
             'ReportKeys': grpc.unary_unary_rpc_method_handler(
                     servicer.ReportKeys,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.SerializeToString,
             ),
             'BeginUpload': grpc.unary_unary_rpc_method_handler(
                     servicer.BeginUpload,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.SerializeToString,
             ),
             'PutChunk': grpc.unary_unary_rpc_method_handler(
                     servicer.PutChunk,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.SerializeToString,
             ),
             'CommitUpload': grpc.unary_unary_rpc_method_handler(
                     servicer.CommitUpload,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.SerializeToString,
             ),
             'FetchPaper': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchPaper,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
             ),
             'PutPaper': grpc.unary_unary_rpc_method_handler(
                     servicer.PutPaper,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
             ),
             'FetchResult': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchResult,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.SerializeToString,
             ),
             'AcknowledgeResult': grpc.unary_unary_rpc_method_handler(
                     servicer.AcknowledgeResult,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -254,8 +254,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/NextTask',
-            protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.NextTaskResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -281,8 +281,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/Approve',
-            protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -308,8 +308,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PostLetter',
-            protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -335,8 +335,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/ReportKeys',
-            protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ReportKeysResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -362,8 +362,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/BeginUpload',
-            protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.BeginUploadResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -389,8 +389,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PutChunk',
-            protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.PutChunkResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -416,8 +416,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/CommitUpload',
-            protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -443,8 +443,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/FetchPaper',
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -470,8 +470,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/PutPaper',
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -497,8 +497,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/FetchResult',
-            protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.FetchResultResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -524,8 +524,8 @@ class Custody:
             request,
             target,
             '/linkage.v1.Custody/AcknowledgeResult',
-            protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
             options,
             channel_credentials,
             insecure,

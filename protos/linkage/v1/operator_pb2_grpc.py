@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.linkage.v1 import operator_pb2 as protos_dot_linkage_dot_v1_dot_operator__pb2
+from tryst.protos.linkage.v1 import operator_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/linkage/v1/operator_pb2_grpc.py depends on'
+        + ' but the generated code in tryst/protos/linkage/v1/operator_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,43 +36,43 @@ class OperatorStub:
         """
         self.Status = channel.unary_unary(
                 '/linkage.v1.Operator/Status',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
                 _registered_method=True)
         self.Profile = channel.unary_unary(
                 '/linkage.v1.Operator/Profile',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
                 _registered_method=True)
         self.Specification = channel.unary_unary(
                 '/linkage.v1.Operator/Specification',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
                 _registered_method=True)
         self.Approve = channel.unary_unary(
                 '/linkage.v1.Operator/Approve',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
                 _registered_method=True)
         self.Decline = channel.unary_unary(
                 '/linkage.v1.Operator/Decline',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
                 _registered_method=True)
         self.Override = channel.unary_unary(
                 '/linkage.v1.Operator/Override',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
                 _registered_method=True)
         self.ListCheckpoints = channel.unary_unary(
                 '/linkage.v1.Operator/ListCheckpoints',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
                 _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/linkage.v1.Operator/Stop',
-                request_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
                 _registered_method=True)
 
 
@@ -136,43 +136,43 @@ def add_OperatorServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Status': grpc.unary_unary_rpc_method_handler(
                     servicer.Status,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.SerializeToString,
             ),
             'Profile': grpc.unary_unary_rpc_method_handler(
                     servicer.Profile,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.SerializeToString,
             ),
             'Specification': grpc.unary_unary_rpc_method_handler(
                     servicer.Specification,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.SerializeToString,
             ),
             'Approve': grpc.unary_unary_rpc_method_handler(
                     servicer.Approve,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.SerializeToString,
             ),
             'Decline': grpc.unary_unary_rpc_method_handler(
                     servicer.Decline,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.SerializeToString,
             ),
             'Override': grpc.unary_unary_rpc_method_handler(
                     servicer.Override,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.SerializeToString,
             ),
             'ListCheckpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCheckpoints,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.SerializeToString,
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -200,8 +200,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Status',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StatusResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -227,8 +227,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Profile',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ProfileResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -254,8 +254,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Specification',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.SpecificationResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -281,8 +281,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Approve',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OperatorApproveResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -308,8 +308,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Decline',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -335,8 +335,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Override',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -362,8 +362,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/ListCheckpoints',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -389,8 +389,8 @@ class Operator:
             request,
             target,
             '/linkage.v1.Operator/Stop',
-            protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.linkage.v1 import stewardship_pb2 as protos_dot_linkage_dot_v1_dot_stewardship__pb2
+from tryst.protos.linkage.v1 import stewardship_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/linkage/v1/stewardship_pb2_grpc.py depends on'
+        + ' but the generated code in tryst/protos/linkage/v1/stewardship_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,23 +36,23 @@ class StewardshipStub:
         """
         self.ListAssessed = channel.unary_unary(
                 '/linkage.v1.Stewardship/ListAssessed',
-                request_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
                 _registered_method=True)
         self.GetReport = channel.unary_unary(
                 '/linkage.v1.Stewardship/GetReport',
-                request_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
                 _registered_method=True)
         self.Decide = channel.unary_unary(
                 '/linkage.v1.Stewardship/Decide',
-                request_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
                 _registered_method=True)
         self.ListEntries = channel.unary_unary(
                 '/linkage.v1.Stewardship/ListEntries',
-                request_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
-                response_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
                 _registered_method=True)
 
 
@@ -91,23 +91,23 @@ def add_StewardshipServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'ListAssessed': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAssessed,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.SerializeToString,
             ),
             'GetReport': grpc.unary_unary_rpc_method_handler(
                     servicer.GetReport,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.SerializeToString,
             ),
             'Decide': grpc.unary_unary_rpc_method_handler(
                     servicer.Decide,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.SerializeToString,
             ),
             'ListEntries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEntries,
-                    request_deserializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.FromString,
-                    response_serializer=protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.SerializeToString,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,8 +135,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/ListAssessed',
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListAssessedResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -162,8 +162,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/GetReport',
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.GetReportResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -189,8 +189,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/Decide',
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -216,8 +216,8 @@ class Stewardship:
             request,
             target,
             '/linkage.v1.Stewardship/ListEntries',
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
-            protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

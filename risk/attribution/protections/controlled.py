@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import Adjacent, Law, Random
-from risk.attribution.protections.programmes import layout, solve
-from risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
-from risk.attribution.release import Published
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import Adjacent, Law, Random
+from tryst.risk.attribution.protections.programmes import layout, solve
+from tryst.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from tryst.risk.attribution.release import Published
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array, sparray, vstack
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.release import Axis, Published
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True, eq=False)

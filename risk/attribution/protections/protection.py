@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import Composed, Law
-from risk.attribution.release import Published
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import Composed, Law
+from tryst.risk.attribution.release import Published
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
-from risk.attribution.protections.protection import Outcome, Protection, require_exact
-from risk.attribution.release import Axis, Published
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
+from tryst.risk.attribution.protections.protection import Outcome, Protection, require_exact
+from tryst.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True)

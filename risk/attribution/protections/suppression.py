@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array, eye_array
 
-from common.errors import ErrorCode, TrystError
-from risk.attribution.laws import UNPUBLISHED, Exact
-from risk.attribution.protections.programmes import Layout, Solved, layout, solve
-from risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
-from risk.attribution.release import Axis, Published
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import UNPUBLISHED, Exact
+from tryst.risk.attribution.protections.programmes import Layout, Solved, layout, solve
+from tryst.risk.attribution.protections.protection import Outcome, Protection, all_margins, require_exact
+from tryst.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True)

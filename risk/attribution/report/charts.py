@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from risk.report import draw
-from risk.report.palette import OCHRE, TEAL
+from tryst.risk.report import draw
+from tryst.risk.report.palette import OCHRE, TEAL
 
 _POINTS = 400
 

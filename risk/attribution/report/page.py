@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from risk.attribution.report.charts import sap_chart
-from risk.report import rendered
-from risk.report.page import number, share
+from tryst.risk.attribution.report.charts import sap_chart
+from tryst.risk.report import rendered
+from tryst.risk.report.page import number, share
 
 _SHOWN = 60
 

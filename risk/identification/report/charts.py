@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from risk.report import draw
-from risk.report.palette import OCHRE, RUST, SOFT, TEAL
+from tryst.risk.report import draw
+from tryst.risk.report.palette import OCHRE, RUST, SOFT, TEAL
 
 _COLOURS = {"modelled": TEAL, "log-linear": OCHRE, "true": RUST}
 _LEAST = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms

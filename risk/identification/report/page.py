@@ -7,9 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from risk.identification.report.charts import cumulative_chart, histogram_chart, share_chart
-from risk.report import rendered
-from risk.report.page import number, share
+from tryst.risk.identification.report.charts import cumulative_chart, histogram_chart, share_chart
+from tryst.risk.report import rendered
+from tryst.risk.report.page import number, share
 
 
 def render(assessment: Mapping[str, Any]) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from risk.keyvars.commands import add, edit, export, show
-from risk.keyvars.commands.options import Folder, pairs, put, where_option
+from tryst.risk.keyvars.commands import add, edit, export, show
+from tryst.risk.keyvars.commands.options import Folder, pairs, put, where_option
 
 if TYPE_CHECKING:
-    from risk.keyvars.environment import Finding
+    from tryst.risk.keyvars.environment import Finding
 
 app = typer.Typer(
     help="Key variable mapping: on what, and how finely, sets of data can be matched that code the same things"
@@ -28,7 +28,7 @@ app.add_typer(export.app, name="export")
 @app.command()
 def check(environment: Folder = Path("environment")) -> None:
     """Report every inconsistency of the files by its place; if there is none, keep them as the last good state."""
-    from risk.keyvars import folder
+    from tryst.risk.keyvars import folder
 
     found = folder.check(environment)
     typer.echo(f"{len(found.forms)} forms, {len(found.variables)} variables, {len(found.groups)} groups. No mistakes.")
@@ -54,7 +54,7 @@ def analyse(
     environment: Folder = Path("environment"),
 ) -> None:
     """For each variable the finest categories in which the target can be matched with a share of the forms."""
-    from risk.keyvars import folder
+    from tryst.risk.keyvars import folder
 
     env = folder.read(environment, strict=not loose)
     for caution in env.cautions:
@@ -77,7 +77,7 @@ def analyse(
         text = json.dumps([_document(found) for found in findings], indent=1, ensure_ascii=False) + "\n"
         put(json_file, text)
     if chart is not None:
-        from risk.keyvars.pictures import draw_courses
+        from tryst.risk.keyvars.pictures import draw_courses
 
         put(chart, draw_courses({found.variable: found.course for found in findings}, form))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from risk.keyvars.commands.options import SEPARATED, Folder, pairs, where_option
+from tryst.risk.keyvars.commands.options import SEPARATED, Folder, pairs, where_option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
 
@@ -15,7 +15,7 @@ app = typer.Typer(help="Add an environment, forms, variables with their categori
 @app.command()
 def environment(folder: Annotated[Path, typer.Argument(help="Its folder.")] = Path("environment")) -> None:
     """Make an empty environment: three JSON files in a folder."""
-    from risk.keyvars.folder import create
+    from tryst.risk.keyvars.folder import create
 
     create(folder)
     typer.echo(f"wrote {folder}")
@@ -29,7 +29,7 @@ def form(
     environment: Folder = Path("environment"),
 ) -> None:
     """Add a form, questionnaire or file."""
-    from risk.keyvars.folder import changed
+    from tryst.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         if like is None:
@@ -56,10 +56,10 @@ def variable(
     environment: Folder = Path("environment"),
 ) -> None:
     """Say in which categories a form has a variable. The first categories of a variable must be exhaustive."""
-    from common.errors import ErrorCode, TrystError
-    from risk.keyvars.codebook import split
-    from risk.keyvars.folder import changed
-    from risk.keyvars.intervals import SCALES
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.risk.keyvars.codebook import split
+    from tryst.risk.keyvars.folder import changed
+    from tryst.risk.keyvars.intervals import SCALES
 
     chosen = next((each for each in SCALES if each == (scale or "nominal")), None)
     if chosen is None:
@@ -93,7 +93,7 @@ def group(
     environment: Folder = Path("environment"),
 ) -> None:
     """Name a set of forms that are analysed together."""
-    from risk.keyvars.folder import changed
+    from tryst.risk.keyvars.folder import changed
 
     with changed(environment) as env:
         names = [member for each in form or () for member in env.members(each)]
@@ -110,8 +110,8 @@ def codebook(
     environment: Folder = Path("environment"),
 ) -> None:
     """Add the forms of a codebook. All of it is added, or nothing."""
-    from risk.keyvars.codebook import import_codebook
-    from risk.keyvars.folder import changed, read_text
+    from tryst.risk.keyvars.codebook import import_codebook
+    from tryst.risk.keyvars.folder import changed, read_text
 
     with changed(environment) as env:
         added, metadata = import_codebook(env, read_text(file), str(file))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from risk.keyvars.commands.options import Folder, put
+from tryst.risk.keyvars.commands.options import Folder, put
 
 app = typer.Typer(help="Write a codebook, or a table for a linkage specification.", no_args_is_help=True)
 
@@ -20,8 +20,8 @@ def codebook(
     environment: Folder = Path("environment"),
 ) -> None:
     """The whole environment as one CSV, which `tryst keyvars add codebook` reads."""
-    from risk.keyvars import folder
-    from risk.keyvars.codebook import export_codebook
+    from tryst.risk.keyvars import folder
+    from tryst.risk.keyvars.codebook import export_codebook
 
     put(out, export_codebook(folder.read(environment)))
 
@@ -39,10 +39,10 @@ def linkage(
     environment: Folder = Path("environment"),
 ) -> None:
     """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
-    from common.specification.dump import entry_lines
-    from risk.keyvars import folder
-    from risk.keyvars.insertion import insert
-    from risk.keyvars.linkage import common_categories
+    from tryst.common.specification.dump import entry_lines
+    from tryst.risk.keyvars import folder
+    from tryst.risk.keyvars.insertion import insert
+    from tryst.risk.keyvars.linkage import common_categories
 
     found = common_categories(folder.read(environment), variable, alice, bob)
     for loss in found.losses:

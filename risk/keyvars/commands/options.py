@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
 """How the help tells to write several names."""
@@ -46,7 +46,7 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
 def put(path: Path, text: str) -> None:
     """Write a file and say so; an SVG as a PNG where the name asks for it."""
     if path.suffix.lower() == ".png" and text.startswith("<svg"):
-        from risk.keyvars.pictures import png
+        from tryst.risk.keyvars.pictures import png
 
         path.write_bytes(png(text))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from risk.keyvars.commands.options import Folder, put
+from tryst.risk.keyvars.commands.options import Folder, put
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
 
@@ -17,7 +17,7 @@ Variable = Annotated[str, typer.Argument(help="The variable.")]
 @app.command()
 def forms(environment: Folder = Path("environment")) -> None:
     """All forms, what is known of them and the codes of their variables; then the groups."""
-    from risk.keyvars import folder
+    from tryst.risk.keyvars import folder
 
     env = folder.read(environment)
     columns = list(dict.fromkeys(key for form in env.forms.values() for key in form.metadata))
@@ -41,9 +41,9 @@ def variable(
     environment: Folder = Path("environment"),
 ) -> None:
     """The codes of a variable and what they mean; its graphs."""
-    from risk.keyvars import folder
-    from risk.keyvars.codes import ARBITRARY
-    from risk.keyvars.pictures import draw_aggregation, draw_harmonisations
+    from tryst.risk.keyvars import folder
+    from tryst.risk.keyvars.codes import ARBITRARY
+    from tryst.risk.keyvars.pictures import draw_aggregation, draw_harmonisations
 
     known = folder.read(environment).variable(name)
     for each in [known.codes[known.node(code)]] if code else known.codes:

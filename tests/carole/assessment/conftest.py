@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Built, built
-from carole.assessment import Assessment, assess
+from tryst.carole.assessment import Assessment, assess
 
 LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_learnt: 0.9"
 

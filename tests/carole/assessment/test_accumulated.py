@@ -7,8 +7,8 @@ import json
 import pytest
 
 from benchmarks._built_population import Built
-from carole.assessment import Assessment, assess
-from carole.assessment.accumulated import accumulated
+from tryst.carole.assessment import Assessment, assess
+from tryst.carole.assessment.accumulated import accumulated
 
 
 def test_nothing_before() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
-from carole.assessment import Combined, assess
-from common.errors import TrystError
-from common.specification.assessment import MEASURES
+from tryst.carole.assessment import Combined, assess
+from tryst.common.errors import TrystError
+from tryst.common.specification.assessment import MEASURES
 
 RUN = "0" * 32
 

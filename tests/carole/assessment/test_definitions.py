@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, Trait, specification
-from carole.assessment import Combined
-from carole.assessment.attribution import Groups, learnt
-from carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
-from carole.assessment.keys import key_file
-from carole.assessment.membership import membership
-from carole.assessment.options import _effect, _recodings
-from carole.assessment.publication import recovery
-from common.specification.assessment import AssessmentSpec, PublishedTable
-from risk.attribution.microdata import attributions, classes, l_diversity
-from risk.attribution.sap import sap_by_inclusion
-from risk.identification.recoding import Recoding
+from tryst.carole.assessment import Combined
+from tryst.carole.assessment.attribution import Groups, learnt
+from tryst.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
+from tryst.carole.assessment.keys import key_file
+from tryst.carole.assessment.membership import membership
+from tryst.carole.assessment.options import _effect, _recodings
+from tryst.carole.assessment.publication import recovery
+from tryst.common.specification.assessment import AssessmentSpec, PublishedTable
+from tryst.risk.attribution.microdata import attributions, classes, l_diversity
+from tryst.risk.attribution.sap import sap_by_inclusion
+from tryst.risk.identification.recoding import Recoding
 
 
 def policy(**changes: object) -> AssessmentSpec:
@@ -132,7 +132,7 @@ def test_a_recoding_without_a_new_fit_is_the_same_file(
 ) -> None:
     """Counts after a recoding are those of the recoded records; nothing changes by recoding nothing; risks fall."""
     if most is not None:
-        monkeypatch.setattr("carole.assessment.cell_risk.EXACT_KEYS", most)
+        monkeypatch.setattr("tryst.carole.assessment.cell_risk.EXACT_KEYS", most)
     combined = population.combined
     names = combined.with_role("key")
     file = key_file(combined.codes[:, combined.columns(names)], names, 0.25)

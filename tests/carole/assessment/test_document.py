@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks._built_population import Built
-from carole.assessment import Assessment, assess
-from common.specification.assessment import MEASURES
+from tryst.carole.assessment import Assessment, assess
+from tryst.common.specification.assessment import MEASURES
 
 FORM = {
     "version",

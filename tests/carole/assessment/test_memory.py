@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, WIDE, Built, built
-from carole.assessment import Assessment, assess
-from carole.assessment.keys import key_file
-from carole.assessment.memory import left_for_uniques, needed
-from carole.engine.plan import Resources
-from common.errors import ErrorCode, TrystError
-from risk.identification import suda
-from risk.identification.suda import most_within
+from tryst.carole.assessment import Assessment, assess
+from tryst.carole.assessment.keys import key_file
+from tryst.carole.assessment.memory import left_for_uniques, needed
+from tryst.carole.engine.plan import Resources
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification import suda
+from tryst.risk.identification.suda import most_within
 
 RUN = "r" * 32
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.blocking import AllPairs, CandidatePairs
-from carole.blocking.definition import candidate_pairs
-from common.errors import TrystError
+from tryst.carole.blocking import AllPairs, CandidatePairs
+from tryst.carole.blocking.definition import candidate_pairs
+from tryst.common.errors import TrystError
 
 
 def streamed(source, size):

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.blocking import KeyedRule, UnionPairs, ValueRule
-from carole.blocking.bands import band_keys, share_probability
-from carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
-from carole.blocking.similar_values import canopy_pairs, similar_pairs
-from carole.blocking.skew import value_keys, without_large_blocks
-from common.encoding.contribution import FieldSignatures
-from common.errors import ErrorCode, TrystError
-from common.specification.blocking import Bands
+from tryst.carole.blocking import KeyedRule, UnionPairs, ValueRule
+from tryst.carole.blocking.bands import band_keys, share_probability
+from tryst.carole.blocking.block_size_cap import value_keys, without_large_blocks
+from tryst.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
+from tryst.carole.blocking.value_relation import canopy_pairs, similar_pairs
+from tryst.common.encoding.signature_sets import FieldSignatures
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.blocking import Bands
 
 MANY = 10**6
 

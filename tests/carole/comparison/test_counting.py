@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.comparison.counting import PatternCounter, merged
-from carole.engine.memory import MemoryBudget
-from carole.engine.packing import Packing
-from common.errors import ErrorCode, TrystError
+from tryst.carole.comparison.counting import PatternCounter, merged
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.packing import Packing
+from tryst.common.errors import ErrorCode, TrystError
 
 ONE = np.ones(1, dtype=np.int64)
 KEYS = st.lists(st.tuples(st.integers(0, 9) | st.integers(0, 2**63 - 1), st.integers(0, 2) | st.just(2**32 - 1)))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
-from carole.comparison.definition import agreeing_bits, level
-from common.encoding.contribution import FieldSignatures
+from tryst.carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
+from tryst.carole.comparison.definition import agreeing_bits, level
+from tryst.common.encoding.signature_sets import FieldSignatures
 
 BITS = 128
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.engine import Resources, RulePlan, link
-from carole.engine.plan import Bands, Canopies, Similar
-from common.encoding.contribution import FieldSignatures, SignatureSet
+from tryst.carole.engine import Resources, RulePlan, link
+from tryst.carole.engine.plan import Bands, Canopies, Similar
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 FORMED = [Bands("town", 4, 16), Canopies("town", 0.9, 0.6), Similar("town", 0.8)]

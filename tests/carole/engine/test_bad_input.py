@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.engine import FieldPlan, LinkagePlan, Resources, link
-from carole.fellegi_sunter import SCHEMES
-from common.encoding.contribution import FieldSignatures, SignatureSet
-from common.errors import ErrorCode, TrystError
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from tryst.carole.fellegi_sunter import SCHEMES
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=1)
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from benchmarks.coded import Resolved, assessed_specification, encoded, measured, quiet, resolved
 from benchmarks.modes import people
-from carole.assessment import assess, combine
-from carole.engine import Resources, link
-from carole.engine.coded_links import GROUP, CodedLinks, micro_aggregated, micro_aggregated_plainly
-from carole.engine.question import pack_answer, unpack_answer
-from carole.engine.specified import plan_of
-from common.encoding.layout import CODES
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Seed
-from common.parties import Side
+from tryst.carole.assessment import assess, combine
+from tryst.carole.engine import Resources, link
+from tryst.carole.engine.coded_links import GROUP, CodedLinks, micro_aggregated, micro_aggregated_plainly
+from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
+from tryst.carole.engine.specified import plan_of
+from tryst.common.encoding.layout import CODES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
 
 N = 2000
 SEED = Seed(bytes(range(32)))

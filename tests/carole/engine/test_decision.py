@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carole.engine import Resources, link
-from common.encoding.contribution import FieldSignatures, SignatureSet
+from tryst.carole.engine import Resources, link
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.dependence import kin
-from carole.blocking import CandidatePairs
-from carole.engine import LinkagePlan, Resources, link
-from carole.engine.findings import findings
-from carole.engine.offblock import RandomPairs
-from carole.evaluation import quality
-from common.errors import TrystError
+from tryst.carole.blocking import CandidatePairs
+from tryst.carole.engine import LinkagePlan, Resources, link
+from tryst.carole.engine.outside_blocks import RandomPairs
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.evaluation import quality
+from tryst.common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
-from carole.engine import Resources, RulePlan, link
-from carole.engine.plan import Bands, Canopies, Similar
-from common.encoding.contribution import SignatureSet
-from common.errors import ErrorCode, TrystError
+from tryst.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
+from tryst.carole.engine import Resources, RulePlan, link
+from tryst.carole.engine.plan import Bands, Canopies, Similar
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

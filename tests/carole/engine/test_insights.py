@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from carole.coordinator.progress import pairs_compared
-from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from carole.engine.findings import findings
-from common.encoding.contribution import FieldSignatures, SignatureSet
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from tryst.carole.engine.run_documents import findings
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.coordinator.client.run_progress import pairs_compared
 
 BOUNDS = (0.5, 0.999, 1.0)
 RESOURCES = Resources(2**28, 2)

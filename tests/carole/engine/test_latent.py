@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.coordinator.people import two_files
-from carole.coordinator.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
-from carole.engine import LinkagePlan, Resources, link
-from carole.engine.latent import values_of
-from carole.engine.plan import LatentPlan
-from carole.engine.result import Linkage
-from carole.engine.specified import plan_of
-from carole.evaluation import matching_pairs, number_of_matches, quality
-from common.cleaning import clean
-from common.encoding.contribution import SignatureSet, VariableCodes
-from common.encoding.encode import encode
-from common.errors import TrystError
-from common.keys.derivation import Seed
-from common.parties import Side
-from risk.models import JointDistribution
+from tryst.carole.engine import LinkagePlan, Resources, link
+from tryst.carole.engine.latent import values_of
+from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.common.cleaning import clean
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
+from tryst.common.errors import TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people import two_files
+from tryst.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, insured_specification, with_traits
+from tryst.risk.models import JointDistribution
 
 RESOURCES = Resources(2**31, 2)
 SPEC = insured_specification("drivers")
@@ -109,7 +109,7 @@ def test_groups_of_pairs_are_explained_and_no_pair_by_itself(insured: Insured, l
 
 
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("carole.engine.latent.MOST_EXPLAINED", 10_000)
+    monkeypatch.setattr("tryst.carole.engine.latent.MOST_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
     assert linkage.latent is not None
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import carole.engine.stream as stream_module
-from carole.blocking.definition import candidate_pairs
-from carole.comparison import definition
-from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
-from common.encoding.contribution import FieldSignatures, SignatureSet
-from common.errors import ErrorCode, TrystError
+import tryst.carole.engine.stream as stream_module
+from tryst.carole.blocking.definition import candidate_pairs
+from tryst.carole.comparison import definition
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -119,7 +119,7 @@ def test_threads_and_storage_change_nothing(files, blocked, monkeypatch):
     plan = files.plan(blocked=blocked)
     first = link(files.a, files.b, plan, Resources(2**28, 1), silent)
     same(first, link(files.a, files.b, plan, Resources(2**28, 3), silent))
-    monkeypatch.setattr("carole.engine.local.STORED_SHARE", 0.0)
+    monkeypatch.setattr("tryst.carole.engine.local.STORED_SHARE", 0.0)
     same(first, link(files.a, files.b, plan, Resources(2**28, 2), silent))
 
 
@@ -144,7 +144,7 @@ def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
 
 
 def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
-    monkeypatch.setattr("carole.engine.selection.MOST_PAIRS", 250)
+    monkeypatch.setattr("tryst.carole.engine.selection.MOST_PAIRS", 250)
     run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     reach = int((run.patterns.count * (run.patterns.probability >= 0.5)).sum())
     assert len(run.pairs.row_a) <= max(250, reach)
@@ -179,7 +179,7 @@ def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
     with pytest.raises(TrystError, match=r"grant .* or more, or link smaller files") as caught:
         link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), silent)
     assert caught.value.code == ErrorCode.MEMORY
-    monkeypatch.setattr("carole.engine.local.PATTERNS_SHARE", 1e-5)
+    monkeypatch.setattr("tryst.carole.engine.local.PATTERNS_SHARE", 1e-5)
     with pytest.raises(TrystError, match="distinct comparison vectors") as caught:
         link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     assert caught.value.code == ErrorCode.MEMORY

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.engine import Resources, link
-from common.encoding.contribution import MISSING, SignatureSet
-from common.errors import ErrorCode, TrystError
+from tryst.carole.engine import Resources, link
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import Linked, judged, people
-from carole.engine import Linkage, Resources, compare, conclude, separate_rows
-from carole.engine.conclusion import Candidates
-from carole.engine.padded import conclude_padded, without
-from carole.engine.plan import LinkagePlan
-from carole.engine.separate import check_pairs
-from carole.engine.specified import plan_of
-from carole.engine.stream import KeptPairs
-from common.cleaning import clean
-from common.encoding.blocks import Encoded
-from common.encoding.records import encode_records
-from common.errors import TrystError
-from common.keys.noise import NoiseKey
-from common.parties import Side
-from common.specification.padding import Padding
-from tests.carole.engine.test_separate import SEED
+from tests.carole.engine.test_block_keyed import SEED
+from tryst.carole.engine import Linkage, Resources, compare, conclude, separate_rows
+from tryst.carole.engine.block_keyed import check_pairs
+from tryst.carole.engine.conclusion import Candidates
+from tryst.carole.engine.padded import conclude_padded, without
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.engine.stream import KeptPairs
+from tryst.common.cleaning import clean
+from tryst.common.encoding.blocks import Encoded
+from tryst.common.encoding.records import encode_records
+from tryst.common.errors import TrystError
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.parties import Side
+from tryst.common.specification.padding import Padding
 
 N = 1500
 

@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.coordinator.people import two_files
-from carole.engine import Resources, link
-from carole.engine.specified import plan_of
-from common.cleaning import clean
-from common.encoding.encode import encode
-from common.encoding.order import file_order
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import load_specification
+from tryst.carole.engine import Resources, link
+from tryst.carole.engine.specified import plan_of
+from tryst.common.cleaning import clean
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.order import file_order
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
+from tryst.coordinator.demonstration.people import two_files
 
 TEXT = """
 version: 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carole.engine import LinkagePlan, Resources, link
-from carole.engine.findings import findings
-from carole.fellegi_sunter import SCHEMES
-from common.errors import TrystError
+from tryst.carole.engine import LinkagePlan, Resources, link
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.fellegi_sunter import SCHEMES
+from tryst.common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
-from common.encoding.contribution import FieldSignatures, SignatureSet
-from common.errors import TrystError
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)

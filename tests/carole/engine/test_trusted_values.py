@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from carole.comparison import FieldComparison, level_distribution, level_table
-from carole.comparison.strings import levels_of, similarity_table
-from carole.coordinator.people.names import name_tables
-from carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
-from common.encoding.contribution import FieldSignatures, SignatureSet
-from common.encoding.signing import canonical
-from common.encoding.values import pack_values, unpack_values
-from common.errors import ErrorCode, TrystError
+from tryst.carole.comparison import FieldComparison, level_distribution, level_table
+from tryst.carole.comparison.strings import levels_of, similarity_table
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.common.encoding.signing import canonical
+from tryst.common.encoding.values import pack_values, unpack_values
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.coordinator.demonstration.people.names import name_tables
 
 EM8 = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 ENOUGH = Resources(memory_bytes=2**28, threads=2)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.engine import FieldPlan, LinkagePlan, Resources, link
-from carole.engine.value_frequencies import joint_codes, rarity, value_weights
-from carole.evaluation import calibration, expected_precision_recall, matching_pairs, quality
-from common.encoding.contribution import FieldSignatures, SignatureSet
-from common.errors import TrystError
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from tryst.carole.engine.value_frequencies import joint_codes, rarity, value_weights
+from tryst.carole.evaluation import calibration, expected_precision_recall, matching_pairs, quality
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.common.errors import TrystError
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 EXACT = (0.9999, 1.0)

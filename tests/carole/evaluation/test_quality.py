@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
-from common.errors import ErrorCode, TrystError
+from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
+from tryst.common.errors import ErrorCode, TrystError
 
 scored = st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.5000001, 0.9, 1.0]), st.booleans()), min_size=1)
 

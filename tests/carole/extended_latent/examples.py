@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent import AloneKey, ValueModel, Values, Variable
-from risk.models.counts import SparseCounts
-from risk.models.fitted import FittedModel, fit
 from tests.risk.models.examples import random_decomposable
+from tryst.carole.extended_latent import AloneKey, ValueModel, Values, Variable
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.fitted import FittedModel, fit
 
 HOLDERS = ("alice", "bob", "both")
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from carole.extended_latent import ArrayPairs, Values, Variable
-from carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
-from risk.models.counts import SparseCounts
-from risk.models.fitted import FittedModel, fit
-from risk.models.graphs import Graph
-from risk.models.sampling import sample
+from tryst.carole.extended_latent import ArrayPairs, Values, Variable
+from tryst.carole.fellegi_sunter import Estimation, FittedScheme, PatternCounts, fit_scheme
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.fitted import FittedModel, fit
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.sampling import sample
 
 VARIABLES = (
     Variable("income", "alice", 3),

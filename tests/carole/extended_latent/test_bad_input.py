@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs, fit_extended
-from common.errors import TrystError
 from tests.carole.extended_latent.linked_files import BOUNDS, VARIABLES, linked_files, population
+from tryst.carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs, fit_extended
+from tryst.common.errors import TrystError
 
 
 @pytest.fixture(scope="module")

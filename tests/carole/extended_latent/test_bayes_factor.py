@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.extended_latent import BayesFactors, ValueModel, Values, Variable, log_bayes_factors
-from common.errors import TrystError
 from tests.carole.extended_latent.examples import (
     all_pairs,
     every_row,
@@ -16,6 +14,8 @@ from tests.carole.extended_latent.examples import (
     random_value_model,
     random_variables,
 )
+from tryst.carole.extended_latent import BayesFactors, ValueModel, Values, Variable, log_bayes_factors
+from tryst.common.errors import TrystError
 
 
 def log_denominator(model: ValueModel, values: Values, row_a, row_b):
@@ -96,9 +96,9 @@ def test_without_variables_of_one_side_only_the_factor_is_the_value_specific_wei
 
 def test_values_that_the_model_excludes_of_a_match_rule_it_out():
     variables = (Variable("a", "alice", 2), Variable("b", "bob", 2))
-    from risk.models.counts import SparseCounts
-    from risk.models.fitted import fit
-    from risk.models.graphs import complete_graph
+    from tryst.risk.models.counts import SparseCounts
+    from tryst.risk.models.fitted import fit
+    from tryst.risk.models.graphs import complete_graph
 
     counts = SparseCounts.from_table([[3.0, 0.0], [1.0, 4.0]], ("a", "b"))
     model = ValueModel.of(fit(counts, complete_graph(("a", "b"))))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.extended_latent.completion import completed_by, saturated_counts
-from risk.models.incomplete import IncompleteCounts, fit_incomplete
+from tryst.carole.extended_latent.completion import completed_by, saturated_counts
+from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
 
 
 def incomplete(seed: int) -> IncompleteCounts:

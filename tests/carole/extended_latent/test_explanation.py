@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carole.extended_latent import ExtendedSettings, attribute, explain, fit_extended
-from carole.extended_latent.attribution import conditional
-from common.errors import TrystError
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
+from tryst.carole.extended_latent import ExtendedSettings, attribute, explain, fit_extended
+from tryst.carole.extended_latent.attribution import conditional
+from tryst.common.errors import TrystError
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["one model", "separate models"])

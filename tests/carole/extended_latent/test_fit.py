@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.evaluation import expected_precision_recall
-from carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
-from carole.extended_latent.classes import sampled_pairs
-from carole.fellegi_sunter import Estimation, fit_scheme
-from common.errors import TrystError
-from risk.models.divergence import jensen_shannon
 from tests.carole.extended_latent.linked_files import BOUNDS, Linked, linked_files, population
+from tryst.carole.evaluation import expected_precision_recall
+from tryst.carole.extended_latent import ExtendedFit, ExtendedSettings, Priors, fit_extended
+from tryst.carole.extended_latent.classes import sampled_pairs
+from tryst.carole.fellegi_sunter import Estimation, fit_scheme
+from tryst.common.errors import TrystError
+from tryst.risk.models.divergence import jensen_shannon
 
 
 def area(linked: Linked, fit: ExtendedFit | None) -> float:

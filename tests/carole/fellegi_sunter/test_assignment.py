@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from carole.fellegi_sunter.assignment import assign, optimal_assignment
-from common.errors import ErrorCode, TrystError
+from tryst.carole.fellegi_sunter.assignment import assign, optimal_assignment
+from tryst.common.errors import ErrorCode, TrystError
 
 pairs = st.dictionaries(
     st.tuples(st.integers(0, 6), st.integers(0, 6)),

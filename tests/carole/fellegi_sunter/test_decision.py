@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.fellegi_sunter.decision import assigned, best_partner_probability, cost_threshold, within_rate
-from common.errors import TrystError
+from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, cost_threshold, within_rate
+from tryst.common.errors import TrystError
 
 A, B = np.array([0, 0, 1]), np.array([0, 1, 1])
 P = np.array([0.6, 0.5, 0.7])

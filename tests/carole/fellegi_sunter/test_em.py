@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.fellegi_sunter.em import fit
-from carole.fellegi_sunter.kernels import expectation
-from carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
-from common.errors import ErrorCode, TrystError
 from tests.carole.fellegi_sunter.populations import density, exact_population, padded
+from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.kernels import expectation
+from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.common.errors import ErrorCode, TrystError
 
 M = [[0.02, 0.08, 0.9], [0.1, 0.9], [0.05, 0.05, 0.1, 0.8], [0.3, 0.7]]
 U = [[0.8, 0.15, 0.05], [0.97, 0.03], [0.6, 0.3, 0.08, 0.02], [0.6, 0.4]]

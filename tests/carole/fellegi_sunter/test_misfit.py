@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from carole.fellegi_sunter.em import fit
-from carole.fellegi_sunter.misfit import pattern_fit
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.settings import Estimation, FieldLevels
 from tests.carole.fellegi_sunter.populations import exact_population
+from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.misfit import pattern_fit
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels
 
 M = [[0.1, 0.9], [0.15, 0.85], [0.2, 0.8], [0.05, 0.95]]
 U = [[0.9, 0.1], [0.8, 0.2], [0.95, 0.05], [0.7, 0.3]]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carole.fellegi_sunter.model import probability
-from carole.fellegi_sunter.one_to_one import link_probabilities
-from carole.fellegi_sunter.prior import BetaBipartite
-from carole.fellegi_sunter.propagation import GIANT_EDGES, Propagation, candidate_graph
-from common.errors import TrystError
+from tryst.carole.fellegi_sunter.model import probability
+from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.prior import BetaBipartite
+from tryst.carole.fellegi_sunter.propagation import GIANT_EDGES, Propagation, candidate_graph
+from tryst.common.errors import TrystError
 
 
 def matchings(a, b):

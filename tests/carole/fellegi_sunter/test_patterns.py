@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from carole.fellegi_sunter.patterns import PatternCounts
-from common.errors import ErrorCode, TrystError
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def counts(gamma, mask=None, count=None):

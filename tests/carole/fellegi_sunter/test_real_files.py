@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.engine import FieldPlan, LinkagePlan, Resources, link
-from carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
-from carole.fellegi_sunter import PatternCounts, assigned
-from carole.fellegi_sunter.refinement import refined
-from common.cleaning import clean
-from common.encoding.encode import encode
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import load_specification
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
+from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
+from tryst.carole.fellegi_sunter import PatternCounts, assigned
+from tryst.carole.fellegi_sunter.refinement import refined
+from tryst.common.cleaning import clean
+from tryst.common.encoding.encode import encode
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
 
 SPECIFICATION = """
 version: 1

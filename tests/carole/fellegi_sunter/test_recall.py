@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from carole.fellegi_sunter.recall import blocking_recall, independent_lists
-from carole.fellegi_sunter.settings import RuleFields
+from tryst.carole.fellegi_sunter.recall import blocking_recall, independent_lists
+from tryst.carole.fellegi_sunter.settings import RuleFields
 
 
 def caught(rates, total=1000.0):

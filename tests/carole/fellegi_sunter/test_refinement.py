@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from carole.fellegi_sunter.em import fit
-from carole.fellegi_sunter.one_to_one import link_probabilities
-from carole.fellegi_sunter.patterns import PatternCounts
-from carole.fellegi_sunter.refinement import refined
-from carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.refinement import refined
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 
 FIELDS = [FieldLevels(name, 2) for name in ("surname", "street", "born", "given")]
 ERRORS = (0.1, 0.1, 0.05, 0.1)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carole.fellegi_sunter import MISSING, Estimation, FieldLevels, PatternCounts, fit, fit_scheme
-from carole.fellegi_sunter.schemes import agreement_counts, folded_counts, shaded, similarities
-from common.errors import ErrorCode, TrystError
 from tests.carole.fellegi_sunter.populations import exact_population
+from tryst.carole.fellegi_sunter import MISSING, Estimation, FieldLevels, PatternCounts, fit, fit_scheme
+from tryst.carole.fellegi_sunter.schemes import agreement_counts, folded_counts, shaded, similarities
+from tryst.common.errors import ErrorCode, TrystError
 
 NAMES = ["surname", "born", "sex", "town"]
 BOUNDS = [(0.2, 0.6, 0.999, 1.0), (0.5, 0.999, 1.0), (0.999, 1.0), (0.999, 1.0)]

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, RuleFields, fit
-from carole.fellegi_sunter.refinement import PSEUDO_MATCHES, believed_model, refined
-from carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
+from tryst.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, RuleFields, fit
+from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, believed_model, refined
+from tryst.carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
 
 M = np.array([[0.1, 0.15, 0.75], [0.1, 0.2, 0.7], [0.2, 0.8, 0.0], [0.1, 0.9, 0.0]])
 U = np.array([[0.8, 0.15, 0.05], [0.85, 0.1, 0.05], [0.8, 0.2, 0.0], [0.9, 0.1, 0.0]])

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carole.evaluation import calibration
-from carole.fellegi_sunter.model import match_probabilities
-from carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
-from carole.intruder.attack import FLOOR
-from carole.intruder.pairs import AllPairs
-from common.errors import TrystError
-from risk.identification.claims import claim_best_of_each
 from tests.carole.intruder.releases import KEYS, LEVELS, NAMES, attacked, population
+from tryst.carole.evaluation import calibration
+from tryst.carole.fellegi_sunter.model import match_probabilities
+from tryst.carole.intruder import AttackedFiles, assess, extended_attack, fellegi_sunter_attack, with_dummies
+from tryst.carole.intruder.attack import FLOOR
+from tryst.carole.intruder.pairs import AllPairs
+from tryst.common.errors import TrystError
+from tryst.risk.identification.claims import claim_best_of_each
 
 FILES = attacked(400, 1)
 
@@ -45,7 +45,7 @@ def test_all_pairs_by_the_definition(files):
 def test_the_fellegi_sunter_intruder_keeps_every_pair_above_the_floor():
     found = fellegi_sunter_attack(FILES, dependence="none", one_to_one=False)
     pairs = AllPairs(FILES)
-    from carole.fellegi_sunter import Estimation, fit_scheme
+    from tryst.carole.fellegi_sunter import Estimation, fit_scheme
 
     model = fit_scheme(
         "multinomial", pairs.patterns, [NAMES[q] for q in KEYS], [(0.5, 1.0)] * 3, len(FILES.known),

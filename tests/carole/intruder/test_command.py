@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from common.command import build
-from common.errors import TrystError
 from tests.carole.intruder.releases import NAMES, attacked
+from tryst.common.command import build
+from tryst.common.errors import TrystError
 
 
 @pytest.fixture

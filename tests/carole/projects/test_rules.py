@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from carole.projects import (
+from tryst.carole.projects import (
     Approval,
     Grant,
     JoinedBy,
@@ -29,11 +29,11 @@ from carole.projects import (
     Upload,
     operations,
 )
-from carole.projects.operations import Entry, Outcome
-from carole.projects.tasks import TaskKind, choose, next_task, trouble
-from carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
-from common.errors import ErrorCode, TrystError
-from common.parties import CUSTODIANS, Role, Side
+from tryst.carole.projects.operations import Entry, Outcome
+from tryst.carole.projects.tasks import TaskKind, choose, next_task, trouble
+from tryst.carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import CUSTODIANS, Role, Side
 
 DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
 GOOD, BAD = Judgement({"risk": 0.1}, (), b"r" * 32), Judgement({"risk": 0.5}, ("risk",), b"r" * 32)

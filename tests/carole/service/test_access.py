@@ -14,14 +14,15 @@ import grpc
 import pytest
 import structlog
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
-from common.pki.authority import Authority
-from common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
-from common.rpc.access import ACCESS
-from common.rpc.client import Connection
-from common.rpc.status import METADATA_KEY
-from protos.linkage.v1 import (
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, raw_error
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
+from tryst.common.rpc.access import ACCESS
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.status import METADATA_KEY
+from tryst.protos.linkage.v1 import (
     contribution_pb2,
     coordination_pb2,
     coordination_pb2_grpc,
@@ -29,7 +30,6 @@ from protos.linkage.v1 import (
     custody_pb2_grpc,
     resolution_pb2,
 )
-from tests.carole.deployment import SPECIFICATION, Deployment, Upload, raw_error
 
 LONG_AGO = Validity(datetime.now(UTC) - timedelta(days=30), datetime.now(UTC) - timedelta(days=1))
 

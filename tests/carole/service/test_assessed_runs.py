@@ -17,21 +17,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.engine.plan import Resources
-from carole.projects import Grant, Policy, RunState, State
-from carole.resolution import Reader
-from carole.service.linking import carry_out
-from carole.store.registry import NewProject
-from carole.store.runs import Lease
-from common.encoding import to_bytes
-from common.encoding.records import encode_records
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
-from common.pki.provision import Provisioned
-from common.specification import encoding_digest, load_specification, specification_digest
-from common.wire import chunk_slices, root_digest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
+from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resolution_exchange import Reader
+from tryst.carole.projects import Grant, Policy, RunState, State
+from tryst.carole.service.linking import carry_out
+from tryst.carole.store.registry import NewProject
+from tryst.carole.store.runs import Lease
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.records import encode_records
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.common.pki.provisioning import Provisioned
+from tryst.common.specification import encoding_digest, load_specification, specification_digest
+from tryst.common.wire import chunk_slices, root_digest
 
 N, COMMON = 300, 200
 TEXT = """
@@ -193,9 +193,9 @@ def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch:
 DYING_WORKER = """\
 # A worker that kills itself at a given point of a run's end.
 import os, signal, sys
-from carole.configuration import load_carole
-from carole.service import ending, worker
-from carole.store import runs
+from tryst.carole.configuration import load_carole
+from tryst.carole.service import ending, worker
+from tryst.carole.store import runs
 from pathlib import Path
 
 where = sys.argv[1]

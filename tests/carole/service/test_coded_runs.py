@@ -14,18 +14,6 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from carole.engine.question import unpack_question
-from carole.engine.specified import plan_of
-from carole.projects import RunState, State, operations
-from carole.resolution import Told, answer
-from carole.service.linking import carry_out
-from carole.store.papers import ANSWER, QUESTION, handles_of, rows_of
-from carole.store.results import Piece
-from common.custodian import handles as custodian
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import Specification, load_specification
-from common.wire.handles import RowsQuestion
 from tests.carole import trial
 from tests.carole.deployment import Deployment
 from tests.carole.service import test_assessed_runs as open_mode
@@ -42,6 +30,18 @@ from tests.carole.service.test_assessed_runs import (
     project,
     report,
 )
+from tryst.carole.engine.resolution_exchange import Told, answer
+from tryst.carole.engine.resolution_request import unpack_question
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.projects import RunState, State, operations
+from tryst.carole.service.linking import carry_out
+from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.store.results import Piece
+from tryst.common.custodian.steps import handle_submission as custodian
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, load_specification
+from tryst.common.wire.row_handles import RowsQuestion
 
 __all__ = ["carole"]
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
-from protos.linkage.v1 import coordination_pb2, project_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, Upload, coordination
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.protos.linkage.v1 import coordination_pb2, project_pb2
 
 
 @pytest.fixture

@@ -9,11 +9,6 @@ from typing import Any
 
 import pytest
 
-from common.encoding.layout import FieldLayout, Layout, SetLayout
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.wire import CHUNK_BYTES
-from protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (
     CANARY,
     DIGEST,
@@ -24,6 +19,11 @@ from tests.carole.deployment import (
     people,
     raw_error,
 )
+from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.wire import CHUNK_BYTES
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 
 OFFER, CONFIRMATION = custody_pb2.LETTER_KIND_OFFER, custody_pb2.LETTER_KIND_CONFIRMATION
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from carole.service.wire import leakage_details
-from common.errors import TrystError
-from protos.linkage.v1 import contribution_pb2
+from tryst.carole.service.wire import leakage_details
+from tryst.common.errors import TrystError
+from tryst.protos.linkage.v1 import contribution_pb2
 
 Statement = contribution_pb2.LeakageStatement
 

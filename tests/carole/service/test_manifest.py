@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from carole.projects import Project
-from carole.service.manifest import check_manifest
-from common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.specification import load_specification
-from common.wire import Manifest
+from tryst.carole.projects import Project
+from tryst.carole.service.manifest import check_manifest
+from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
+from tryst.common.wire import Manifest
 
 TEXT = """
 version: 1

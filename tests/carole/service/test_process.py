@@ -15,10 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import TrystError
-from common.parties import Side
-from common.pki.provision import Provisioned
-from protos.linkage.v1 import project_pb2
 from tests.carole.deployment import (
     CANARY,
     DIGEST,
@@ -29,12 +25,16 @@ from tests.carole.deployment import (
     make_upload,
     people,
 )
+from tryst.common.errors import TrystError
+from tryst.common.parties import Side
+from tryst.common.pki.provisioning import Provisioned
+from tryst.protos.linkage.v1 import project_pb2
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 class Process:
-    """``python -m carole``."""
+    """``python -m tryst.carole``."""
 
     def __init__(self, configuration: Path, folder: Path) -> None:
         self.ready_file = folder / "ready"
@@ -42,7 +42,7 @@ class Process:
         self.log = folder / "log"
         with self.log.open("ab") as log:
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "carole", "--config", configuration, "--ready-file", self.ready_file],
+                [sys.executable, "-m", "tryst.carole", "--config", configuration, "--ready-file", self.ready_file],
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
@@ -179,7 +179,7 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
 
 def mistake(configuration: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "carole", "--config", configuration],
+        [sys.executable, "-m", "tryst.carole", "--config", configuration],
         capture_output=True,
         text=True,
         cwd=ROOT,

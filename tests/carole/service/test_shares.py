@@ -11,18 +11,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.coordinator.report.content import ReportContent
-from carole.engine import Linkage, LinkagePlan, Resources, link
-from carole.engine.findings import findings
-from carole.engine.specified import plan_of
-from carole.projects import Grant
-from carole.service.shares import shares
-from common.errors import ErrorCode, TrystError
-from common.keys.sealing import SealContext, open_sealed
-from common.keys.sealing_key import SealingKey
-from common.parties import Role, Side
-from common.pki.provision import Provisioned
 from tests.carole.deployment import SPEC, make_upload, people
+from tryst.carole.engine import Linkage, LinkagePlan, Resources, link
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.projects import Grant
+from tryst.carole.service.shares import shares
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing import SealContext, open_sealed
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role, Side
+from tryst.common.pki.provisioning import Provisioned
+from tryst.coordinator.reports.linkage.content import ReportContent
 
 RESOURCES = Resources(1 << 30, 2)
 N, COMMON = 300, 200

@@ -8,17 +8,17 @@ import json
 import pytest
 from sqlalchemy import update
 
-from carole.coordinator.steward import Steward
-from carole.projects import Judgement
-from carole.store.database import Database
-from carole.store.results import REPORT
-from carole.store.tables import projects
-from common.audit import verify_inclusion
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.parties import Role, Side
-from protos.linkage.v1 import project_pb2, stewardship_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload
+from tryst.carole.projects import Judgement
+from tryst.carole.store.database import Database
+from tryst.carole.store.results import REPORT
+from tryst.carole.store.tables import projects
+from tryst.common.audit import verify_inclusion
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role, Side
+from tryst.coordinator.client.steward_client import Steward
+from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2
 
 DOCUMENT = json.dumps(
     {"breaches": [{"measure": "correct_matches", "value": 0.4, "limit": 0.1}], "filler": "x" * (2 << 20)}

@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carole.projects import RunState, State
-from carole.service.supervisor import Supervisor
-from carole.store.runs import MOST_ATTEMPTS
-from common.keys.sealing import SealContext, open_sealed
-from common.keys.sealing_key import SealingKey
-from common.parties import Side
-from common.pki.provision import Provisioned
-from protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, make_upload, people
+from tryst.carole.projects import RunState, State
+from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.store.runs import MOST_ATTEMPTS
+from tryst.common.keys.sealing import SealContext, open_sealed
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Side
+from tryst.common.pki.provisioning import Provisioned
+from tryst.protos.linkage.v1 import project_pb2
 
 N, COMMON = 400, 250
 
@@ -123,8 +123,8 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
     program.write_text(
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from carole.configuration import load_carole\n"
-        "from carole.service.worker import Worker\n"
+        "from tryst.carole.configuration import load_carole\n"
+        "from tryst.carole.service.worker import Worker\n"
         "worker = Worker(load_carole(Path(sys.argv[2])), sys.argv[4])\n"
         "if worker._store.runs.take(worker._owner):\n"
         "    os.kill(os.getpid(), 9)\n"

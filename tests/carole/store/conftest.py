@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from carole.store import Store
-from common.keys.identity import Identity
-from common.keys.vault import Vault
-from common.keys.wrapping import WrappingKeys
-from common.parties import Side
 from tests.carole.trial import Contribution
+from tryst.carole.store import Store
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Side
 
 
 class Clock:

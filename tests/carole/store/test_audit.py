@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
-from carole.store import Store, audit_check
-from carole.store import audit as log
-from carole.store.database import Database
-from carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
-from common.audit import Checkpoint, Witness, merkle, verify_consistency, verify_inclusion
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.parties import Side
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tryst.carole.store import Store, audit_check
+from tryst.carole.store import audit as log
+from tryst.carole.store.database import Database
+from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
+from tryst.common.audit import Checkpoint, Witness, merkle, verify_consistency, verify_inclusion
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Side
 
 Change = Callable[[Connection], None]
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text, update
 
-from carole.projects import Approval, KeyReport, LetterKind, State
-from carole.store import Store
-from carole.store.database import Database
-from carole.store.tables import bodies, meta
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.keys.vault import Vault
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role, Side
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
+from tryst.carole.projects import Approval, KeyReport, LetterKind, State
+from tryst.carole.store import Store
+from tryst.carole.store.database import Database
+from tryst.carole.store.tables import bodies, meta
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role, Side
 
 
 def test_what_was_written_is_there_after_a_restart(open_store: Callable[[], Store]) -> None:
@@ -106,7 +106,7 @@ def test_a_change_and_its_entry_stand_or_fall_together(store: Store, url: str, m
     def broken(*_: object) -> None:
         raise RuntimeError("the log cannot be written")
 
-    monkeypatch.setattr("carole.store.audit.append", broken)
+    monkeypatch.setattr("tryst.carole.store.audit.append", broken)
     with pytest.raises(RuntimeError):
         store.projects.approve(PROJECT, Role.CUSTODIAN_A, "alice", DIGEST, b"s" * 64)
     assert not store.projects.get(PROJECT).approvals

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from carole.projects import RunState, State
-from carole.projects.transitions import Action
-from carole.store import Store
-from carole.store.runs import LEASE_MS, MOST_ATTEMPTS, Lease
-from common.errors import ErrorCode, TrystError
-from common.parties import Role, Side
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed
+from tryst.carole.projects import RunState, State
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store import Store
+from tryst.carole.store.runs import LEASE_MS, MOST_ATTEMPTS, Lease
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
 
 RUN = "c" * 32
 SHARE = bytes(range(256)) * 10_000
@@ -211,8 +211,8 @@ def test_the_erased_key_is_gone_from_the_database_file(
     contributed(store, small)
     from sqlalchemy import select
 
-    from carole.store.database import Database
-    from carole.store.tables import bodies
+    from tryst.carole.store.database import Database
+    from tryst.carole.store.tables import bodies
 
     database = Database(url)
     with database.read() as connection:

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from carole.projects import State
-from carole.store import Store
-from common.encoding.body import to_bytes
-from common.encoding.contribution import FieldSignatures, SignatureSet, VariableCodes, layout_of
-from common.encoding.layout import CODES
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.wire.chunks import chunk_count, chunk_slices, root_digest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+from tryst.carole.projects import State
+from tryst.carole.store import Store
+from tryst.common.encoding.body import to_bytes
+from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.wire.chunks import chunk_count, chunk_slices, root_digest
 
 UPLOAD = UPLOADS[Side.ALICE]
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from common.audit import AuditEntry, Checkpoint, Tree, Witness, consistency_proof
-from common.audit.entry import canonical, new_salt
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
+from tryst.common.audit import AuditEntry, Checkpoint, Tree, Witness, consistency_proof
+from tryst.common.audit.entry import canonical, new_salt
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
 
 CAROLE = Identity.create()
 LOG = "ab" * 16

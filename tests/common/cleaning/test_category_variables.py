@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cleaning import Profile, clean, profile_table
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification import Specification
+from tryst.common.cleaning import Profile, clean, profile_table
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.specification import Specification
 
 DRIVING = {"name": "driving", "holder": "alice", "column": "quality", "categories": ["Good", "so so", "Poor"]}
 HOME = {"name": "home", "holder": "both", "categories": ["city", 3], "missing": ["x"]}

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from common.cleaning import Profile, clean, clean_value, profile_table
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.parties import Side
-from common.specification import STEPS, FieldSpec, Specification
+from tryst.common.cleaning import Profile, clean, clean_value, profile_table
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification import STEPS, FieldSpec, Specification
 
 PLANTED = "Wraxhollow"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from common.cleaning import clean_value
-from common.cleaning.definition import TEXT_STEPS, folded
-from common.specification import STEPS, DateFormat, FieldSpec
+from tryst.common.cleaning import clean_value
+from tryst.common.cleaning.definition import TEXT_STEPS, folded
+from tryst.common.specification import STEPS, DateFormat, FieldSpec
 
 STOP_WORDS = ("the", "P.O. Box", "mr", "straße", "12")
 

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 import yaml
 
-from common.cleaning import clean
-from common.custodian.canary import canary
-from common.errors import TrystError, TrystErrors
-from common.keys import Seed
-from common.parties import Side
-from common.specification import dump_specification, encoding_digest, json_schema, load_specification, notes
+from tryst.common.cleaning import clean
+from tryst.common.custodian.steps.canary import canary
+from tryst.common.errors import TrystError, TrystErrors
+from tryst.common.keys import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import dump_specification, encoding_digest, json_schema, load_specification, notes
 
 EXAMPLE = (Path(__file__).parents[1] / "specification" / "example.yaml").read_text(encoding="utf-8")
 TABLE: list[dict[str, Any]] = [

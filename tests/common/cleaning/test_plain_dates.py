@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cleaning.dates import clean_date
-from common.cleaning.plain_dates import plain_dates
-from common.specification.defaults import DateOrder, DatePart
+from tryst.common.cleaning.dates import clean_date
+from tryst.common.cleaning.plain_dates import plain_dates
+from tryst.common.specification.defaults import DateOrder, DatePart
 
 ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 PARTS: tuple[DatePart, ...] = ("year", "month", "day")

@@ -21,23 +21,30 @@ from typing import Any
 import polars as pl
 import pytest
 
-from common.audit import Checkpoint, Tree, consistency_proof
-from common.audit.merkle import leaf_hash
-from common.custodian.configuration import CustodianConfiguration, load_custodian
-from common.custodian.service import CustodianService
-from common.custodian.templates import custodian_yaml
-from common.encoding import SignatureSet, from_bytes
-from common.errors import ErrorCode, TrystError
-from common.keys import SealContext, seal
-from common.keys.identity import Identity
-from common.parties import SIDE_OF_ROLE, Party, Side
-from common.pki import Provisioned, provision
-from common.rpc.server import RunningServer, caller, start_server
-from common.rpc.tls import admission, server_credentials
-from common.specification import encoding_digest, load_specification, specification_digest
-from common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
-from common.wire.checkpoints import checkpoint_to_wire
-from protos.linkage.v1 import audit_pb2, audit_pb2_grpc, contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
+from tryst.common.audit import Checkpoint, Tree, consistency_proof
+from tryst.common.audit.merkle import leaf_hash
+from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
+from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.encoding import SignatureSet, from_bytes
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import SealContext, seal
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import SIDE_OF_ROLE, Party, Side
+from tryst.common.pki import Provisioned, provision
+from tryst.common.rpc.server import RunningServer, caller, start_server
+from tryst.common.rpc.tls import admission, server_credentials
+from tryst.common.specification import encoding_digest, load_specification, specification_digest
+from tryst.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
+from tryst.common.wire.checkpoints import checkpoint_to_wire
+from tryst.protos.linkage.v1 import (
+    audit_pb2,
+    audit_pb2_grpc,
+    contribution_pb2,
+    custody_pb2,
+    custody_pb2_grpc,
+    project_pb2,
+)
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 

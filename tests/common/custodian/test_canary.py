@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from common.cleaning import definition
-from common.custodian.canary import canary
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import encoding_digest, load_specification
+from tryst.common.cleaning import definition
+from tryst.common.custodian.steps.canary import canary
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import encoding_digest, load_specification
 
 SEED = Seed(bytes(range(32)))
 BORN, NAME = "  - {name: born, keys: [{field: born}]}", "  - {name: name, keys: [{field: surname, prefix: 2}]}"

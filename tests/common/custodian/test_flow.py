@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from common.custodian import approval
-from common.custodian.control import Control
-from common.custodian.desk import Desk, Task
-from common.custodian.service import CustodianService
-from common.errors import ErrorCode, TrystError
-from common.keys import new_seed_file
-from common.parties import Side
-from protos.linkage.v1 import operator_pb2, project_pb2
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.steps import approval
+from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import new_seed_file
+from tryst.common.parties import Side
+from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 MakeWorld = Callable[..., "object"]
 
@@ -277,7 +277,7 @@ def test_seed_files_that_differ_are_trouble_until_they_are_mended(make_world) ->
 
 def test_another_normaliser_is_found_before_any_upload(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make_world()
-    from common.custodian import agreement
+    from tryst.common.custodian.steps import seed_agreement as agreement
 
     true = agreement.canary
 

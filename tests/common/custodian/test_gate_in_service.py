@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import polars as pl
 import pytest
 
-from common.custodian.control import Control
-from common.custodian.service import CustodianService
-from common.errors import TrystError
-from common.leakage import Finding, LeakageReport
-from common.parties import Side
-from common.specification import Specification
 from tests.common.custodian.conftest import SPECIFICATION
 from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, shown
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.service import CustodianService
+from tryst.common.errors import TrystError
+from tryst.common.leakage_report import Finding, LeakageReport
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
 
 REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.custodian.handles import codes_rows, handles_of, records_among
-from common.encoding.order import random_order
-from common.errors import ErrorCode, TrystError
+from tryst.common.custodian.steps.handle_submission import codes_rows, handles_of, records_among
+from tryst.common.encoding.order import random_order
+from tryst.common.errors import ErrorCode, TrystError
 
 
 @given(data=st.data())

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.custodian.desk import Desk, Task
-from common.custodian.joining import count_joined
-from common.custodian.schema import JOINED, Upload
-from common.custodian.state import State
-from common.custodian.uploads import DAY_SECONDS
-from common.errors import ErrorCode, TrystError
-from common.keys import Vault, WrappingKeys
-from common.parties import Side
-from common.specification import load_specification
 from tests.common.custodian.conftest import PARTIES
 from tests.common.specification.test_block_keyed import TEXT
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
+from tryst.common.custodian.state.state_tables import JOINED, Upload
+from tryst.common.custodian.steps.join_cap import count_joined
+from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Vault, WrappingKeys
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
 
 MOST = 10
 

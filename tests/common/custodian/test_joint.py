@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from common.custodian.joint import labelled
-from common.encoding.categories import relabelling
-from common.errors import TrystError
-from common.keys import Seed
-from common.specification import Specification
+from tryst.common.custodian.steps.joint_distribution import labelled
+from tryst.common.encoding.categories import relabelling
+from tryst.common.errors import TrystError
+from tryst.common.keys import Seed
+from tryst.common.specification import Specification
 
 SPEC = Specification.model_validate(
     {

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from common.custodian.control import Control
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from protos.linkage.v1 import project_pb2
+from tryst.common.custodian.operator.control import Control
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.protos.linkage.v1 import project_pb2
 
 CALLS = (
     "NextTask",

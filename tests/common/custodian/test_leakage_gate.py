@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from common.custodian.commands import build
-from common.custodian.desk import Desk, Task
-from common.custodian.leakage_gate import MAX_REASON, override, pass_gate, statement
-from common.custodian.state import State
-from common.errors import ErrorCode, TrystError
-from common.keys import Vault, WrappingKeys
-from common.leakage import Finding, LeakageReport
-from common.parties import Party, Side
-from common.specification import Specification, load_specification
+from tryst.common.custodian.operator.commands import build
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.steps.leakage_gate import MAX_REASON, override, pass_gate, statement
+from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Vault, WrappingKeys
+from tryst.common.leakage_report import Finding, LeakageReport
+from tryst.common.parties import Party, Side
+from tryst.common.specification import Specification, load_specification
 
 TEXT = """
 version: 1

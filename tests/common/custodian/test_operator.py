@@ -11,26 +11,27 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from alice.commands import app as alice_app
-from common.audit import Checkpoint
-from common.configuration import parse_configuration
-from common.custodian import agent, operator
-from common.custodian.address import ADDRESS_FILE, running_address
-from common.custodian.commands import build
-from common.custodian.configuration import CustodianConfiguration, load_custodian
-from common.custodian.control import Control
-from common.custodian.kept import kept_checkpoints
-from common.custodian.keyring import Keyring
-from common.custodian.service import CustodianService
-from common.custodian.state import State
-from common.custodian.templates import custodian_yaml
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.keys.identity import Identity
-from common.parties import Party, Role, Side
-from common.pki import provision, server_name
-from common.rpc.client import Connection
-from common.rpc.tls import TlsFiles, channel_credentials
-from protos.linkage.v1 import operator_pb2, operator_pb2_grpc
+from tryst.alice.commands import app as alice_app
+from tryst.common.audit import Checkpoint
+from tryst.common.configuration import parse_configuration
+from tryst.common.custodian import agent
+from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
+from tryst.common.custodian.operator import operator_service as operator
+from tryst.common.custodian.operator.address import ADDRESS_FILE, running_address
+from tryst.common.custodian.operator.commands import build
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.kept_checkpoints import kept_checkpoints
+from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Party, Role, Side
+from tryst.common.pki import provision, server_name
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import TlsFiles, channel_credentials
+from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc
 
 ALICE = Party(Side.ALICE, "Alice")
 DIGEST = "ab" * 32

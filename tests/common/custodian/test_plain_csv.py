@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from common.custodian import csv_file, plain_csv
-from common.custodian.configuration import CsvSource
-from common.custodian.csv_file import read_csv
-from common.custodian.table import SourceTable
-from common.errors import TrystError
+from tryst.common.custodian.configuration import CsvSource
+from tryst.common.custodian.source import csv_file, plain_csv
+from tryst.common.custodian.source.csv_file import read_csv
+from tryst.common.custodian.source.table import SourceTable
+from tryst.common.errors import TrystError
 
 
 def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> SourceTable | str:

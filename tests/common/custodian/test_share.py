@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.custodian.share import identified, read_share, safe_name
-from common.errors import ErrorCode, TrystError
+from tryst.common.custodian.steps.share import identified, read_share, safe_name
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def links(rows: list[int], **changed: object) -> pl.DataFrame:

@@ -13,10 +13,10 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from common.custodian.source import read_source, read_table, source_stamp
-from common.custodian.table import SourceTable, as_text, check_identifiers
-from common.errors import ErrorCode, TrystError
+from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
+from tryst.common.custodian.source.reading import read_source, read_table, source_stamp
+from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers
+from tryst.common.errors import ErrorCode, TrystError
 
 PLANTED = "Wolfeschlegelstein"
 

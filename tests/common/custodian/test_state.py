@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.custodian.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
-from common.custodian.row_map import pack_map, unpack_map
-from common.custodian.schema import SCHEMA_VERSION, Upload
-from common.custodian.state import State
-from common.custodian.uploads import DAY_SECONDS
-from common.errors import ErrorCode, TrystError
-from common.keys import Vault, WrappingKeys
-from common.wire import CHUNK_BYTES
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
+from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
+from tryst.common.custodian.state.row_map import pack_map, unpack_map
+from tryst.common.custodian.state.state_tables import SCHEMA_VERSION, Upload
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Vault, WrappingKeys
+from tryst.common.wire import CHUNK_BYTES
 
 PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
 

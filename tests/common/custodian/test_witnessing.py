@@ -8,12 +8,12 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from common.audit.merkle import leaf_hash
-from common.custodian.control import Control
-from common.custodian.service import CustodianService
-from common.keys.identity import Identity
-from common.parties import Side
-from protos.linkage.v1 import project_pb2
+from tryst.common.audit.merkle import leaf_hash
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.service import CustodianService
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Side
+from tryst.protos.linkage.v1 import project_pb2
 
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 OTHER = leaf_hash(b"another history")

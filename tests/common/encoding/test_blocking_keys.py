@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.encoding.blocking_keys import blocking_keys, written_out
-from common.specification import Specification, load_specification
+from tryst.common.encoding.blocking_keys import blocking_keys, written_out
+from tryst.common.specification import Specification, load_specification
 
 KEY = bytes(range(32))
 TEXT = """

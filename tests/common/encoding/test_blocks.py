@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from common.encoding import blocks as subject
-from common.encoding.blocks import Encoded, encode_blocks, tags
-from common.encoding.categories import relabelling
-from common.encoding.layout import CODES, SAMPLE_ROWS
-from common.encoding.order import file_order
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Purpose, Seed, derive
-from common.minhash.definition import signature, words
-from common.minhash.fast import block_signatures, signatures
-from common.specification import Specification, encoding_digest, load_specification
-from common.tokens import tokenise
+from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from tryst.common.encoding import blocks as subject
+from tryst.common.encoding.blocks import Encoded, encode_blocks, tags
+from tryst.common.encoding.categories import relabelling
+from tryst.common.encoding.layout import CODES, SAMPLE_ROWS
+from tryst.common.encoding.order import file_order
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Purpose, Seed, derive
+from tryst.common.minhash.definition import signature, words
+from tryst.common.minhash.fast import block_signatures, signatures
+from tryst.common.specification import Specification, encoding_digest, load_specification
+from tryst.common.tokens import tokenise
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 SEED = Seed(bytes(range(32)))

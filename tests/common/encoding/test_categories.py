@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cleaning import clean
-from common.custodian.canary import canary
-from common.encoding import from_bytes, layout_of, to_bytes
-from common.encoding.categories import category_codes, labels_by_code, relabelling
-from common.encoding.encode import encode
-from common.encoding.order import file_order
-from common.errors import TrystError
-from common.keys.derivation import Seed
-from common.parties import Side
-from common.specification import Specification, VariableSpec, encoding_digest
+from tryst.common.cleaning import clean
+from tryst.common.custodian.steps.canary import canary
+from tryst.common.encoding import from_bytes, layout_of, to_bytes
+from tryst.common.encoding.categories import category_codes, labels_by_code, relabelling
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.order import file_order
+from tryst.common.errors import TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, VariableSpec, encoding_digest
 
 SEED = Seed(bytes(range(32)))
 DIGEST = bytes(range(32, 64))
@@ -110,5 +110,5 @@ def test_the_variables_must_be_those_of_one_custodian(given_variables: dict[str,
 def test_the_canary_covers_the_relabelling_whoever_holds_a_variable(monkeypatch: pytest.MonkeyPatch):
     digests = {canary(SPEC, encoding_digest(SPEC), side, SEED, 1) for side in Side}
     assert len(digests) == 1
-    monkeypatch.setattr("common.custodian.canary.relabelling", lambda *args: file_order(2))
+    monkeypatch.setattr("tryst.common.custodian.steps.canary.relabelling", lambda *args: file_order(2))
     assert canary(SPEC, encoding_digest(SPEC), Side.ALICE, SEED, 1) not in digests

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from common.encoding.body import from_bytes
-from common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
-from common.errors import ErrorCode, TrystError
+from tryst.common.encoding.body import from_bytes
+from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.errors import ErrorCode, TrystError
 
 CODED = SetLayout(CODES, 5, (), (), (VariableLayout("region", 3), VariableLayout("age", 9)))
 SIGNED = SetLayout("born", 4, (FieldLayout("surname", 64, 2),), ("born",))

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from common.encoding.blocking_keys import key_text
-from common.encoding.blocks import encode_blocks
-from common.encoding.dummies import Draws, excess_agreement
-from common.encoding.layout import SAMPLE_ROWS
-from common.encoding.padding import least_size, padded_size, rows_of_rules
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Seed
-from common.keys.noise import NoiseKey
-from common.specification import Specification, load_specification
-from common.specification.padding import Padding
+from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
+from tryst.common.encoding.blocking_keys import key_text
+from tryst.common.encoding.blocks import encode_blocks
+from tryst.common.encoding.dummies import Draws, excess_agreement
+from tryst.common.encoding.layout import SAMPLE_ROWS
+from tryst.common.encoding.padding import least_size, padded_size, rows_of_rules
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.specification import Specification, load_specification
+from tryst.common.specification.padding import Padding
 
 SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.encoding.signing import canonical
+from tryst.common.encoding.signing import canonical
 
 
 @given(

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
-from common.encoding.encode import encode
-from common.encoding.signing import canonical
-from common.encoding.values import pack_values, unpack_values
-from common.errors import ErrorCode, TrystError
-from common.keys import Seed
-from common.specification import Specification, load_specification
+from tryst.common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.signing import canonical
+from tryst.common.encoding.values import pack_values, unpack_values
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Seed
+from tryst.common.specification import Specification, load_specification
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=16)
 

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from common.errors import ErrorCode, TrystError
-from common.keys.agreement import Agreement
-from common.keys.framing import frame
-from common.keys.identity import Identity, PublicIdentity
-from common.keys.letters import LETTER_LIMIT, Confirmation, Offer, Terms
-from common.keys.vault import Vault
-from common.keys.wrapping import WrappingKeys
-from common.parties import Side
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.agreement import Agreement
+from tryst.common.keys.agreement_messages import LETTER_LIMIT, Confirmation, Offer, Terms
+from tryst.common.keys.framing import frame
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Side
 
 ALICE, BOB, CAROLE = Identity.create(), Identity.create(), Identity.create()
 TERMS = Terms("febrl4", bytes(range(32)), 1)

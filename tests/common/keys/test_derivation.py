@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
+from tryst.common.errors import TrystError
+from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 
 SEED = Seed(bytes(range(32)))
 DIGEST = hashlib.sha256(b"an encoding").digest()

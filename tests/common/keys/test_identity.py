@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from common.keys.fingerprint import from_groups, in_groups
-from common.keys.identity import Identity, PublicIdentity
-from common.keys.sealing_key import SealingKey
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.fingerprint import from_groups, in_groups
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.sealing_key import SealingKey
 
 IDENTITY = Identity.create()
 OTHER = Identity.create()

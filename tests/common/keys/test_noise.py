@@ -7,8 +7,8 @@ import pickle
 
 import pytest
 
-from common.errors import TrystError
-from common.keys.noise import NoiseKey
+from tryst.common.errors import TrystError
+from tryst.common.keys.noise import NoiseKey
 
 KEY = NoiseKey(bytes(range(32)))
 

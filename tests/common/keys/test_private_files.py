@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.keys.private_files import LIMIT, read_private, write_private
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.private_files import LIMIT, read_private, write_private
 
 
 def test_written_for_the_owner_only_whatever_the_umask(tmp_path: Path) -> None:

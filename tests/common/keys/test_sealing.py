@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from common.keys.sealing import (
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing import (
     CHUNK_BYTES,
     HEADER_BYTES,
     MAGIC,
@@ -22,7 +22,7 @@ from common.keys.sealing import (
     seal,
     sealed_length,
 )
-from common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 
 KEY = SealingKey.create()
 CONTEXT = SealContext("febrl4", "run-1", "alice")

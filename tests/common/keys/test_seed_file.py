@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.keys.derivation import Seed
-from common.keys.seed_file import load_seed_file, new_seed_file, seed_file_check
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.seed_file import load_seed_file, new_seed_file, seed_file_check
 
 
 def test_a_new_file_holds_a_random_seed_of_its_project(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from common.keys.vault import OVERHEAD_BYTES, WRAPPED_BYTES, Vault
-from common.keys.wrapping import WrappingKeys, retire_wrapping_keys, rotate_wrapping_keys
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.vault import OVERHEAD_BYTES, WRAPPED_BYTES, Vault
+from tryst.common.keys.wrapping import WrappingKeys, retire_wrapping_keys, rotate_wrapping_keys
 
 VAULT = Vault(WrappingKeys.create())
 

@@ -13,15 +13,15 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.keys.sealing_key import SealingKey
-from common.parties import Role
-from common.pki.admission import Admission, admit
-from common.pki.authority import Authority
-from common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
-from common.pki.members import Member, Members
-from common.pki.provision import PARTIES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role
+from tryst.common.pki.admission import Admission, admit
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
+from tryst.common.pki.members import Member, Members
+from tryst.common.pki.provisioning import PARTIES
 
 
 def now() -> datetime:

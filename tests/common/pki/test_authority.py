@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509.oid import NameOID
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.pki.authority import LEAF_LIFETIME, REHEARSAL_LIFETIME, Authority
-from common.pki.certificate_requests import new_request, read_request
-from common.pki.certificates import (
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.authority import LEAF_LIFETIME, REHEARSAL_LIFETIME, Authority
+from tryst.common.pki.certificate_requests import new_request, read_request
+from tryst.common.pki.certificates import (
     Names,
     Validity,
     certificate_pem,
@@ -31,7 +31,7 @@ from common.pki.certificates import (
     server_name,
     spki_fingerprint,
 )
-from common.pki.checks import check_dates, check_issued, is_authority
+from tryst.common.pki.checks import check_dates, check_issued, is_authority
 
 
 def now() -> datetime:

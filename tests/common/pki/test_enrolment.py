@@ -8,17 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.keys.wrapping import WrappingKeys
-from common.parties import Role
-from common.pki.admission import Admission
-from common.pki.authority import Authority
-from common.pki.cards import Card, load_card
-from common.pki.certificates import Validity, certificate_pem, load_certificate, read_certificates, spki_fingerprint
-from common.pki.enrolment import accept, assemble, certify, enrol
-from common.pki.folders import PartyFolder
-from common.pki.provision import PARTIES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role
+from tryst.common.pki.admission import Admission
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificates import (
+    Validity,
+    certificate_pem,
+    load_certificate,
+    read_certificates,
+    spki_fingerprint,
+)
+from tryst.common.pki.enrolment import accept, assemble, certify, enrol
+from tryst.common.pki.enrolment_requests import Card, load_card
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.provisioning import PARTIES
 
 HOSTS = {"carole": ["carole.example.org"]}
 

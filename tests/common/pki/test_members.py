@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.parties import Role
-from common.pki.members import Members
-from common.pki.provision import PARTIES
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role
+from tryst.common.pki.members import Members
+from tryst.common.pki.provisioning import PARTIES
 
 
 def entries() -> list[dict[str, str]]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.pki.authority import REHEARSAL_LIFETIME, Authority
-from common.pki.certificates import Validity, host_names, load_certificate
-from common.pki.folders import PartyFolder
-from common.pki.members import Members
-from common.pki.provision import PARTIES, provision
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.authority import REHEARSAL_LIFETIME, Authority
+from tryst.common.pki.certificates import Validity, host_names, load_certificate
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.pki.provisioning import PARTIES, provision
 
 
 def snapshot(root: Path) -> dict[str, bytes | None]:

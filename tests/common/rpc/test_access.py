@@ -5,9 +5,9 @@ from __future__ import annotations
 from google.protobuf.descriptor import FileDescriptor
 from grpc_health.v1 import health_pb2
 
-from common.parties import CUSTODIANS, Role
-from common.rpc.access import ACCESS
-from protos.linkage.v1 import audit_pb2, coordination_pb2, custody_pb2, operator_pb2, stewardship_pb2
+from tryst.common.parties import CUSTODIANS, Role
+from tryst.common.rpc.access import ACCESS
+from tryst.protos.linkage.v1 import audit_pb2, coordination_pb2, custody_pb2, operator_pb2, stewardship_pb2
 
 FILES: list[FileDescriptor] = [
     audit_pb2.DESCRIPTOR,

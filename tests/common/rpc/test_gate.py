@@ -11,15 +11,15 @@ from typing import Any
 import grpc
 import pytest
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.pki.certificates import Validity, server_name
-from common.pki.provision import Provisioned, provision
-from common.rpc.client import Connection
-from common.rpc.server import RunningServer, caller, start_server
-from common.rpc.status import METADATA_KEY
-from common.rpc.tls import admission, channel_credentials, server_credentials
-from protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import Validity, server_name
+from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.server import RunningServer, caller, start_server
+from tryst.common.rpc.status import METADATA_KEY
+from tryst.common.rpc.tls import admission, channel_credentials, server_credentials
+from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
 
 PLANTED = "Wolfeschlegelsteinhausenbergerdorff"
 LINKER = server_name(Role.LINKER)

@@ -14,15 +14,15 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from common.errors import ErrorCode, TrystError
-from common.parties import Role
-from common.pki.authority import Authority
-from common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
-from common.pki.folders import PartyFolder
-from common.pki.provision import PARTIES, Provisioned, provision
-from common.rpc.client import Connection
-from common.rpc.server import RunningServer, start_server
-from common.rpc.tls import TlsFiles, admission, channel_credentials, server_credentials
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.server import RunningServer, start_server
+from tryst.common.rpc.tls import TlsFiles, admission, channel_credentials, server_credentials
 
 CALL = health_pb2.HealthCheckRequest()
 

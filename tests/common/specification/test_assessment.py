@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import TrystErrors
-from common.specification import dump_specification, encoding_digest, load_specification, specification_digest
-from common.specification.assessment import MEASURES
+from tryst.common.errors import TrystErrors
+from tryst.common.specification import dump_specification, encoding_digest, load_specification, specification_digest
+from tryst.common.specification.assessment import MEASURES
 
 BASE = """
 version: 1

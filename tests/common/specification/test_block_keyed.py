@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.specification import (
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,

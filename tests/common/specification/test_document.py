@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import TrystErrors
-from common.specification.document import read_document, read_scalar
+from tryst.common.errors import TrystErrors
+from tryst.common.specification.document import read_document, read_scalar
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.specification import KINDS, LEVELS, STEPS, Specification, dump_specification, load_specification
+from tryst.common.specification import KINDS, LEVELS, STEPS, Specification, dump_specification, load_specification
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 

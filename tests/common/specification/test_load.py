@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from common.errors import ErrorCode, TrystError, TrystErrors
-from common.parties import Side
-from common.specification import Specification, dump_specification, load_specification, read_specification
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, dump_specification, load_specification, read_specification
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from common.specification import Specification, load_specification, notes
+from tryst.common.specification import Specification, load_specification, notes
 
 EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from common.errors import TrystErrors
-from common.specification import dump_specification, encoding_digest, load_specification, notes
 from tests.common.specification.test_block_keyed import TEXT
+from tryst.common.errors import TrystErrors
+from tryst.common.specification import dump_specification, encoding_digest, load_specification, notes
 
 
 @pytest.mark.parametrize("padding", ["powers_of_two", "20"])

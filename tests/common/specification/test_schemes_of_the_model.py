@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from carole.engine.specified import plan_of
-from common.errors import TrystErrors
-from common.specification import (
+from tryst.carole.engine.specified import plan_of
+from tryst.common.errors import TrystErrors
+from tryst.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import TrystErrors
-from common.specification import (
+from tryst.common.errors import TrystErrors
+from tryst.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from common.errors import TrystErrors
-from common.parties import Side
-from common.specification import (
+from tryst.common.errors import TrystErrors
+from tryst.common.parties import Side
+from tryst.common.specification import (
     Specification,
     dump_specification,
     encoding_digest,
@@ -18,8 +18,8 @@ from common.specification import (
     notes,
     specification_digest,
 )
-from common.specification.section import folded_label
-from common.specification.variables import VariableSpec
+from tryst.common.specification.section import folded_label
+from tryst.common.specification.variables import VariableSpec
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 VARIABLES: list[dict[str, Any]] = [

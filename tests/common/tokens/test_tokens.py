@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from common.tokens import TOKENISATIONS, tokenise
-from common.tokens.definition import MAX_LENGTH, PADDING, hashed, tokens
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.tokens import TOKENISATIONS, tokenise
+from tryst.common.tokens.definition import MAX_LENGTH, PADDING, hashed, tokens
 
 KEY = bytes(range(32))
 

@@ -10,12 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from common.keys.identity import Identity
-from common.keys.sealing import seal
-from common.keys.sealing_key import SealingKey
-from common.parties import Side
-from common.wire.handles import ARRAYS, HANDLES, About, RowsQuestion, open_answer, question_digest, seal_answer
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.sealing import seal
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Side
+from tryst.common.wire.row_handles import (
+    ARRAYS,
+    HANDLES,
+    About,
+    RowsQuestion,
+    open_answer,
+    question_digest,
+    seal_answer,
+)
 
 ALICE, BOB = Identity.create(), Identity.create()
 RESOLVER, CAROLE = SealingKey.create(), SealingKey.create()

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
-from common.errors import ErrorCode, TrystError
-from common.parties import Side
-from common.wire import Manifest, manifest_from_wire, manifest_to_wire
-from protos.linkage.v1 import contribution_pb2
+from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.wire import Manifest, manifest_from_wire, manifest_to_wire
+from tryst.protos.linkage.v1 import contribution_pb2
 
 LAYOUT = Layout((SetLayout("", 10, (FieldLayout("surname", 128, 7), FieldLayout("born", 64, 10)), ("born",)),))
 MANIFEST = Manifest("study", Side.BOB, 1, b"e" * 32, b"k" * 8, LAYOUT)

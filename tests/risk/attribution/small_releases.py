@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from risk.attribution import Release, Table, publish
-from risk.attribution.laws import Barnardised, Conventional, Exact, Random
-from risk.attribution.protections import Barnardisation, ConventionalRounding, RandomRounding
-from risk.attribution.protections.protection import Protection
-from risk.attribution.release import Published
-from risk.attribution.tables import anonymous
+from tryst.risk.attribution import Release, Table, publish
+from tryst.risk.attribution.laws import Barnardised, Conventional, Exact, Random
+from tryst.risk.attribution.protections import Barnardisation, ConventionalRounding, RandomRounding
+from tryst.risk.attribution.protections.protection import Protection
+from tryst.risk.attribution.release import Published
+from tryst.risk.attribution.tables import anonymous
 
 PROTECTIONS: tuple[Protection | None, ...] = (
     None,

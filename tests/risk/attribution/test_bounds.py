@@ -11,18 +11,28 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.attribution import Axis, Published, Release, Table, Variable, bounds, exact_margins, publish, recoded_bounds
-from risk.attribution.components import components, decomposable
-from risk.attribution.constraints import system
-from risk.attribution.lattice import lattice
-from risk.attribution.laws import INFINITE, Conventional, Random
-from risk.attribution.programming import conflict
-from risk.attribution.protections import ConventionalRounding, RandomRounding
-from risk.attribution.search import Search
-from risk.attribution.shuttle import shuttle
-from risk.attribution.tables import anonymous
 from tests.risk.attribution.small_releases import brute_force, releases
+from tryst.common.errors import TrystError
+from tryst.risk.attribution import (
+    Axis,
+    Published,
+    Release,
+    Table,
+    Variable,
+    bounds,
+    exact_margins,
+    publish,
+    recoded_bounds,
+)
+from tryst.risk.attribution.components import components, decomposable
+from tryst.risk.attribution.constraints import system
+from tryst.risk.attribution.lattice import lattice
+from tryst.risk.attribution.laws import INFINITE, Conventional, Random
+from tryst.risk.attribution.programming import conflict
+from tryst.risk.attribution.protections import ConventionalRounding, RandomRounding
+from tryst.risk.attribution.search import Search
+from tryst.risk.attribution.shuttle import shuttle
+from tryst.risk.attribution.tables import anonymous
 
 
 @settings(max_examples=40)
@@ -280,7 +290,7 @@ def test_linear_relaxations_first_give_the_same(monkeypatch: pytest.MonkeyPatch)
     for release in (exact_margins(truth, pairs), Release(truth.variables, tuple(noisy), truth)):
         plain = bounds(release, "programming")
         with monkeypatch.context() as patch:
-            patch.setattr("risk.attribution.programming._LARGE", 0)
+            patch.setattr("tryst.risk.attribution.programming._LARGE", 0)
             relaxed = bounds(release, "programming")
         assert relaxed.tight
         assert (plain.lower == relaxed.lower).all()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.attribution.laws import (
+from tryst.common.errors import TrystError
+from tryst.risk.attribution.laws import (
     INFINITE,
     UNPUBLISHED,
     Adjacent,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.errors import TrystError
-from risk.attribution import Table, Variable
-from risk.attribution.inference import GraphicalModel, TableModel, beliefs, model_divergence
-from risk.attribution.microdata import (
+from tryst.common.errors import TrystError
+from tryst.risk.attribution import Table, Variable
+from tryst.risk.attribution.inference import GraphicalModel, TableModel, beliefs, model_divergence
+from tryst.risk.attribution.microdata import (
     attributions,
     classes,
     encode,
@@ -23,8 +23,8 @@ from risk.attribution.microdata import (
     subtracted,
     t_closeness,
 )
-from risk.attribution.utility import hellinger, jensen_shannon, total_variation, utility
-from risk.models import Graph, SparseCounts, fit
+from tryst.risk.attribution.utility import hellinger, jensen_shannon, total_variation, utility
+from tryst.risk.models import Graph, SparseCounts, fit
 
 Codes = NDArray[np.int64]
 

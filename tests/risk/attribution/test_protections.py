@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from common.errors import TrystError
-from risk.attribution import Release, Table, bounds, publish
-from risk.attribution.laws import Random, Sampled
-from risk.attribution.protections import (
+from tryst.common.errors import TrystError
+from tryst.risk.attribution import Release, Table, bounds, publish
+from tryst.risk.attribution.laws import Random, Sampled
+from tryst.risk.attribution.protections import (
     AttributeSuppression,
     Barnardisation,
     CellSuppression,
@@ -31,7 +31,7 @@ from risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from risk.attribution.tables import anonymous
+from tryst.risk.attribution.tables import anonymous
 
 COUNTS = np.asarray([[4, 1, 2], [0, 3, 5]])
 GIVEN = publish("t", Table(anonymous((2, 3)), COUNTS))

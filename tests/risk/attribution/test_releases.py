@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from common.command import build
-from common.errors import TrystError
-from risk.attribution import bounds
-from risk.attribution.assessment import assess
-from risk.attribution.documents import release_of
-from risk.attribution.files import tables_of_csv
-from risk.attribution.reader import read_release
-from risk.attribution.report import render
-from risk.attribution.written import document_of
+from tryst.common.command import build
+from tryst.common.errors import TrystError
+from tryst.risk.attribution import bounds
+from tryst.risk.attribution.documents import release_of
+from tryst.risk.attribution.files import tables_of_csv
+from tryst.risk.attribution.reader import read_release
+from tryst.risk.attribution.report import render
+from tryst.risk.attribution.table_assessment import assess
+from tryst.risk.attribution.written import document_of
 
 FIGURE_18: dict[str, Any] = {
     "name": "figure 18",

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from common.errors import TrystError
-from risk.attribution import Release, Table, bounds, publish
-from risk.attribution.laws import Conventional
-from risk.attribution.sap import (
+from tests.risk.attribution.small_releases import brute_force, releases
+from tryst.common.errors import TrystError
+from tryst.risk.attribution import Release, Table, bounds, publish
+from tryst.risk.attribution.laws import Conventional
+from tryst.risk.attribution.sap import (
     conditional_sap,
     exhausted,
     expected_zeros,
@@ -26,15 +27,14 @@ from risk.attribution.sap import (
     sap_by_inclusion,
     zeros_distribution,
 )
-from risk.attribution.subtraction import (
+from tryst.risk.attribution.subtraction import (
     Attacker,
     expected_bare,
     monte_carlo_sap,
     retightened_sap,
     total_sap,
 )
-from risk.attribution.tables import anonymous
-from tests.risk.attribution.small_releases import brute_force, releases
+from tryst.risk.attribution.tables import anonymous
 
 small = st.lists(st.integers(0, 3), min_size=1, max_size=6)
 

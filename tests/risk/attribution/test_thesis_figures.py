@@ -5,18 +5,18 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from risk.attribution import Release, Table, Variable, bounds, exact_margins, publish
-from risk.attribution.components import components, decomposable, interaction_graph
-from risk.attribution.lattice import family, lattice
-from risk.attribution.laws import INFINITE, Conventional, Random, Within
-from risk.attribution.microdata import attributions, classes
-from risk.attribution.protections import CellSuppression, ConventionalRounding, Recoding, TabularAdjustment
-from risk.attribution.release import Axis, Published
-from risk.attribution.sap import sap
-from risk.attribution.search import Search
-from risk.attribution.shuttle import shuttle
-from risk.attribution.statements import statements
-from risk.attribution.subtraction import retightened_sap, total_sap
+from tryst.risk.attribution import Release, Table, Variable, bounds, exact_margins, publish
+from tryst.risk.attribution.components import components, decomposable, interaction_graph
+from tryst.risk.attribution.lattice import family, lattice
+from tryst.risk.attribution.laws import INFINITE, Conventional, Random, Within
+from tryst.risk.attribution.microdata import attributions, classes
+from tryst.risk.attribution.protections import CellSuppression, ConventionalRounding, Recoding, TabularAdjustment
+from tryst.risk.attribution.release import Axis, Published
+from tryst.risk.attribution.sap import sap
+from tryst.risk.attribution.search import Search
+from tryst.risk.attribution.shuttle import shuttle
+from tryst.risk.attribution.statements import statements
+from tryst.risk.attribution.subtraction import retightened_sap, total_sap
 
 ROWS, COLUMNS = Variable("row", ("1", "2", "3", "4")), Variable("column", ("1", "2", "3", "4"))
 FIGURE_2 = np.asarray([[0, 3, 0, 1], [0, 1, 0, 0], [4, 1, 0, 2], [1, 0, 7, 1]])

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from common.errors import ErrorCode, TrystError
-from risk.commands import app
-from risk.identification import KeyFile
-from risk.identification.assessment import assess
-from risk.identification.reader import read_key_file, read_weights
-from risk.identification.report import render
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.commands import app
+from tryst.risk.identification import KeyFile
+from tryst.risk.identification.file_assessment import assess
+from tryst.risk.identification.reader import read_key_file, read_weights
+from tryst.risk.identification.report import render
 
 
 def people(n: int, seed: int = 1) -> pl.DataFrame:
@@ -134,7 +134,7 @@ def test_a_swapped_file_beside_its_population(files, tmp_path):
 
 
 def test_a_long_search_is_made_only_when_asked_for(files, monkeypatch):
-    monkeypatch.setattr("risk.identification.lowering._EFFORT", 10)
+    monkeypatch.setattr("tryst.risk.identification.risk_reduction._EFFORT", 10)
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file)
     assert [left["what"] for left in found["left_out"]] == ["recoding"]

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from common.errors import TrystError
-from risk.identification import KeyFile, dis
-from risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
-from risk.identification.model_attacks import attack_on, best_cells, cost_matched
-from risk.identification.population_law import expected_reciprocal_definition
-from risk.models import HyperDirichlet, ModelAverage, complete_graph, empty_graph, enumerate_models, fit
 from tests.risk.identification.small_files import sampled_file
+from tryst.common.errors import TrystError
+from tryst.risk.identification import KeyFile, dis
+from tryst.risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
+from tryst.risk.identification.model_attacks import attack_on, best_cells, cost_matched
+from tryst.risk.identification.population_law import expected_reciprocal_definition
+from tryst.risk.models import HyperDirichlet, ModelAverage, complete_graph, empty_graph, enumerate_models, fit
 
 FILE = sampled_file(250, 4_000, 5)
 

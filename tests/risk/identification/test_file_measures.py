@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.identification import KeyFile, dis, file_dis, file_measures
+from tryst.common.errors import TrystError
+from tryst.risk.identification import KeyFile, dis, file_dis, file_measures
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from risk.identification import KeyFile
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification import KeyFile
 
 COLUMNS = {"age": [1, 2, 2, 10], "sex": ["f", "m", None, "f"]}
 

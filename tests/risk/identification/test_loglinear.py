@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from common.errors import ErrorCode, TrystError
-from risk.identification import KeyFile, choose_model, log_linear_risk
-from risk.identification.fitting import fit_margins
-from risk.identification.loglinear import h1, h2, minimum_error
-from risk.identification.support import support
-from risk.models.counts import SparseCounts
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification import KeyFile, choose_model, log_linear_risk
+from tryst.risk.identification.fitting import fit_margins
+from tryst.risk.identification.loglinear import h1, h2, minimum_error
+from tryst.risk.identification.support import support
+from tryst.risk.models.counts import SparseCounts
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.identification import (
+from tryst.common.errors import TrystError
+from tryst.risk.identification import (
     AgreementTable,
     KeyFile,
     log_linear_risk,
@@ -20,7 +20,7 @@ from risk.identification import (
     random_swap,
     swapping_matrix,
 )
-from risk.identification.file_measures import file_measures
+from tryst.risk.identification.file_level import file_measures
 
 
 def matrix(draw, levels):

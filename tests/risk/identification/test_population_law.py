@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.identification.population_law import expected_reciprocal, expected_reciprocal_definition
+from tryst.common.errors import TrystError
+from tryst.risk.identification.population_law import expected_reciprocal, expected_reciprocal_definition
 
 
 @settings(max_examples=300, deadline=None)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.identification import KeyFile
-from risk.identification.bayesian_matching import bayesian_matching, fit_models
-from risk.identification.merges import apply, merges, ordered_variables
-from risk.identification.recoding import KnownProbabilities, Recoding, probabilities, recoded
-from risk.identification.recoding_search import MEASURES, least_recoding
-from risk.identification.relative_risk import category_risks, variable_risks
 from tests.risk.identification.small_files import sampled_file
+from tryst.common.errors import TrystError
+from tryst.risk.identification import KeyFile
+from tryst.risk.identification.bayesian_matching import bayesian_matching, fit_models
+from tryst.risk.identification.category_merging import apply, merges, ordered_variables
+from tryst.risk.identification.recoding import KnownProbabilities, Recoding, probabilities, recoded
+from tryst.risk.identification.recoding_search import MEASURES, least_recoding
+from tryst.risk.identification.relative_risk import category_risks, variable_risks
 
 FILE = sampled_file(250, 4_000, 5)
 MATCHING = bayesian_matching(FILE, fit_models(FILE))

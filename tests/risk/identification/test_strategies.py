@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.identification import Frequencies, KeyFile, Strategy, attack, attacks, file_measures, thesis_strategies
+from tryst.common.errors import TrystError
+from tryst.risk.identification import Frequencies, KeyFile, Strategy, attack, attacks, file_measures, thesis_strategies
 
 
 @st.composite

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.errors import ErrorCode, TrystError
-from risk.identification import KeyFile, minimal_uniques, suda_of_key_sets, suda_scores
-from risk.identification.suda import most_within
-from risk.identification.suda_scores import calibrated
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification import KeyFile, minimal_uniques, suda_of_key_sets, suda_scores
+from tryst.risk.identification.suda import most_within
+from tryst.risk.identification.suda_ranking import calibrated
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 FIVE = ["urbrur", "roof", "walls", "water", "sex"]

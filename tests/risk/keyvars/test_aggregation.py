@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.keyvars.aggregation import AggregationGraph
-from risk.keyvars.intervals import extend, read_interval
-from risk.keyvars.partitions import blocks, join, size
+from tryst.common.errors import TrystError
+from tryst.risk.keyvars.aggregation import AggregationGraph
+from tryst.risk.keyvars.intervals import extend, read_interval
+from tryst.risk.keyvars.partitions import blocks, join, size
 
 EMPTY = AggregationGraph({})
 

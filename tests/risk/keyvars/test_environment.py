@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.keyvars import like_the_thesis
-from common.errors import TrystError, TrystErrors
-from risk.keyvars import folder
-from risk.keyvars.codebook import export_codebook, import_codebook
-from risk.keyvars.documents import FILES, environment_of, texts_of
-from risk.keyvars.environment import Environment
+from tryst.common.errors import TrystError, TrystErrors
+from tryst.risk.keyvars import folder
+from tryst.risk.keyvars.codebook import export_codebook, import_codebook
+from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
+from tryst.risk.keyvars.environment import Environment
 
 COUNTRY = "Country of Residence"
 

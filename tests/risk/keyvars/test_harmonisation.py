@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.keyvars import harmonisation, kernels
-from risk.keyvars.analysis import course, least_forms
-from risk.keyvars.harmonisation import HarmonisationGraph
-from risk.keyvars.partitions import blocks, canonical, is_finer, join, partition_of, size
+from tryst.common.errors import TrystError
+from tryst.risk.keyvars import harmonisation, kernels
+from tryst.risk.keyvars.analysis import course, least_forms
+from tryst.risk.keyvars.harmonisation import HarmonisationGraph
+from tryst.risk.keyvars.partitions import blocks, canonical, is_finer, join, partition_of, size
 
 LEAVES = 6
 

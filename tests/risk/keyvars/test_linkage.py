@@ -10,13 +10,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from common.parties import Side
-from common.specification import load_specification
-from common.specification.categorisation import category_of
-from risk.keyvars.environment import Environment
-from risk.keyvars.insertion import insert
-from risk.keyvars.linkage import common_categories
+from tryst.common.errors import TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
+from tryst.common.specification.categorisation import category_of
+from tryst.risk.keyvars.environment import Environment
+from tryst.risk.keyvars.insertion import insert
+from tryst.risk.keyvars.linkage import common_categories
 
 EXAMPLE = (Path(__file__).parents[2] / "common" / "specification" / "example.yaml").read_text(encoding="utf-8")
 HERE = ["0-15", "16-24", "25-44", "45-64", "65+"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from benchmarks.keyvars import like_the_thesis
-from risk.keyvars.analysis import Course, Step
-from risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
-from risk.keyvars.variables import Variable
+from tryst.risk.keyvars.analysis import Course, Step
+from tryst.risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
+from tryst.risk.keyvars.variables import Variable
 
 SVG = "{http://www.w3.org/2000/svg}"
 AGE = like_the_thesis(20).variables["Age"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from common.command import build
-from common.errors import TrystError
-from common.specification import load_specification
+from tryst.common.command import build
+from tryst.common.errors import TrystError
+from tryst.common.specification import load_specification
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "keyvars.md").read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from common.errors import TrystError
-from risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
-from risk.leakage.kernels import NO_RIVAL, best_two
-from risk.leakage.similarity_graph import SLACK, align_core, fit_to_anchors, grow
 from tests.risk.leakage.names import public_surnames, signed, surnames
+from tryst.common.errors import TrystError
+from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
+from tryst.risk.leakage.kernels import NO_RIVAL, best_two
+from tryst.risk.leakage.similarity_graph import SLACK, align_core, fit_to_anchors, grow
 
 WORDS = st.lists(st.text("abcde", min_size=2, max_size=6), min_size=2, max_size=12, unique=True)
 

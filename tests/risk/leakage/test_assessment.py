@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from common.encoding import FieldSignatures
-from common.specification import Specification, load_specification
-from risk.leakage import own_blocks
-from risk.leakage.assessment import assess
-from risk.leakage.block_view import BlockView
-from risk.leakage.own_file import public_values
-from risk.leakage.view import FieldView
 from tests.risk.leakage.names import public_surnames
+from tryst.common.encoding import FieldSignatures
+from tryst.common.specification import Specification, load_specification
+from tryst.risk.leakage import own_blocks
+from tryst.risk.leakage.block_view import BlockView
+from tryst.risk.leakage.leakage_assessment import assess
+from tryst.risk.leakage.own_file import public_values
+from tryst.risk.leakage.view import FieldView
 
 HEAD = """
 version: 1

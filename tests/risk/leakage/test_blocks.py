@@ -9,11 +9,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from common.encoding import FieldSignatures
-from common.keys.derivation import FieldKeys
-from common.minhash import signatures
-from common.tokens import tokenise
-from risk.leakage import (
+from tests.risk.leakage.names import KEYS, public_surnames
+from tryst.common.encoding import FieldSignatures
+from tryst.common.keys.derivation import FieldKeys
+from tryst.common.minhash import signatures
+from tryst.common.tokens import tokenise
+from tryst.risk.leakage import (
     UNKNOWN,
     BlockView,
     FieldView,
@@ -25,9 +26,8 @@ from risk.leakage import (
     similarity_graph_alignment,
     size_alignment,
 )
-from risk.leakage.mean_field import mean_field
-from risk.leakage.similarity_graph import SLACK
-from tests.risk.leakage.names import KEYS, public_surnames
+from tryst.risk.leakage.mean_field import mean_field
+from tryst.risk.leakage.similarity_graph import SLACK
 
 
 def block_view(

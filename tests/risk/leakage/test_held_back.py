@@ -9,17 +9,17 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from common.encoding import SignatureSet
-from common.encoding.encode import encode
-from common.encoding.order import file_order
-from common.keys.derivation import Seed
-from common.specification import Specification, load_specification
-from risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
-from risk.leakage.assessment import assess
-from risk.leakage.held_back import BLOCK_VALUES, COMPANY, joins_across, listed_alone, salt_by_salt, salts_joined
-from risk.leakage.own_file import truth_of
 from tests.risk.leakage.names import public_surnames, signed
 from tests.risk.leakage.test_blocks import block_view
+from tryst.common.encoding import SignatureSet
+from tryst.common.encoding.encode import encode
+from tryst.common.encoding.order import file_order
+from tryst.common.keys.derivation import Seed
+from tryst.common.specification import Specification, load_specification
+from tryst.risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
+from tryst.risk.leakage.held_back import BLOCK_VALUES, COMPANY, joins_across, listed_alone, salt_by_salt, salts_joined
+from tryst.risk.leakage.leakage_assessment import assess
+from tryst.risk.leakage.own_file import truth_of
 
 TEXT = """
 version: 1

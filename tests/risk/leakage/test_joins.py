@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.encoding.records import encode_records
-from common.keys.derivation import Purpose, Seed, derive
-from common.minhash import signatures
-from common.specification import load_specification
-from common.tokens import tokenise
-from risk.leakage import UNKNOWN, FieldView, PublicValues, score
-from risk.leakage.across import ReadField, by_cooccurrence
-from risk.leakage.category_codes import code_recovery, joined_rows, margin_alignment, unique_rows
-from risk.leakage.chaining import chained_alignment, recognised_groups, shared_rows, value_classes
-from risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
-from risk.leakage.dictionary import dictionary_attack
-from risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
-from risk.leakage.own_file import truth_of
 from tests.risk.leakage.names import KEYS, public_surnames, surnames
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Purpose, Seed, derive
+from tryst.common.minhash import signatures
+from tryst.common.specification import load_specification
+from tryst.common.tokens import tokenise
+from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, score
+from tryst.risk.leakage.across import ReadField, by_cooccurrence
+from tryst.risk.leakage.category_codes import code_recovery, joined_rows, margin_alignment, unique_rows
+from tryst.risk.leakage.chaining import chained_alignment, recognised_groups, shared_rows, value_classes
+from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
+from tryst.risk.leakage.dictionary import dictionary_attack
+from tryst.risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
+from tryst.risk.leakage.own_file import truth_of
 
 SPECIFICATION = """
 version: 1

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from risk.models.bayesian_networks import BayesianNetwork, read_bif
-from risk.models.counts import SparseCounts
+from tryst.risk.models.bayesian_networks import BayesianNetwork, read_bif
+from tryst.risk.models.counts import SparseCounts
 
 INSURANCE = [
     "SeniorTrain",

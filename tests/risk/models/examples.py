@@ -6,11 +6,11 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from risk.models.bits import members
-from risk.models.counts import SparseCounts
-from risk.models.dynamic_trees import DynamicJunctionTree
-from risk.models.graphs import Graph
-from risk.models.tree_kernels import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
+from tryst.risk.models.bits import members
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.dynamic_trees import DynamicJunctionTree
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.tree_kernels import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
 
 
 def random_decomposable(n: int, rng: np.random.Generator, moves: int = 60) -> Graph:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.errors import TrystError
-from risk.models.bayesian_networks import BayesianNetwork, read_bif
-from risk.models.counts import SparseCounts
-from risk.models.divergence import jensen_shannon
-from risk.models.fitted import fit
-from risk.models.greedy import greedy
-from risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import all_cells
+from tryst.common.errors import TrystError
+from tryst.risk.models.bayesian_networks import BayesianNetwork, read_bif
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.divergence import jensen_shannon
+from tryst.risk.models.fitted import fit
+from tryst.risk.models.greedy_search import greedy
+from tryst.risk.models.scores import HyperDirichlet
 
 NODES = {
     "SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon", "DrivQuality", "HomeBase",

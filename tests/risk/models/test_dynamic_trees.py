@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.models import tree_kernels as kernels
-from risk.models.bayesian_networks import read_bif
-from risk.models.chains import Chain
-from risk.models.dynamic_trees import NONE, DynamicJunctionTree
-from risk.models.graphs import Graph, empty_graph
-from risk.models.junction_trees import JunctionTree
-from risk.models.scores import HyperDirichlet
-from risk.models.triangulation import elimination_game, is_minimal, minimal_triangulation, moralise, triangulated
 from tests.risk.models.examples import check_tree, random_counts, random_decomposable
+from tryst.common.errors import TrystError
+from tryst.risk.models import tree_kernels as kernels
+from tryst.risk.models.bayesian_networks import read_bif
+from tryst.risk.models.chains import Chain
+from tryst.risk.models.dynamic_trees import NONE, DynamicJunctionTree
+from tryst.risk.models.graphs import Graph, empty_graph
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.scores import HyperDirichlet
+from tryst.risk.models.triangulation import elimination_game, is_minimal, minimal_triangulation, moralise, triangulated
 
 ASIA = {
     "A": "",

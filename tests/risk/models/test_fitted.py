@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.errors import TrystError
-from risk.models.averaging import ModelAverage
-from risk.models.counts import SparseCounts
-from risk.models.divergence import jensen_shannon
-from risk.models.enumeration import enumerate_models
-from risk.models.factors import Factor
-from risk.models.fitted import Estimate, FittedModel, calibrated, fit
-from risk.models.graphs import Graph, complete_graph, empty_graph
-from risk.models.sampling import sample
-from risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import all_cells, random_counts, random_decomposable
+from tryst.common.errors import TrystError
+from tryst.risk.models.averaging import ModelAverage
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.divergence import jensen_shannon
+from tryst.risk.models.enumeration import enumerate_models
+from tryst.risk.models.factors import Factor
+from tryst.risk.models.fitted import Estimate, FittedModel, calibrated, fit
+from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
+from tryst.risk.models.sampling import sample
+from tryst.risk.models.scores import HyperDirichlet
 
 ESTIMATES: tuple[Estimate, ...] = ("maximum likelihood", "posterior mean")
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.models.enumeration import decomposable_keys
-from risk.models.graphs import Graph, complete_graph, empty_graph
-from risk.models.junction_trees import JunctionTree
-from risk.models.result import graph_of_key, key_of
-from risk.models.triangulation import (
+from tryst.common.errors import TrystError
+from tryst.risk.models.enumeration import decomposable_keys
+from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.result import graph_of_key, key_of
+from tryst.risk.models.triangulation import (
     elimination_game,
     is_minimal,
     minimal_triangulation,

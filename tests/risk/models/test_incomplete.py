@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from common.errors import TrystError
-from risk.models.counts import SparseCounts
-from risk.models.fitted import fit
-from risk.models.graphs import Graph, complete_graph, empty_graph
-from risk.models.incomplete import IncompleteCounts, fit_incomplete
 from tests.risk.models.examples import all_cells, random_counts, random_decomposable
+from tryst.common.errors import TrystError
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.fitted import fit
+from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
+from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
 
 
 def test_the_two_by_two_table(shared: Path) -> None:

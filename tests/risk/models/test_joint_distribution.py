@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from common.errors import TrystError
-from risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
+from tryst.common.errors import TrystError
+from tryst.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
 
 NAMES = ("car", "home", "age")
 LEVELS = (2, 3, 2)

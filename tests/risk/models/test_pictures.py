@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from common.errors import TrystError
-from risk.models.enumeration import enumerate_models
-from risk.models.graphs import Graph, complete_graph, empty_graph
-from risk.models.junction_trees import JunctionTree
-from risk.models.pictures import THICKEST, THINNEST, draw_graph, draw_junction_tree, draw_result
-from risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import random_counts, random_decomposable
+from tryst.common.errors import TrystError
+from tryst.risk.models.enumeration import enumerate_models
+from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.pictures import THICKEST, THINNEST, draw_graph, draw_junction_tree, draw_result
+from tryst.risk.models.scores import HyperDirichlet
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.models import score_kernels as kernels
-from risk.models.bits import members
-from risk.models.counts import SparseCounts
-from risk.models.graphs import Graph
-from risk.models.junction_trees import JunctionTree
-from risk.models.scores import HyperDirichlet, log_marginal_likelihood
 from tests.risk.models.examples import random_counts, random_decomposable
+from tryst.common.errors import TrystError
+from tryst.risk.models import score_kernels as kernels
+from tryst.risk.models.bits import members
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.scores import HyperDirichlet, log_marginal_likelihood
 
 
 def test_all_61_models_of_the_oracle(oracle: dict[str, Any], oracle_counts: SparseCounts) -> None:

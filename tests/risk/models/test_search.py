@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import TrystError
-from risk.models.annealing import anneal
-from risk.models.chains import Chain
-from risk.models.counts import SparseCounts
-from risk.models.defaults import search
-from risk.models.enumeration import enumerate_models
-from risk.models.graphs import Graph, empty_graph
-from risk.models.greedy import greedy, move_changes
-from risk.models.mc3 import mc3
-from risk.models.occam import occam_window
-from risk.models.result import SearchResult, make_result, pair_number, posterior, split_r_hat
-from risk.models.scores import HyperDirichlet
 from tests.risk.models.examples import random_counts, random_decomposable
+from tryst.common.errors import TrystError
+from tryst.risk.models.annealing import anneal
+from tryst.risk.models.chains import Chain
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.defaults import search
+from tryst.risk.models.enumeration import enumerate_models
+from tryst.risk.models.graphs import Graph, empty_graph
+from tryst.risk.models.greedy_search import greedy, move_changes
+from tryst.risk.models.mc3_search import mc3
+from tryst.risk.models.occam import occam_window
+from tryst.risk.models.result import SearchResult, make_result, pair_number, posterior, split_r_hat
+from tryst.risk.models.scores import HyperDirichlet
 
 CYCLE = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
 

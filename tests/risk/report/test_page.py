@@ -9,19 +9,19 @@ import altair as alt
 import pytest
 from jinja2 import UndefinedError
 
-from risk.attribution.report import render as tables_page
-from risk.identification.report import render as records_page
-from risk.report import draw, page, rendered, write_page
-from risk.report.palette import COLOURS, TEAL
+from tryst.risk.attribution.report import render as tables_page
+from tryst.risk.identification.report import render as records_page
+from tryst.risk.report import draw, page, rendered, write_page
+from tryst.risk.report.palette import COLOURS, TEAL
 
 
 @pytest.fixture(scope="module")
 def pages() -> list[str]:
-    from risk.attribution.assessment import assess as assess_tables
-    from risk.identification import KeyFile
-    from risk.identification.assessment import assess as assess_records
     from tests.risk.attribution.test_releases import FIGURE_18, release_of
     from tests.risk.identification.test_assessment import KEYS, people
+    from tryst.risk.attribution.table_assessment import assess as assess_tables
+    from tryst.risk.identification import KeyFile
+    from tryst.risk.identification.file_assessment import assess as assess_records
 
     columns = {key: people(300)[key].to_list() for key in KEYS}
     return [
@@ -52,9 +52,9 @@ def test_a_template_is_escaped_and_may_leave_nothing_undefined(monkeypatch: pyte
     text = page._text
     child = '{% extends "shell.html.j2" %}{% block body %}{{ said }}{% endblock %}'
     monkeypatch.setattr(page, "_text", lambda package, name: child if name == "child" else text(package, name))
-    assert "&lt;b&gt;" in rendered("risk.report", "child", {"said": "<b>"}, filters={})
+    assert "&lt;b&gt;" in rendered("tryst.risk.report", "child", {"said": "<b>"}, filters={})
     with pytest.raises(UndefinedError):
-        rendered("risk.report", "child", {}, filters={})
+        rendered("tryst.risk.report", "child", {}, filters={})
 
 
 def test_a_chart_says_what_it_shows_to_whoever_cannot_see_it() -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from benchmarks.dependence import FIELDS, linked, neighbours
-from carole.evaluation import quality
-from carole.fellegi_sunter import FieldLevels, PatternCounts, fit
-from carole.fellegi_sunter.dependence import Beyond, fit_joint, misfits
-from carole.fellegi_sunter.dependence.joint import strangers
-from carole.fellegi_sunter.refinement import refined
+from tryst.carole.evaluation import quality
+from tryst.carole.fellegi_sunter import FieldLevels, PatternCounts, fit
+from tryst.carole.fellegi_sunter.dependence import Beyond, fit_joint, misfits
+from tryst.carole.fellegi_sunter.dependence.joint import strangers
+from tryst.carole.fellegi_sunter.refinement import refined
 
 SEEDS = range(4)
 
@@ -102,7 +102,7 @@ def test_pairs_beside_a_link_are_known_to_be_no_match():
 
 def test_pairs_beyond_the_blocks_tell_what_strangers_have_in_common():
     """Blocked on the year of birth, and the rest sampled: neighbours in the blocks are no longer taken for matches."""
-    from carole.fellegi_sunter import RuleFields
+    from tryst.carole.fellegi_sunter import RuleFields
 
     case = neighbours(np.random.default_rng(2))
     gamma, count = case.patterns.gamma, case.patterns.count

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from carole.fellegi_sunter.dependence.structure import Structure, Teaching, choose, coarse, counted, independent
-from carole.fellegi_sunter.settings import FieldLevels, RuleFields
-from risk.models.counts import SparseCounts
-from risk.models.graphs import Graph
-from risk.models.greedy import greedy
-from risk.models.scores import HyperDirichlet
+from tryst.carole.fellegi_sunter.dependence.structure import Structure, Teaching, choose, coarse, counted, independent
+from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.graphs import Graph
+from tryst.risk.models.greedy_search import greedy
+from tryst.risk.models.scores import HyperDirichlet
 
 
 def latent(rng, n=3000, n_levels=(2, 3, 2, 3, 2)):

@@ -1,0 +1,253 @@
+"""Smith's thesis (2011), chapters 5, 7 and 8: strategies, the Bayesian match, and scores for sample uniques.
+
+The population is generated (`benchmarks/papers/_census.py`); sampling fractions and settings of searches are the
+thesis's, or said where it gives none. ``python -m benchmarks smith2011 --write`` makes page and
+figures; `--quick` is for a look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from benchmarks import DOCS
+from benchmarks.papers._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
+from tryst.risk.identification import KeyFile, auc, file_measures, minimal_uniques, suda_scores
+from tryst.risk.identification.bayesian_matching import (
+    THESIS_ANNEALING,
+    THESIS_CHAPTER_7,
+    THESIS_CHAPTER_8,
+    BayesianMatching,
+    bayesian_matching,
+    fit_models,
+)
+from tryst.risk.identification.model_attacks import best_cells, cost_matched
+from tryst.risk.identification.strategies import Frequencies, attacks
+
+NOTIONAL = 10_000
+"""People of the notional population of chapters 5 and 7."""
+
+NORTH_WEST = 126_251
+"""People of the notional population of chapter 8."""
+
+FRACTIONS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.15, 0.2, 0.25, *(k / 10 for k in range(3, 10)), 0.99)
+"""Sampling fractions of the mean curves of chapter 7; the thesis has one sample at each per cent."""
+
+SERIES = (
+    "PU | SU",
+    "CM | UM",
+    "DIS",
+    "CM | SU",
+    "ten best, claimed",
+    "ten best, true",
+    "cost matched by true counts",
+    "cost matched by expected counts",
+)
+
+METHODS = ("SUDA", "IS", "MC3", "annealing")
+"""The scores of figures 49 and 55."""
+
+COUNT_BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 10), (11, 20), (21, 10**9))
+
+
+@dataclass(frozen=True)
+class Chapter5:
+    """Probability, cost without and with replacement, of strategies 1 to 7 on each sample."""
+
+    found: NDArray[np.float64]
+    population_uniques: int
+
+
+def chapter_5(samples: int, seed: int, fraction: float = 0.03) -> Chapter5:
+    """Figures 31 and 32: strategies 1 to 7 (r = 3) on samples of 3 %."""
+    rng = np.random.default_rng(seed)
+    people = census(NOTIONAL, rng)
+    rows = []
+    for _ in range(samples):
+        file = people.sample(FIVE, fraction, rng)
+        rows.append([[a.probability, a.cost, a.cost_replaced] for a in attacks(Frequencies.of(file)).values()])
+    assert file.population_counts is not None
+    return Chapter5(np.array(rows), int((file.population_counts == 1).sum()))
+
+
+def measured(file: KeyFile, rng: np.random.Generator) -> list[float]:
+    """The measures and attacks of chapter 7 on one sample, in the order of `SERIES`."""
+    measures = file_measures(file)
+    likely = bayesian_matching(file, fit_models(file, rng=rng))
+    assert file.population_sizes is not None
+    people = float(file.population_sizes[file.counts == 1].sum())
+    by_truth, by_belief = cost_matched(likely, people, by_true_counts=True), cost_matched(likely, people)
+    ten = best_cells(likely)
+    assert ten.true is not None
+    assert by_truth.true is not None
+    assert by_belief.true is not None
+    return [
+        measures.pu_given_su or 0.0,
+        measures.cm_given_um or 0.0,
+        measures.dis.value,
+        measures.cm_given_su or 0.0,
+        ten.claimed.from_sample,
+        ten.true.from_sample,
+        by_truth.true.from_population,
+        by_belief.true.from_population,
+    ]
+
+
+def chapter_7(fractions: Sequence[float], samples: int, seed: int) -> NDArray[np.float64]:
+    """Figures 43 and 44: shape (fractions, samples, series). Five variables: the posterior is exact."""
+    people = census(NOTIONAL, np.random.default_rng(seed))
+    found = np.empty((len(fractions), samples, len(SERIES)))
+    for i, fraction in enumerate(fractions):
+        for k in range(samples):
+            rng = np.random.default_rng((seed, round(1000 * fraction), k))
+            found[i, k] = measured(people.sample(FIVE, fraction, rng), rng)
+    return found
+
+
+def thesis_chain(fractions: Sequence[float], seed: int) -> list[tuple[float, float, float]]:
+    """MC3 as chapter 7 ran it beside the exact posterior: fraction, greatest difference of a Pr(cm), ten best, true."""
+    people = census(NOTIONAL, np.random.default_rng(seed))
+    found = []
+    for fraction in fractions:
+        rng = np.random.default_rng((seed, round(1000 * fraction), 0))
+        file = people.sample(FIVE, fraction, rng)
+        exact = bayesian_matching(file, fit_models(file, "exact"))
+        chain = bayesian_matching(file, fit_models(file, "mc3", rng, **THESIS_CHAPTER_7))
+        ten = best_cells(chain)
+        assert ten.true is not None
+        found.append((fraction, float(np.abs(chain.correct_match - exact.correct_match).max()), ten.true.from_sample))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A sample with a score of every sample unique by each method.
+
+    Attributes
+    ----------
+    file
+        The sample, with its population.
+    scores : dict of ndarray of float64, shape (n_uniques,)
+        By method.
+    F : ndarray of int64, shape (n_uniques,)
+        Population counts.
+    seconds
+        By method.
+    models
+        By method: models visited, the best log score, edges of the best.
+    """
+
+    file: KeyFile
+    scores: dict[str, NDArray[np.float64]]
+    F: NDArray[np.int64]
+    seconds: dict[str, float]
+    models: dict[str, tuple[int, float, int]]
+
+
+def scored(
+    people: Census, names: Sequence[str], fraction: float, seed: int, only: Sequence[str] | None = None
+) -> Scored:
+    """Chapter 8: SUDA, IS, DIS-IS, MC3 and simulated annealing as the thesis set them, and Occam's window beside."""
+    rng = np.random.default_rng(seed)
+    file = people.sample(names, fraction, rng)
+    rows = file.uniques
+    cell = file.of_record[rows]
+    scores: dict[str, NDArray[np.float64]] = {}
+    seconds: dict[str, float] = {}
+    models: dict[str, tuple[int, float, int]] = {}
+    begun = time.perf_counter()
+    uniques = minimal_uniques(file)
+    found = suda_scores(file, "is", found=uniques)
+    seconds["DIS-IS"] = time.perf_counter() - begun
+    scores["IS"], scores["DIS-IS"] = found.scores[rows], found.dis_scores[rows]
+    scores["SUDA"] = suda_scores(file, "suda", found=uniques).scores[rows]
+    searches: dict[str, Mapping[str, object]] = {
+        "MC3": {"method": "mc3", **THESIS_CHAPTER_8},
+        "annealing": {"method": "annealing", **THESIS_ANNEALING},
+        "Occam's window": {"method": "occam", "ratio": 20.0, "bridge": 5.0},
+        "MC3, four chains, double moves": {"method": "mc3", "moves": 100_000},
+    }
+    for name, settings in searches.items():
+        if only is not None and name not in only:
+            continue
+        begun = time.perf_counter()
+        matching = bayesian_matching(file, fit_models(file, rng=np.random.default_rng(seed + 1), **settings))  # type: ignore[arg-type]
+        seconds[name] = time.perf_counter() - begun
+        scores[name] = matching.correct_match[cell]
+        models[name] = _found(matching)
+    assert file.population_sizes is not None
+    return Scored(file, scores, file.population_sizes[cell], seconds, models)
+
+
+def areas(people: Census, names: Sequence[str], fraction: float, samples: int, seed: int) -> NDArray[np.float64]:
+    """AUC of each of `METHODS` at telling population uniques, on samples: shape (samples, methods)."""
+    found = np.empty((samples, len(METHODS)))
+    for k in range(samples):
+        sample = scored(people, names, fraction, seed + 100 + k, only=METHODS)
+        found[k] = [auc(sample.scores[method], sample.F == 1) for method in METHODS]
+    return found
+
+
+def _found(matching: BayesianMatching) -> tuple[int, float, int]:
+    search = matching.models.search
+    return search.visited, search.best.log_score, len(search.best.graph.edges)
+
+
+def joint_table(file: KeyFile) -> NDArray[np.int64]:
+    """Tables 2 and 3: combinations by sample count (rows) and population count (columns), 0 first."""
+    counts = Frequencies.of(file)
+    table = np.zeros((len(COUNT_BANDS) + 1, len(COUNT_BANDS) + 1), dtype=np.int64)
+    np.add.at(table, (_band(counts.f), _band(counts.F)), 1)
+    table[0, 0] = int(np.prod([int(n) for n in file.levels], dtype=object)) - len(counts.F)
+    return table
+
+
+def _band(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    lowest = np.array([low for low, _ in COUNT_BANDS])
+    return np.asarray(np.searchsorted(lowest, counts, side="right"), dtype=np.int64)
+
+
+def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Mean and its 95 % interval."""
+    mean = float(values.mean())
+    half = float(student.ppf(0.975, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+    return mean, mean - half, mean + half
+
+
+def main(arguments: list[str]) -> int:
+    """Print what was found, or write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks smith2011", description=__doc__)
+    parser.add_argument("--samples", type=int, default=20, help="samples at each fraction of chapter 7")
+    parser.add_argument("--seed", type=int, default=2011)
+    parser.add_argument("--quick", action="store_true", help="fewer samples, fractions and variables")
+    parser.add_argument("--write", action="store_true", help="write docs/smith-2011.md and its figures")
+    options = parser.parse_args(arguments)
+    from benchmarks.papers import _smith2011_page as page
+
+    quick = options.quick
+    five = chapter_5(10 if quick else 40, options.seed)
+    fractions = (0.02, 0.1, 0.5) if quick else FRACTIONS
+    seven = chapter_7(fractions, 3 if quick else options.samples, options.seed)
+    chains = thesis_chain((0.1,) if quick else (0.01, 0.05, 0.2, 0.5), options.seed)
+    people = census(NORTH_WEST, np.random.default_rng(options.seed))
+    sets = (EIGHT, TWELVE) if quick else (EIGHT, TWELVE, SIXTEEN)
+    eight = {
+        (len(names), fraction): scored(people, names, fraction, options.seed)
+        for names in sets
+        for fraction in (0.01, 0.05)
+    }
+    ranked = {fraction: areas(people, TWELVE, fraction, 3 if quick else 20, options.seed) for fraction in (0.01, 0.05)}
+    text, figures = page.written(five, fractions, seven, chains, eight, ranked, options.seed)
+    if not options.write:
+        print(text)
+        return 0
+    (DOCS / "smith-2011.md").write_text(text, encoding="utf-8")
+    for name, svg in figures.items():
+        (DOCS / f"{name}.svg").write_text(svg, encoding="utf-8")
+    return 0

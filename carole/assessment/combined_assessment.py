@@ -1,0 +1,182 @@
+"""The assessment of a combined output: every measure against its limit, as one document and one judgement.
+
+The document is versioned JSON. It names variables and numbers of codes, never a label (Carole has none) and never a
+record; a data steward reads it. The same run gives the same document, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tryst.carole.assessment.accumulated import accumulated
+from tryst.carole.assessment.attribution import attribution, by_variable
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.identification import identification
+from tryst.carole.assessment.measures import Measure, entry
+from tryst.carole.assessment.membership import membership
+from tryst.carole.assessment.memory import left_for_uniques
+from tryst.carole.assessment.options import options
+from tryst.carole.assessment.publication import publication
+from tryst.carole.engine.plan import Resources
+from tryst.carole.projects import Judgement
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import Specification
+from tryst.common.specification.assessment import MEASURES
+
+VERSION = 1
+"""Of the document."""
+
+UNLESS_TOLD = Resources(3 << 30, 1)
+"""What an assessment may use."""
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What the assessment came to.
+
+    Attributes
+    ----------
+    document
+        Ready for JSON; docs/assessment.md describes it.
+    report
+        The document as it is kept.
+    judgement
+        What the project's policy acts on, with the digest of `report`.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    report: bytes = field(repr=False)
+    judgement: Judgement
+
+
+def assess(
+    combined: Combined,
+    spec: Specification,
+    run: str,
+    earlier: Sequence[bytes] = (),
+    resources: Resources = UNLESS_TOLD,
+    progress: Progress = lambda stage, fraction: None,
+) -> Assessment:
+    """Assess a combined output.
+
+    Parameters
+    ----------
+    combined
+        The combined output.
+    spec
+        With its section `assessment`.
+    run
+        The run's name, for the document.
+    earlier
+        Reports on the project's earlier releases, oldest first: this release is judged together with them.
+    resources
+        Memory, that of `combined` included, and threads, which change nothing in the document.
+    progress
+        Told the stage "assess" and the fraction of it done.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the specification asks for no assessment; MEMORY if it takes more than it may use.
+
+    Notes
+    -----
+    No random number but the draw of random rounding, whose seed is made of the counts. Cost grows with records and
+    distinct combinations of key values.
+    """
+    policy = spec.assessment
+    if policy is None:
+        raise TrystError(ErrorCode.PARAMETER, "the specification asks for no assessment", where="assessment")
+    names = [variable.name for variable in combined.variables]
+    before = accumulated([json.loads(report) for report in earlier], names)
+    left = left_for_uniques(combined, policy, resources)
+    progress("assess", 0.0)
+    found = identification(combined, policy.fractions, left)
+    progress("assess", 0.5)
+    learnt = attribution(combined, policy)
+    tables = publication(combined, policy.tables, before.tables, policy.known_people)
+    members = membership(combined, spec.release, policy.doubt)
+    progress("assess", 0.7)
+    measured: dict[str, Measure] = {**found.measures, **learnt.measures, "members_learnt": members.measure}
+    if tables.measure is not None:
+        measured["subtraction"] = tables.measure
+    limits = policy.limits.given
+    measures = {
+        name: entry(name, measured[name], limits.get(name), before.largest.get(name))
+        for name in MEASURES
+        if name in measured
+    }
+    judged = {name: float(value["judged"]) for name, value in measures.items()}
+    values = by_variable(combined, combined.with_role("key"), policy)
+    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before)
+    progress("assess", 1.0)
+    breaches = [name for name, value in measures.items() if value["breached"]]
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "project": spec.project,
+        "run": run,
+        "verdict": "breach" if breaches else "within",
+        "on_breach": policy.on_breach,
+        "breaches": [{"measure": name, "value": judged[name], "limit": measures[name]["limit"]} for name in breaches],
+        "measures": measures,
+        "identification": found.document,
+        "attribution": {"variables": learnt.document},
+        "custodians": members.document,
+        "tables": tables.tables,
+        "options": ways,
+        "supposed": _supposed(combined, spec),
+        "records": combined.n_records,
+        "expected_records": float(combined.pair_probability.sum()),
+        "expected_left_out": combined.left_out,
+        "earlier_releases": before.releases,
+        "warnings": [*_cautions(combined), *combined.cautions, *found.cautions, *tables.cautions, *before.cautions],
+    }
+    report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
+    judgement = Judgement(judged, tuple(breaches), hashlib.sha256(report).digest())
+    return Assessment(document, report, judgement)
+
+
+def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
+    policy = spec.assessment
+    assert policy is not None  # noqa: S101 - `assess` has refused it
+    return {
+        "fractions": policy.fractions.model_dump(),
+        "known_people": policy.known_people,
+        "least_values": policy.least_values,
+        "doubt": policy.doubt,
+        "missing": "a missing value is a category of its own",
+        "variables": [
+            {"name": v.name, "holder": v.holder, "role": v.role, "categories": len(v.categories)}
+            for v in combined.variables
+        ],
+    }
+
+
+def _cautions(combined: Combined) -> list[str]:
+    said = []
+    if not combined.n_records:
+        return ["There is no linked record: there is nothing to disclose but that."]
+    if combined.n_records < 2:
+        said.append("There is one linked record: whoever is known to be in the output is known to be this one.")
+    for name, number in combined.disagreements.items():
+        if number:
+            said.append(
+                f"In {number} linked records the custodians differ in {name}; Alice's value was taken. Released side by"
+                " side, the two values tell more than one."
+            )
+    lacking = (combined.codes < 0).mean(axis=0)
+    for variable, share in zip(combined.variables, lacking.tolist(), strict=True):
+        if share == 1.0:
+            said.append(f"No linked record has a value of {variable.name}.")
+        elif share > 0.2 and variable.role == "key":
+            said.append(
+                f"{share:.0%} of the linked records have no value of {variable.name}, which counts as a category: an"
+                " intruder who takes a missing value for any finds fewer of them unique."
+            )
+    return said

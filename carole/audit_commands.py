@@ -1,0 +1,135 @@
+"""``tryst audit``: the audit log read, verified and witnessed, on the machine where Carole keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tryst.common.errors import ErrorCode, TrystError
+
+if TYPE_CHECKING:
+    from tryst.carole.store.database import Database
+    from tryst.common.audit import Checkpoint
+    from tryst.common.keys.identity import PublicIdentity
+
+app = typer.Typer(
+    help="The audit log: who did what, in an order that cannot be quietly changed. Run where Carole keeps it.",
+    no_args_is_help=True,
+)
+
+Config = Annotated[Path, typer.Option("--config", help="Carole's configuration file.")]
+
+
+@app.callback()
+def auditing() -> None:
+    """The audit log: who did what, in an order that cannot be quietly changed. Run where Carole keeps it."""
+
+
+@app.command()
+def show(
+    config: Config = Path("carole.yaml"),
+    project: Annotated[str | None, typer.Option(help="Of this project only.")] = None,
+) -> None:
+    """Print the entries, a JSON object a line: who did what to which project, in order."""
+    from tryst.carole.store import audit
+
+    with _database(config) as database, database.read() as connection:
+        for entry in audit.entries(connection, project):
+            told = {
+                "sequence": entry.sequence,
+                "at": _time(entry.at),
+                "project": entry.project,
+                "actor": entry.actor,
+                "action": entry.action,
+                "details": entry.details,
+            }
+            typer.echo(json.dumps(told))
+
+
+@app.command()
+def verify(
+    config: Config = Path("carole.yaml"),
+    kept: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file of checkpoints that somebody has kept, one a line; may be given several times."),
+    ] = None,
+) -> None:
+    """Check every entry, the tree over them, every signed checkpoint, and those that others have kept.
+
+    Ends with status 1 at the first thing that is wrong, and names the entry where it begins. What Carole's own key
+    has signed anew can only be found with a checkpoint that somebody else has kept: custodians keep them.
+    """
+    from tryst.carole.store import audit_check
+
+    checkpoints = [checkpoint for path in kept or () for checkpoint in _read_kept(path)]
+    with _database(config) as database, database.read() as connection:
+        found = audit_check.verify(connection, _linker(config), checkpoints)
+    if not found.intact:
+        raise TrystError(
+            ErrorCode.AUDIT,
+            found.finding,
+            where="audit log" if found.entry is None else f"audit log, entry {found.entry}",
+            got=f"{found.size} entries that can be read",
+            remedy="stop Carole, keep the database and every kept checkpoint as they are, and tell the custodians",
+        )
+    told = f"Intact: {found.size} entries, signed by Carole"
+    if found.checkpoint is not None:
+        told += f" at {_time(found.checkpoint.at)}"
+    typer.echo(f"{told}.")
+    if checkpoints:
+        typer.echo(f"It continues all {found.compared} kept checkpoints.")
+    else:
+        typer.echo("Not compared with anybody's kept checkpoint: what Carole's own key rewrote would not be seen.")
+
+
+@app.command()
+def checkpoint(config: Config = Path("carole.yaml")) -> None:
+    """Print the newest checkpoint, one line of JSON: the log's size and root, signed. Keep it elsewhere."""
+    from tryst.carole.store.audit import newest
+
+    with _database(config) as database, database.read() as connection:
+        typer.echo(newest(connection).to_text())
+
+
+@contextmanager
+def _database(config: Path) -> Iterator[Database]:
+    from tryst.carole.configuration import load_carole
+    from tryst.carole.store.database import Database
+
+    database = Database(load_carole(config).store.database)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _linker(config: Path) -> PublicIdentity:
+    from tryst.carole.configuration import load_carole
+    from tryst.common.keys.identity import Identity
+    from tryst.common.pki.folders import PartyFolder
+
+    return Identity.load(PartyFolder(load_carole(config).keys).identity).public
+
+
+def _read_kept(path: Path) -> list[Checkpoint]:
+    from tryst.common.audit import Checkpoint
+
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrystError(
+            ErrorCode.AUDIT, "the kept checkpoints cannot be read", where=str(path), got=type(error).__name__
+        ) from None
+    return [
+        Checkpoint.from_text(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()
+    ]
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

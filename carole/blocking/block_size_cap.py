@@ -1,0 +1,106 @@
+"""Blocks that are too large: split by equality of a further field, or dropped, and told by size.
+
+A block of a common surname can hold more pairs than all others together. Its rows are split by the value of a
+further field where the rule names one; what is still too large is dropped from the rule, so that its pairs are compared
+only if another rule proposes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.blocking.definition import NO_KEY
+from tryst.common.encoding.signature_sets import FieldSignatures
+
+Keys = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Skew:
+    """What was done to one rule's large blocks.
+
+    Attributes
+    ----------
+    split, dropped
+        Numbers of blocks.
+    largest_split, largest_dropped
+        Rows of A and of B in the largest of each; None if there was none.
+    pairs_dropped
+        Pairs in the dropped blocks.
+    """
+
+    split: int = 0
+    largest_split: tuple[int, int] | None = None
+    dropped: int = 0
+    largest_dropped: tuple[int, int] | None = None
+    pairs_dropped: int = 0
+
+
+def without_large_blocks(
+    keys_a: Keys, keys_b: Keys, limit: int, by: tuple[Keys, Keys] | None = None
+) -> tuple[Keys, Keys, Skew]:
+    """Keys of a rule with no block of more than `limit` pairs.
+
+    Parameters
+    ----------
+    keys_a, keys_b : ndarray of uint64
+        Keys of A's and of B's rows.
+    limit : int
+        Most pairs of a block.
+    by : pair of ndarray of uint64, optional
+        A further key of each row, by which large blocks are split; `NO_KEY` where there is none.
+
+    Returns
+    -------
+    keys_a, keys_b : ndarray of uint64
+        The same objects where nothing was too large.
+    skew : Skew
+    """
+    large, sizes = _large(keys_a, keys_b, limit)
+    if not len(large):
+        return keys_a, keys_b, Skew()
+    split, largest_split = 0, None
+    if by is not None:
+        split, largest_split = len(large), max(sizes, key=lambda size: size[0] * size[1])
+        keys_a, keys_b = (_finer(keys, further, large) for keys, further in zip((keys_a, keys_b), by, strict=True))
+        large, sizes = _large(keys_a, keys_b, limit)
+    if not len(large):
+        return keys_a, keys_b, Skew(split, largest_split)
+    keys_a, keys_b = (np.where(np.isin(keys, large), np.uint64(NO_KEY), keys) for keys in (keys_a, keys_b))
+    return keys_a, keys_b, Skew(
+        split, largest_split, len(large), max(sizes, key=lambda size: size[0] * size[1]), sum(a * b for a, b in sizes)
+    )  # fmt: skip
+
+
+def value_keys(field: FieldSignatures) -> Keys:
+    """A key of each row that is equal for equal signatures, in either file; `NO_KEY` where the field is missing.
+
+    Notes
+    -----
+    A linear hash: of a million different signatures two collide with probability 3e-8, which costs a comparison.
+    """
+    multipliers = np.random.default_rng(65).integers(0, 2**63, field.bits // 64, dtype=np.uint64) * np.uint64(2) + 1
+    hashed = field.signatures @ multipliers
+    return np.append(np.where(hashed == NO_KEY, np.uint64(1), hashed), np.uint64(NO_KEY))[field.codes]
+
+
+def _large(keys_a: Keys, keys_b: Keys, limit: int) -> tuple[Keys, list[tuple[int, int]]]:
+    """Keys of the blocks above a limit, and the rows of A and B in each."""
+    in_a, size_a = np.unique(keys_a, return_counts=True)
+    in_b, size_b = np.unique(keys_b, return_counts=True)
+    shared, at_a, at_b = np.intersect1d(in_a, in_b, assume_unique=True, return_indices=True)
+    large = (shared != NO_KEY) & (size_a[at_a].astype(np.float64) * size_b[at_b] > limit)
+    sizes = zip(size_a[at_a][large].tolist(), size_b[at_b][large].tolist(), strict=True)
+    return shared[large], list(sizes)
+
+
+def _finer(keys: Keys, further: Keys, large: Keys) -> Keys:
+    """Keys that tell rows of large blocks apart by a further key too."""
+    mixed = (keys ^ (further * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= mixed >> np.uint64(29)
+    mixed = np.where(mixed == NO_KEY, np.uint64(1), mixed)
+    mixed = np.where(further == NO_KEY, np.uint64(NO_KEY), mixed)
+    return np.where(np.isin(keys, large), mixed, keys)

@@ -1,0 +1,90 @@
+"""From kept pairs to links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import ScoredPairs, ScoredPatterns
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, within_rate
+from tryst.carole.fellegi_sunter.model import probability as logistic
+from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
+
+LEAST_LINK = 0.01
+"""No pair less probable than this is linked to fill up a wanted rate of false links."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The kept pairs in order, and the links.
+
+    Attributes
+    ----------
+    pairs
+        By descending weight, then by rows.
+    order
+        int64: where each of them was among the kept pairs.
+    links
+        int64: positions of the links among them, ascending.
+    threshold
+        Least probability of a link, as given or as it came out.
+    """
+
+    pairs: ScoredPairs
+    order: NDArray[np.int64]
+    links: NDArray[np.int64]
+    threshold: float
+
+
+def decide(
+    kept: KeptPairs,
+    scored: ScoredPatterns,
+    posterior: LinkProbabilities | None,
+    plan: LinkagePlan,
+    extra: NDArray[np.float64] | None = None,
+    p: float = 0.5,
+) -> Decision:
+    """Put the kept pairs in order and choose the links.
+
+    Parameters
+    ----------
+    kept : KeptPairs
+        Pairs and their patterns.
+    scored : ScoredPatterns
+        The patterns' scores.
+    posterior : LinkProbabilities or None
+        Given the pairs' rivals in a one-to-one linkage, in the order of `kept`; None: there is none. Only
+        the assignment one_to_one goes by it.
+    plan : LinkagePlan
+        How often a record may be linked, and what decides how probable a link must be.
+    extra : ndarray of float64, optional
+        What each kept pair's weight has beyond its pattern's, in bits.
+    p : float
+        Share of matches among all pairs; only looked at with `extra`.
+    """
+    weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
+    order = np.lexsort((kept.row_b, kept.row_a, -weight))
+    row_a, row_b, pattern, weight = kept.row_a[order], kept.row_b[order], kept.pattern[order], weight[order]
+    if extra is None:
+        probability = scored.probability[pattern]
+    else:
+        probability = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
+    given_rivals = probability
+    if posterior is not None and plan.assignment == "one_to_one":
+        given_rivals = posterior.probability[order]
+    if plan.assignment == "many_to_one":
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(probability) - np.log1p(-probability)
+        given_rivals = best_partner_probability(row_a, np.clip(log_odds, -700, 700))
+    if plan.false_link_rate is None:
+        threshold = plan.threshold
+        links = assigned(row_a, row_b, given_rivals, threshold, plan.assignment)
+    else:
+        possible = assigned(row_a, row_b, given_rivals, LEAST_LINK, plan.assignment)
+        links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
+    pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
+    return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)

@@ -1,0 +1,134 @@
+"""Reading what custodians told of their rows: by the resolver, or by Carole where the specification lets her join.
+
+Both hold a sealing key of their own, verify the custodians' signatures by the membership list, and believe of the
+content what can be checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.coded_links import coded_links
+from tryst.carole.engine.padded import conclude_padded
+from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.resolution_request import Question, pack_answer
+from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
+from tryst.carole.engine.run_documents import findings
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role, Side
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.specification import Specification, specification_digest
+from tryst.common.wire.row_handles import CODES_ROWS, HANDLES, RECORDS, About, open_answer
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a custodian told, checked.
+
+    Attributes
+    ----------
+    handles : ndarray of int32, shape (n_pairs,)
+        Whose record each pair's row is.
+    records
+        Handles from this number on are dummies'.
+    codes : ndarray of int32, shape (records,), optional
+        Row of each such record in the set of codes, where the linked records are to be assessed.
+    """
+
+    handles: NDArray[np.int32] = dataclass_field(repr=False)
+    records: int
+    codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who opens what custodians seal to it: the coordinator's process, or Carole."""
+
+    name: str
+    """In the membership list."""
+    members: Members
+    """Among them the custodians, who must have signed it."""
+    key: SealingKey = dataclass_field(repr=False)
+
+    @classmethod
+    def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
+        """From a party's key folder; the membership list too, unless it is given.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION, CERTIFICATE.
+        """
+        known = members or Members.load(folder.members)
+        return cls(known.in_role(role).name, known, SealingKey.load(folder.sealing))
+
+    def open(self, run: str, spec: Specification, question: Question, side: Side, sealed: bytes | memoryview) -> Told:
+        """What a custodian told of the pairs of a question.
+
+        Raises
+        ------
+        TrystError
+            SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
+            and question; UPLOAD_CORRUPT if they are not what they should be.
+        """
+        at = list(Side).index(side)
+        about = About(
+            project=spec.project,
+            run=run,
+            side=side,
+            specification=specification_digest(spec),
+            question=question.asked[at],
+            reader=self.name,
+            key=self.key.public,
+        )
+        told = open_answer(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
+        found = question.found
+        n_records = (found.n_a, found.n_b)[at]
+        among = None if spec.padding is None else told.get(RECORDS, np.empty(0, dtype=np.uint32))
+        handles, known = checked_handles(told[HANDLES], len(found.pattern), n_records, among)
+        if spec.assessment is None:
+            return Told(handles, known)
+        return Told(handles, known, checked_codes(told.get(CODES_ROWS), known, n_records))
+
+
+def answer(question: Question, a: Told, b: Told, plan: LinkagePlan, progress: Progress, run: str) -> bytes:
+    """What a question comes to, once it is known which rows are one record: for `unpack_answer`.
+
+    Parameters
+    ----------
+    a, b
+        What Alice and Bob told.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if two pairs are said to be the same two records.
+    """
+    _refuse_repeated(a.handles, b.handles, run)
+    linkage, whole, order = conclude_padded(
+        question.found, a.handles, b.handles, (a.records, b.records), plan, progress
+    )
+    document = findings(linkage, plan, Resources(question.found.peak_bytes, question.threads), {})
+    coded = None if a.codes is None or b.codes is None else coded_links(linkage, a.codes, b.codes)
+    return pack_answer(whole, order, document, coded)
+
+
+def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:
+    """No pair of records is asked about twice; handles that say so are not what they should be."""
+    pairs = a.astype(np.int64) << 32 | b
+    if len(np.unique(pairs)) != len(pairs):
+        raise TrystError(
+            ErrorCode.UPLOAD_CORRUPT,
+            "two candidate pairs are said to be the same two records",
+            where=f"run {run}",
+            remedy="ask the custodians whether an identifier of theirs is on several records, and start another run",
+        )

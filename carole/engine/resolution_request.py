@@ -1,0 +1,234 @@
+"""The question to a resolver and its answer, as bytes: arrays by name, and a document.
+
+The question holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
+of the two files; no signature, no blocking key, no row. The answer holds the pairs' probabilities and which are links,
+and where these are to be assessed also the links as rows of the two sets of codes (`coded_links`).
+Both are archives (`archive`) that their reader does not trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
+from tryst.carole.engine.coded_links import CodedLinks, Expected, check_coded
+from tryst.carole.engine.conclusion import Candidates
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.result import Linkage, ScoredPairs
+from tryst.carole.engine.unlinkable import FieldsPresent
+from tryst.carole.fellegi_sunter import PatternCounts
+from tryst.carole.fellegi_sunter.dependence import Beyond
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a resolver is asked.
+
+    Attributes
+    ----------
+    found
+        What the comparison found, for `conclude`.
+    asked
+        Digest of what Alice, and what Bob, was asked about rows of the same pairs.
+    threads
+        Threads that Carole used, for the document.
+    """
+
+    found: Candidates = dataclass_field(repr=False)
+    asked: tuple[bytes, bytes]
+    threads: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a resolver has decided.
+
+    Attributes
+    ----------
+    pairs
+        The candidate pairs by their rows at Carole, in the order of the question. Their patterns are not told again.
+    links
+        int64, ascending: which of them are links.
+    document
+        The model and the aggregates, as `findings` makes them.
+    coded
+        The links by their rows in the sets of codes; None where nothing is assessed.
+    """
+
+    pairs: ScoredPairs = dataclass_field(repr=False)
+    links: NDArray[np.int64] = dataclass_field(repr=False)
+    document: dict[str, Any] = dataclass_field(repr=False)
+    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+
+
+def pack_question(question: Question, order: NDArray[np.int64]) -> bytes:
+    """The question of a comparison, its pairs in another order than Carole found them in.
+
+    Parameters
+    ----------
+    question : Question
+    order : ndarray of int64, shape (n_kept,)
+        Which kept pair comes at each place.
+    """
+    found = question.found
+    arrays: Arrays = {
+        "gamma": found.patterns.gamma,
+        "mask": found.patterns.mask,
+        "count": found.patterns.count,
+        "pattern": found.pattern[order],
+        "wanted": found.wanted,
+    }
+    if found.levels is not None:
+        arrays["levels"] = found.levels
+    if found.beyond is not None:
+        arrays["beyond_gamma"], arrays["beyond_count"] = found.beyond.gamma, found.beyond.count
+    for side, lacking in zip("ab", found.lacking, strict=True):
+        arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
+    document = {
+        "n_a": found.n_a,
+        "n_b": found.n_b,
+        "scale": None if found.beyond is None else found.beyond.scale,
+        "equal": list(found.equal),
+        "missing": {name: list(shares) for name, shares in found.missing.items()},
+        "warnings": list(found.warnings),
+        "seconds": found.seconds,
+        "peak_bytes": found.peak_bytes,
+        "threads": question.threads,
+        "asked": [digest.hex() for digest in question.asked],
+    }
+    return packed(arrays, document)
+
+
+def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
+    """What `pack_question` was given, from another party.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if it is no such question under this plan.
+    """
+    arrays, document = unpacked(content)
+    try:
+        n_fields = len(plan.compared)
+        gamma = array_of(arrays, "gamma", np.int8, (None, n_fields))
+        n_patterns = len(gamma)
+        patterns = PatternCounts(
+            gamma,
+            array_of(arrays, "mask", np.uint32, (n_patterns,)),
+            array_of(arrays, "count", np.int64, (n_patterns,)),
+        )
+        widest = max(len(field.bounds) for field in plan.compared)
+        levels = array_of(arrays, "levels", np.float64, (n_fields, widest)) if "levels" in arrays else None
+        beyond = None
+        if document["scale"] is not None:
+            beyond_gamma = array_of(arrays, "beyond_gamma", np.int8, (None, n_fields))
+            counts = array_of(arrays, "beyond_count", np.float64, (len(beyond_gamma),))
+            beyond = Beyond(beyond_gamma, counts, float(document["scale"]))
+        lacking = []
+        for side in "ab":
+            kinds = array_of(arrays, f"lacking_{side}", np.bool_, (None, len(plan.fields)))
+            lacking.append(FieldsPresent(kinds, array_of(arrays, f"lacking_{side}_records", np.int64, (len(kinds),))))
+        found = Candidates(
+            n_a=int(document["n_a"]),
+            n_b=int(document["n_b"]),
+            patterns=patterns,
+            levels=levels,
+            beyond=beyond,
+            pattern=_below(array_of(arrays, "pattern", np.int32, (None,)), n_patterns),
+            wanted=_below(array_of(arrays, "wanted", np.int64, (None,)), n_patterns),
+            lacking=(lacking[0], lacking[1]),
+            equal=(int(document["equal"][0]), int(document["equal"][1])),
+            missing={str(name): (float(a), float(b)) for name, (a, b) in document["missing"].items()},
+            warnings=tuple(str(text) for text in document["warnings"]),
+            seconds={str(name): float(value) for name, value in document["seconds"].items()},
+            peak_bytes=int(document["peak_bytes"]),
+        )
+        for q, field in enumerate(plan.compared):
+            if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
+                raise malformed("a comparison level that the plan does not have")
+        alice, bob = (bytes.fromhex(digest) for digest in document["asked"])
+        return Question(found, (alice, bob), int(document["threads"]))
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise malformed("parts that are missing or of another kind") from None
+
+
+def pack_answer(
+    linkage: Linkage, order: NDArray[np.int64], document: Mapping[str, Any], coded: CodedLinks | None = None
+) -> bytes:
+    """The answer that a conclusion gives, its pairs in the order of the question.
+
+    Parameters
+    ----------
+    linkage : Linkage
+    order : ndarray of int64, shape (n_kept,)
+        Which pair of the question each of the linkage's pairs is, as `conclude` gives it.
+    document
+        The model and the aggregates.
+    coded
+        The links by their rows in the sets of codes, where they are to be assessed.
+    """
+    pairs = linkage.pairs
+    linked = np.zeros(len(order), dtype=np.bool_)
+    linked[order[linkage.links]] = True
+    arrays: Arrays = {"linked": linked}
+    for name in ("weight", "match_probability", "link_probability"):
+        values = np.empty(len(order))
+        values[order] = getattr(pairs, name)
+        arrays[name] = values
+    if coded is not None:
+        arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
+    return packed(arrays, document)
+
+
+def unpack_answer(
+    content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32], expected: Expected | None = None
+) -> Answer:
+    """A resolver's answer, for pairs of known rows.
+
+    Parameters
+    ----------
+    row_a, row_b
+        Rows of the pairs asked about, in the order of the question.
+    expected
+        What is known of the links' rows of codes, where these are assessed; None: they must not be told.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if it is no answer to a question of so many pairs, or holds a number that cannot be.
+    """
+    n = len(row_a)
+    arrays, document = unpacked(content)
+    weight, match, link = (
+        array_of(arrays, name, np.float64, (n,)) for name in ("weight", "match_probability", "link_probability")
+    )
+    linked = array_of(arrays, "linked", np.bool_, (n,))
+    if not all(np.isfinite(values).all() for values in (weight, match, link)):
+        raise malformed("numbers that are not finite")
+    if n and (min(match.min(), link.min()) < 0 or max(match.max(), link.max()) > 1):
+        raise malformed("probabilities beyond 0 and 1")
+    pairs = ScoredPairs(row_a, row_b, np.zeros(n, dtype=np.int32), weight, match, link)
+    links = np.flatnonzero(linked).astype(np.int64)
+    coded = None
+    if expected is not None:
+        coded = CodedLinks(
+            array_of(arrays, "coded_a", np.int32, (len(links),)),
+            array_of(arrays, "coded_b", np.int32, (len(links),)),
+            array_of(arrays, "coded_probability", np.float64, (len(links),)),
+        )
+        check_coded(coded, link[links], expected)
+    elif "coded_a" in arrays:
+        raise malformed("links by rows of codes where nothing is assessed")
+    return Answer(pairs, links, document, coded)
+
+
+def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= bound):
+        raise malformed("a pattern that is not there")
+    return array

@@ -1,0 +1,60 @@
+"""What custodians tell a resolver of the rows that it asks about: checked, and nothing in it believed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.archive import malformed
+
+
+def checked_handles(
+    handles: NDArray[np.uint32], n_pairs: int, n_records: int, among: NDArray[np.uint32] | None = None
+) -> tuple[NDArray[np.int32], int]:
+    """A custodian's handles: one for each candidate pair, in the question's order.
+
+    Parameters
+    ----------
+    n_pairs, n_records
+        Pairs of the question, and records of the custodian's file.
+    among
+        Where blocks are padded, the number from which on handles are dummies', as the custodian told it.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_pairs,)
+    int
+        Handles of records are below it.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if they are not as many, or more different ones than the custodian has records.
+    """
+    if len(handles) != n_pairs:
+        raise malformed(f"{len(handles)} handles for {n_pairs} pairs")
+    highest = int(handles.max(initial=0))
+    if among is None:
+        if n_pairs and highest >= n_records:
+            raise malformed("a handle that is not below the number of records")
+        return handles.astype(np.int32), highest + 1 if n_pairs else 0
+    if len(among) != 1 or int(among[0]) > n_records or highest >= int(among[0]) + max(1, n_pairs):
+        raise malformed("handles of more records or dummies than there can be")
+    return handles.astype(np.int32), int(among[0])
+
+
+def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> NDArray[np.int32]:
+    """A custodian's row of codes of each handle's record, of which there are `n`.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if there are none, not as many as records, some beyond the custodian's records or one twice.
+    """
+    if codes is None or len(codes) != n:
+        raise malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")
+    if n and int(codes.max()) >= n_records:
+        raise malformed("a row of codes that is not below the number of records")
+    if len(np.unique(codes)) != n:
+        raise malformed("one row of codes for two records")
+    return codes.astype(np.int32)

@@ -1,0 +1,285 @@
+"""What a run found as a JSON document of counts and parameters: the model, the decision, the time it took.
+
+The structure is the report's (`coordinator.reports.linkage.content`). It holds no record: numbers of pairs by
+comparison vector, by match weight and by blocking rule, and parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.insights import examples, history, thresholds, unlinkable
+from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.result import LatentResult, Linkage
+from tryst.carole.fellegi_sunter.dependence import Distribution
+from tryst.carole.fellegi_sunter.model import Model, log2_ratios
+
+HISTOGRAM_BINS = 60
+MOST_PATTERNS = 500
+"""Comparison vectors told, the most frequent ones first."""
+
+_STEEPEST = 99.0
+"""A weight beyond it, of a level that one side never has, is told as this: JSON has no infinity."""
+
+
+def findings(linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds: dict[str, float]) -> dict[str, Any]:
+    """The document; `seconds` are stages beside the engine's own, such as reading the uploads."""
+    model = linkage.model
+    own = [warning for warning in linkage.warnings if warning not in model.warnings]
+    return {
+        "model": _model(linkage, plan),
+        "linkage": {**_counts(linkage, plan), "warnings": own},
+        "timings": {
+            "stages": [
+                {"name": name, "seconds": round(value, 3)}
+                for name, value in [*seconds.items(), *linkage.seconds.items()]
+            ],
+            "peak_memory_bytes": int(linkage.peak_bytes),
+            "threads": resources.threads,
+        },
+        "warnings": list(dict.fromkeys([*linkage.warnings, *model.warnings])),
+    }
+
+
+def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    model = linkage.model
+    weights = _finite(log2_ratios(model.m, model.u))
+    errors = linkage.scheme.standard_errors
+    fields = []
+    for q, field in enumerate(plan.compared):
+        n_levels = model.fields[q].n_levels
+        # A binary scheme knows the top level and the rest.
+        bounds = field.bounds if n_levels == len(field.bounds) else field.bounds[-2:]
+        missing = linkage.missing.get(field.name, (0.0, 0.0))
+        fields.append(
+            {
+                "name": field.name,
+                "bounds": list(bounds),
+                "m": _floats(model.m[q, :n_levels]),
+                "u": _floats(model.u[q, :n_levels]),
+                "weights": _floats(weights[q, :n_levels]),
+                "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
+            }
+        )
+        if errors is not None:
+            fields[-1]["standard_errors"] = {
+                "m": _known(errors.m[q, :n_levels]),
+                "u": _known(errors.u[q, :n_levels]),
+            }
+        if plan.scheme in ("lr_weighted", "log_lr_weighted"):
+            shaded = _finite(linkage.scheme.weights[q, : len(field.bounds)])
+            fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": _floats(shaded)}
+    return {
+        "fields": fields,
+        "p": float(model.p),
+        "expected_matches": float(model.expected_matches),
+        "standard_errors": None if errors is None else {"p": _known(np.array([errors.p]))[0], "of": errors.note},
+        "scheme": plan.scheme,
+        "u_method": plan.u,
+        "value_frequencies": [field.name for field in plan.fields if field.value_frequencies],
+        "dependence": _dependence(linkage, plan),
+        "history": history(linkage),
+        "iterations": int(model.iterations),
+        "converged": bool(model.converged),
+        "warnings": list(model.warnings),
+        "notes": list(model.notes),
+    }
+
+
+def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    """Which fields depend on each other in each class: what the model has, and what independence gets wrong."""
+    joint = linkage.scheme.joint
+    names = [field.name for field in linkage.model.fields]
+
+    def edges(distribution: Distribution) -> list[dict[str, Any]]:
+        return [
+            {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)}
+            for edge in distribution.structure.edges
+        ]
+
+    return {
+        "kind": "none" if joint is None else plan.dependence,
+        "matches": [] if joint is None else edges(joint.matches),
+        "others": [] if joint is None else edges(joint.others),
+        "misfits": [
+            {
+                "within": misfit.within,
+                "fields": list(misfit.fields),
+                "gain": misfit.gain,
+                "observed": misfit.observed,
+                "expected": misfit.expected,
+                "words": misfit.words,
+            }
+            for misfit in linkage.scheme.misfits
+        ],
+    }
+
+
+def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
+    model, pairs, links = linkage.model, linkage.pairs, linkage.links
+    linked_a = np.unique(pairs.row_a[links]).size
+    linked_b = np.unique(pairs.row_b[links]).size
+    counts: dict[str, Any] = {
+        "pairs": int(model.n_a) * int(model.n_b),
+        "candidates": int(linkage.n_candidates),
+        "kept": int(pairs.weight.size),
+        "links": int(links.size),
+        "unlinked": {"alice": int(model.n_a) - linked_a, "bob": int(model.n_b) - linked_b},
+        "threshold": float(linkage.threshold),
+        "assignment": plan.assignment,
+        "false_link_rate": plan.false_link_rate,
+        "duplicates": {
+            side: {"equal": found.equal, "same_partner": found.same_partner}
+            for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)
+        },
+        "expected": _expected(linkage),
+        "histogram": _histogram(pairs.weight, links),
+        "thresholds": thresholds(linkage, plan),
+        "unlinkable": unlinkable(linkage),
+        "examples": examples(linkage, plan),
+        "blocking": None,
+    }
+    if linkage.latent is not None:
+        counts["latent"] = _latent(linkage.latent)
+    floor = _probability(linkage.floor, model.p)
+    if math.isfinite(floor):
+        counts["floor"] = floor
+    if plan.rules:
+        counts["blocking"] = {
+            "rules": [
+                {
+                    "name": rule.name,
+                    "fields": list(rule.fields),
+                    "candidates": int(linkage.candidates_per_rule.get(rule.name, 0)),
+                }
+                for rule in plan.rules
+            ],
+            "reduction": 1 - linkage.n_candidates / (int(model.n_a) * int(model.n_b)),
+            "estimated_lost": None if linkage.blocking.lost is None else float(linkage.blocking.lost),
+            "method": linkage.blocking.method,
+            "assumptions": list(linkage.blocking.assumptions),
+            "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
+        }
+    else:
+        # Blocked pairs agree on their keys by construction, so the model says nothing of how often they should.
+        counts["patterns"] = _patterns(linkage, plan)
+    return counts
+
+
+def _latent(found: LatentResult) -> dict[str, Any]:
+    """What the extended latent step changed, and the shape of the joint distribution; its probabilities stay here."""
+    recall = None
+    if found.precision_before is not None and found.matches_before > 0:
+        recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
+    return {
+        "variables": [] if found.joint is None else list(found.joint.names),
+        "alone": list(found.alone),
+        "dependences": [list(pair) for pair in found.dependences],
+        "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
+        "records": float(found.records),
+        "held": found.held,
+        "wanted": found.wanted,
+        "iterations": found.iterations,
+        "converged": found.converged,
+        "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
+        "bits": _floats(found.bits),
+        "explained": [
+            {
+                "what": group.what,
+                "pairs": group.pairs,
+                "parts": [{"kind": kind, "name": name, "bits": bits} for kind, name, bits in group.parts],
+            }
+            for group in found.explained
+        ],
+    }
+
+
+def _expected(linkage: Linkage) -> dict[str, float] | None:
+    """Precision and recall that the model expects of its own decision; recall among the candidates."""
+    probability = linkage.pairs.link_probability
+    found = float(probability[linkage.links].sum())
+    matches = float(probability.sum()) + linkage.matches_below_floor
+    if not linkage.links.size or matches <= 0:
+        return None
+    return {"precision": found / linkage.links.size, "recall": min(1.0, found / matches)}
+
+
+def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[str, Any]:
+    if not weight.size:
+        return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
+    edges = np.histogram_bin_edges(weight, bins=HISTOGRAM_BINS)
+    return {
+        "edges": _floats(edges),
+        "counts": np.histogram(weight, edges)[0].tolist(),
+        "links": np.histogram(weight[links], edges)[0].tolist(),
+    }
+
+
+def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
+    """Observed and expected pairs by comparison vector, as the model has them."""
+    gamma, count = linkage.patterns.gamma, linkage.patterns.count
+    if plan.scheme != "multinomial":
+        n_levels = [len(field.bounds) for field in plan.compared]
+        gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
+        count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
+    expected = _expected_counts(linkage, gamma)
+    # Where two fields were exchanged they are missing for a reason that is not chance: no yardstick for these.
+    straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
+    frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MOST_PATTERNS, int(straight.sum()))]
+    return [
+        {
+            "gamma": gamma[i].tolist(),
+            "observed": float(count[i]),
+            "expected": float(expected[i]),
+        }
+        for i in frequent
+    ]
+
+
+def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Pairs that the model expects of each comparison vector, with missing values independent of all else."""
+    model: Model = linkage.model
+    there = gamma >= 0
+    pairs = np.full(len(gamma), float(model.n_a) * model.n_b)
+    for q, field in enumerate(model.fields):
+        missing_a, missing_b = linkage.missing.get(field.name, (0.0, 0.0))
+        both = (1.0 - missing_a) * (1.0 - missing_b)
+        pairs *= np.where(there[:, q], both, 1.0 - both)
+    joint = linkage.scheme.joint
+    if joint is not None:
+        matches = np.exp(joint.matches.log_probability(gamma))
+        others = np.exp(joint.others.log_probability(gamma))
+    else:
+        matches, others = np.ones(len(gamma)), np.ones(len(gamma))
+        for q in range(gamma.shape[1]):
+            level = np.maximum(gamma[:, q], 0)
+            matches *= np.where(there[:, q], model.m[q, level], 1.0)
+            others *= np.where(there[:, q], model.u[q, level], 1.0)
+    counts: NDArray[np.float64] = pairs * (model.p * matches + (1.0 - model.p) * others)
+    return counts
+
+
+def _probability(weight: float, p: float) -> float:
+    log2_odds = weight + math.log2(p) - math.log2(1.0 - p)
+    if log2_odds > 1000:
+        return 1.0
+    odds = math.pow(2.0, log2_odds)
+    return odds / (1.0 + odds)
+
+
+def _finite(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    clipped: NDArray[np.float64] = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
+    return clipped
+
+
+def _known(values: NDArray[np.float64]) -> list[float | None]:
+    """Numbers, and nothing for those that are not known."""
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def _floats(values: NDArray[np.float64]) -> list[float]:
+    return [float(value) for value in values]

@@ -1,0 +1,152 @@
+"""Which pairs become links: a threshold, a wanted rate of false links, and how often a record may be linked.
+
+There is one threshold (Smith and Shlomo 2014): a pair is a link or it is not. It is given as a probability, follows
+from the costs of the two mistakes, or is the lowest at which the expected share of false links stays within a limit.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tryst.carole.fellegi_sunter.assignment import optimal_assignment
+from tryst.common.errors import ErrorCode, TrystError
+
+Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
+
+
+def cost_threshold(false_link: float, missed_match: float) -> float:
+    """Probability from which linking costs less, on average, than not linking: Bayes' rule for two costs.
+
+    Raises
+    ------
+    TrystError
+        ``PARAMETER`` unless both costs are finite numbers above 0.
+    """
+    for name, cost in (("false_link", false_link), ("missed_match", missed_match)):
+        if not (np.isfinite(cost) and cost > 0):
+            raise _wrong(f"links.cost.{name}", "a number above 0", str(cost), "give what the mistake costs")
+    return false_link / (false_link + missed_match)
+
+
+def assigned(
+    a: NDArray[np.integer],
+    b: NDArray[np.integer],
+    probability: NDArray[np.float64],
+    threshold: float,
+    assignment: Assignment,
+) -> NDArray[np.int64]:
+    """Positions of the pairs to link at a threshold.
+
+    Parameters
+    ----------
+    a, b : ndarray of int, shape (n_pairs,)
+        Rows of the two files; no pair twice.
+    probability : ndarray of float64, shape (n_pairs,)
+    threshold : float
+        Smallest probability of a link, in (0, 1].
+    assignment : {"one_to_one", "greedy", "many_to_one", "none"}
+        one_to_one: the choice that gains most, where a link gains its probability and costs `threshold`; from .5 up,
+        probabilities that obey one-to-one leave no choice. greedy: the most probable pair first, then the next that
+        touches no linked record. many_to_one: each record of A takes its most probable partner. Ties fall to the
+        pair that comes first.
+
+    Returns
+    -------
+    ndarray of int64
+        Ascending.
+    """
+    if not 0 < threshold <= 1:
+        raise _wrong("links.threshold", "a threshold in (0, 1]", str(threshold), "change links.threshold")
+    reached = np.flatnonzero(probability >= threshold).astype(np.int64)
+    if assignment == "none":
+        return reached
+    if assignment == "one_to_one":
+        # A pair exactly at the threshold is linked; an assignment takes only what gains something.
+        gain = probability[reached] - threshold + 1e-9
+        return reached[optimal_assignment(a[reached], b[reached], gain)]
+    order = reached[np.argsort(-probability[reached], kind="stable")]
+    _, rows = np.unique(a[order], return_inverse=True)
+    _, columns = np.unique(b[order], return_inverse=True)
+    if assignment == "many_to_one":
+        columns = np.arange(len(order))
+    return np.sort(order[_first_come(rows.astype(np.int64), columns.astype(np.int64))])
+
+
+def within_rate(
+    probability: NDArray[np.float64], links: NDArray[np.int64], rate: float
+) -> tuple[NDArray[np.int64], float]:
+    """The most probable of some links, as many as keep the expected share of false ones within a rate.
+
+    Parameters
+    ----------
+    probability : ndarray of float64, shape (n_pairs,)
+    links : ndarray of int64
+        Positions of possible links.
+    rate : float
+        Greatest mean of 1 - probability, in (0, 1).
+
+    Returns
+    -------
+    links : ndarray of int64
+        Ascending; links of one probability stay together.
+    threshold : float
+        Least probability among them; 1 when there are none.
+    """
+    if not 0 < rate < 1:
+        raise _wrong("links.false_link_rate", "a share in (0, 1)", str(rate), "for instance .01")
+    order = links[np.argsort(-probability[links], kind="stable")]
+    ordered = probability[order]
+    expected = np.cumsum(1 - ordered) / np.arange(1, len(order) + 1)
+    last_of_class = np.append(ordered[1:] != ordered[:-1], True)[: len(order)]
+    fitting = np.flatnonzero((expected <= rate) & last_of_class)
+    if not len(fitting):
+        return links[:0], 1.0
+    chosen = order[: fitting[-1] + 1]
+    return np.sort(chosen), float(ordered[fitting[-1]])
+
+
+def best_partner_probability(a: NDArray[np.integer], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P(match) of each pair where a record of A has one match at most and a record of B any number.
+
+    Parameters
+    ----------
+    a : ndarray of int, shape (n_pairs,)
+        Rows of A.
+    log_odds : ndarray of float64, shape (n_pairs,)
+        Natural logarithm of each pair's odds by itself.
+
+    Notes
+    -----
+    Exact: records of A do not compete, and a record's own candidates exclude each other, so that
+    ``P = odds / (1 + sum of the odds of its candidates)``.
+    """
+    _, rows = np.unique(a, return_inverse=True)
+    highest = np.zeros(int(rows.max(initial=-1)) + 1)
+    np.maximum.at(highest, rows, log_odds)
+    odds = np.exp(log_odds - highest[rows])
+    total = np.exp(-highest) + np.bincount(rows, odds, minlength=len(highest))
+    return np.asarray(odds / total[rows], dtype=np.float64)
+
+
+@njit(nogil=True, cache=True)
+def _first_come(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which pairs, taken in order, touch no row and no column that an earlier one took."""
+    chosen = np.zeros(len(rows), dtype=np.bool_)
+    if len(rows) == 0:
+        return chosen
+    row_taken = np.zeros(rows.max() + 1, dtype=np.bool_)
+    column_taken = np.zeros(columns.max() + 1, dtype=np.bool_)
+    for k in range(len(rows)):
+        if not row_taken[rows[k]] and not column_taken[columns[k]]:
+            row_taken[rows[k]] = True
+            column_taken[columns[k]] = True
+            chosen[k] = True
+    return chosen
+
+
+def _wrong(where: str, expected: str, got: str, remedy: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, f"expected {expected}", where=where, got=got, remedy=remedy)

@@ -1,0 +1,109 @@
+"""An assessment by linkage attack: each intruder's claims beside the truth, and what dummy records would change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tryst.carole.evaluation import calibration, expected_precision_recall
+from tryst.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
+from tryst.carole.intruder.dummies import Kind, with_dummies
+from tryst.carole.intruder.files import AttackedFiles
+from tryst.risk.identification.claims import Claims, claim_best_of_each, claim_most_probable
+
+Intruder = Callable[[AttackedFiles], Suspicions]
+
+INTRUDERS: dict[str, Intruder] = {
+    "Fellegi-Sunter": fellegi_sunter_attack,
+    "extended latent": extended_attack,
+}
+
+
+def judged(files: AttackedFiles, found: Suspicions, least: float = 0.5) -> dict[str, Any]:
+    """One intruder's suspicions as measures: what he claims, what is true of it, whether his probabilities hold."""
+    truth = files.is_match(found.person, found.record)
+    measures: dict[str, Any] = {
+        "expected_matches": found.expected_matches,
+        "claims": {
+            "most_probable": _claims(claim_most_probable(found.probability, truth)),
+            "best_of_each_person": _claims(claim_best_of_each(found.person, found.probability, truth)),
+            "best_of_each_person_if_likely": _claims(claim_best_of_each(found.person, found.probability, truth, least)),
+        },
+        "least": least,
+        "warnings": list(found.warnings),
+    }
+    if truth is not None:
+        n_matches = files.n_matches or 0
+        gap = calibration(found.probability, truth)
+        measures["matches"] = n_matches
+        unscored = len(files.known) * len(files.released) - len(truth)
+        curve = expected_precision_recall(found.probability, truth, n_matches, unscored) if n_matches else None
+        measures["auc"] = None if curve is None else curve.auc
+        measures["calibration"] = {
+            "largest_gap": gap.largest_gap,
+            "expected": gap.expected.tolist(),
+            "observed": gap.observed.tolist(),
+        }
+    return measures
+
+
+def _claims(claims: Claims) -> dict[str, Any]:
+    return {
+        "number": claims.number,
+        "claimed": claims.claimed,
+        "true": claims.true,
+        "correct": claims.correct,
+    }
+
+
+def assess(
+    files: AttackedFiles,
+    *,
+    least: float = 0.5,
+    dummies: Sequence[float] = (),
+    kind: Kind = "twins",
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Attack a release with each intruder.
+
+    Parameters
+    ----------
+    files
+        What the intruder knows, and the release.
+    least
+        Probability from which an intruder makes a claim.
+    dummies
+        Numbers of dummy records to try, as shares of the release.
+    kind
+        Of the dummy records.
+    seed
+        Of whatever is drawn.
+
+    Returns
+    -------
+    dict
+        Ready for JSON; no record and no value is in it.
+    """
+    found: dict[str, Any] = {
+        "people": len(files.known),
+        "records": len(files.released),
+        "keys": [files.names[q] for q in files.keys],
+        "known": [n for q, n in enumerate(files.names) if q not in files.keys and (files.known[:, q] >= 0).any()],
+        "learnt": [n for q, n in enumerate(files.names) if (files.known[:, q] < 0).all()],
+        "truth_known": files.record_of is not None,
+        "intruders": {name: judged(files, intruder(files), least) for name, intruder in INTRUDERS.items()},
+        "dummies": [],
+    }
+    for share in dummies:
+        rng = np.random.default_rng((seed, round(1e6 * share)))
+        changed = with_dummies(files, round(share * len(files.released)), rng, kind)
+        found["dummies"].append(
+            {
+                "share": share,
+                "kind": kind,
+                "intruders": {name: judged(changed, intruder(changed), least) for name, intruder in INTRUDERS.items()},
+            }
+        )
+    return found

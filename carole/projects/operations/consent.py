@@ -1,0 +1,170 @@
+"""Consents, letters and key reports: what the parties agree on before anything is uploaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tryst.carole.projects.operations.outcome import Outcome, move
+from tryst.carole.projects.project import Approval, KeyReport, Project
+from tryst.carole.projects.state import Grant, LetterKind, Policy, State
+from tryst.carole.projects.transitions import Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+
+MAX_LETTER_BYTES = 4096
+
+
+def approve(project: Project, role: Role, approval: Approval) -> Outcome:
+    """Consent to the specification. The signature has been verified before.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION if the consent is to another specification; NOT_ADMITTED, WRONG_STATE.
+    """
+    if approval.digest != project.specification_digest:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the approval is for another specification than the project's",
+            where=project.name,
+            got=f"digest {approval.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}...",
+            remedy="read the project's specification again and approve that",
+        )
+    if project.state is not State.ERASED and role in project.approvals:
+        return Outcome(project)
+    row = permit(project, role, Action.APPROVE)
+    after = replace(project, approvals={**project.approvals, role: approval})
+    return move(row, after, approval.member, {"specification_digest": approval.digest.hex()})
+
+
+def amend(
+    project: Project, member: str, digest: bytes, encoding: bytes, grants: Mapping[Role, Grant], policy: Policy
+) -> Outcome:
+    """Put another specification with the same encoding in the place of the project's; all must consent to it anew.
+
+    Raises
+    ------
+    TrystError
+        ENCODING_MISMATCH if it asks for other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
+    """
+    if digest == project.specification_digest and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, Role.COORDINATOR, Action.AMEND)
+    if encoding != project.encoding_digest:
+        raise TrystError(
+            ErrorCode.ENCODING_MISMATCH,
+            "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables",
+            where=project.name,
+            got=f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}...",
+            remedy="make a new project for another encoding",
+        )
+    if project.active_run is not None:
+        raise TrystError(
+            ErrorCode.RUN_ACTIVE,
+            "a specification is not amended under a run",
+            where=project.name,
+            remedy="wait for its end",
+        )
+    details = {
+        "specification_digest": digest.hex(),
+        "former": project.specification_digest.hex(),
+        "policy": str(policy),
+    }
+    after = replace(project, specification_digest=digest, grants=grants, policy=policy, approvals={})
+    return move(row, after, member, details)
+
+
+def post_letter(project: Project, side: Side, member: str, epoch: int, kind: LetterKind, body: bytes) -> Outcome:
+    """Leave a letter of the seed agreement for the other custodian.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for a letter that is empty or too long; EPOCH_MISMATCH; EXISTS if another letter of this kind is
+        there; NOT_ADMITTED, WRONG_STATE.
+    """
+    if not 0 < len(body) <= MAX_LETTER_BYTES:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a letter has 1 to {MAX_LETTER_BYTES} bytes",
+            where=f"letter for {project.name}",
+            got=f"{len(body)} bytes",
+        )
+    _same_epoch(project, epoch)
+    there = project.letters.get((side, kind))
+    if there == body and project.state is not State.ERASED:
+        return Outcome(project)
+    row = permit(project, side.role, Action.POST_LETTER)
+    if there is not None:
+        raise TrystError(
+            ErrorCode.EXISTS,
+            "another letter of this kind has been left already",
+            where=f"{kind.name.lower()} of {side} for {project.name}, epoch {epoch}",
+            remedy="restore the custodian's state from its backup, or make a new project: an agreement cannot be "
+            "begun twice",
+        )
+    after = replace(project, letters={**project.letters, (side, kind): body})
+    return move(row, after, member, {"kind": kind.name.lower(), "epoch": epoch, "bytes": len(body)})
+
+
+def report_keys(project: Project, side: Side, member: str, epoch: int, report: KeyReport) -> Outcome:
+    """Take a custodian's key-check value and canary digest.
+
+    Two unequal reports are kept, each replaceable by its own side until they are equal: `key_trouble` of the project
+    as it comes out tells what is wrong with them.
+
+    Raises
+    ------
+    TrystError
+        EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are agreed already, and these are others;
+        NOT_ADMITTED, WRONG_STATE.
+    """
+    _same_epoch(project, epoch)
+    there = project.reports.get(side)
+    if there == report and project.state is not State.ERASED:
+        return Outcome(project)
+    if there is not None and project.state not in (State.DRAFT, State.APPROVED, State.ERASED):
+        trouble = key_trouble(replace(project, reports={side: report, side.other: there}))
+        if trouble is not None:
+            raise trouble
+    row = permit(project, side.role, Action.REPORT_KEYS)
+    after = replace(project, reports={**project.reports, side: report})
+    equal = key_trouble(after) is None
+    return move(row, after, member, {"epoch": epoch, "again": there is not None, "agrees": equal})
+
+
+def key_trouble(project: Project) -> TrystError | None:
+    """What is wrong between the two custodians' reports; None if nothing is, or one is missing."""
+    reports = project.reports
+    if len(reports) < len(Side):
+        return None
+    alice, bob = reports[Side.ALICE], reports[Side.BOB]
+    if alice.key_check_value != bob.key_check_value:
+        return TrystError(
+            ErrorCode.KEY_MISMATCH,
+            "the custodians' key-check values differ: they do not hold the same seed",
+            where=f"{project.name}, epoch {project.epoch}",
+            remedy="give both custodians the same seed file, or let both agree on a seed through Carole; they go on by "
+            "themselves",
+        )
+    if alice.canary_digest != bob.canary_digest:
+        return TrystError(
+            ErrorCode.CANARY_MISMATCH,
+            "the custodians' canary digests differ: the same test records give them other signatures",
+            where=f"{project.name}, epoch {project.epoch}",
+            remedy="run the same version of Tryst, with the same versions of its libraries, on both sides; custodians "
+            "with a seed file then go on by themselves, others need a new project",
+        )
+    return None
+
+
+def _same_epoch(project: Project, epoch: int) -> None:
+    if epoch != project.epoch:
+        raise TrystError(
+            ErrorCode.EPOCH_MISMATCH,
+            f"the project is in epoch {project.epoch}, and epochs are not mixed",
+            where=project.name,
+            got=f"epoch {epoch}",
+            remedy="agree on the seed of the project's present epoch",
+        )

@@ -1,0 +1,132 @@
+"""What both servicers have at hand, and the checks of identifiers that every call begins with."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import grpc
+
+from tryst.carole.projects import Project
+from tryst.carole.store import Store
+from tryst.carole.store.view import not_found
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.members import Member
+from tryst.common.specification import Specification, load_specification
+
+APPROVAL_PURPOSE = "approve-specification"
+
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_ID = re.compile(r"[0-9a-f]{32}")
+_REQUEST = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_POLL_SECONDS = 0.1
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a custodian may bring, and how many callers may wait for something to happen at once."""
+
+    max_upload_bytes: int
+    max_rows: int
+    waiters: int = 12
+
+
+@dataclass(frozen=True)
+class Office:
+    """The store, the limits, and whether the service is about to stop."""
+
+    store: Store
+    limits: Limits
+    stopping: threading.Event = field(default_factory=threading.Event)
+    waiters: threading.BoundedSemaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "waiters", threading.BoundedSemaphore(self.limits.waiters))
+
+    def specification(self, name: str) -> tuple[str, Specification]:
+        """A project's specification, as text and parsed.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        text = self.store.projects.specification(name)
+        return text, load_specification(text, f"specification of {name}")
+
+    def wait(self, look: Callable[[], Answer | None], seconds: float, context: grpc.ServicerContext) -> Answer | None:
+        """Look now and whenever a project has changed, until there is something or the time is over.
+
+        Waiting callers hold a thread each; when too many do, a caller is not made to wait.
+        """
+        deadline = time.monotonic() + seconds
+        version = self.store.projects.version()
+        found = look()
+        if found is not None or not self.waiters.acquire(blocking=False):
+            return found
+        try:
+            while found is None and time.monotonic() < deadline and context.is_active():
+                if self.stopping.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
+                    break
+                now = self.store.projects.version()
+                if now != version:
+                    version, found = now, look()
+        finally:
+            self.waiters.release()
+        return found
+
+
+def project_name(text: str) -> str:
+    """A project's name from a request. What cannot be one is answered as one that is not there."""
+    if not _PROJECT.fullmatch(text):
+        raise not_found()
+    return text
+
+
+def known_id(text: str) -> str:
+    """The identifier of something that exists already: a run, an upload."""
+    if not _ID.fullmatch(text):
+        raise not_found()
+    return text
+
+
+def new_id(text: str, what: str) -> str:
+    """An identifier that the caller has chosen."""
+    if not _ID.fullmatch(text):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "32 hexadecimal digits in small letters expected",
+            where=what,
+            got=f"{len(text)} characters",
+        )
+    return text
+
+
+def request_id(text: str) -> str:
+    """A caller's own name for a request."""
+    if not _REQUEST.fullmatch(text):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "1 to 64 letters, digits, '_' or '-' expected",
+            where="request",
+            got=f"{len(text)} characters",
+        )
+    return text
+
+
+def approve(office: Office, member: Member, name: str, digest: bytes, signature: bytes) -> Project:
+    """Verify and keep a member's consent.
+
+    Raises
+    ------
+    TrystError
+        SIGNATURE if the signature is not this member's over this project and digest; else as `operations.approve`.
+    """
+    member.identity.verify(signature, APPROVAL_PURPOSE, name.encode(), digest)
+    return office.store.projects.approve(name, member.role, member.name, digest, signature)

@@ -1,0 +1,1 @@
+"""The custodian's own operator: a loopback service, and the commands that call it."""

@@ -1,0 +1,49 @@
+"""Where a running custodian's service answers its operator: a small file in its state folder.
+
+In a module of its own, so that an operator's command loads none of what the service works with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tryst.common.configuration import Configuration, load_configuration
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.private_files import write_private
+
+ADDRESS_FILE = "operator.yaml"
+"""In the state folder."""
+
+
+class Address(Configuration):
+    """What a running service says of itself."""
+
+    address: str
+    pid: int
+
+
+def announce(state: Path, address: str) -> None:
+    """Write where this process answers."""
+    content = json.dumps({"address": address, "pid": os.getpid()})
+    write_private(state / ADDRESS_FILE, content.encode(), replace=True)
+
+
+def running_address(state: Path, party: str) -> Address:
+    """Where the service with this state folder answers.
+
+    Raises
+    ------
+    TrystError
+        UNAVAILABLE if none is running.
+    """
+    path = state / ADDRESS_FILE
+    if not path.exists():
+        raise TrystError(
+            ErrorCode.UNAVAILABLE,
+            f"{party.title()}'s service is not running",
+            where=str(state),
+            remedy=f"start it with `tryst {party} serve`",
+        )
+    return load_configuration(path, Address)

@@ -1,0 +1,284 @@
+"""What a custodian's operator types: ``tryst alice ...`` or ``tryst bob ...``, built from a `Party`.
+
+Modules are imported when a command runs, so that help is instant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tryst.common.parties import Party
+
+if TYPE_CHECKING:
+    from tryst.common.leakage_report import Gate
+
+Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
+Config = Annotated[
+    Path,
+    typer.Option("--config", "-c", help="The configuration file. Its default can be set as TRYST_ALICE or TRYST_BOB."),
+]
+OptionalProject = Annotated[
+    str | None, typer.Argument(help="The project's name; may be left out while there is only one.")
+]
+
+
+def build(party: Party, gate: Gate | None = None) -> typer.Typer:
+    """The commands of one custodian's operator; with a gate, what Carole could learn can be measured."""
+    name, title, other = party.name, party.title, party.side.other.title()
+    default = Path(os.environ.get(f"TRYST_{name.upper()}", f"{name}.yaml"))
+    app = typer.Typer(
+        help=f"{title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
+        epilog="In order: `serve` (leave it running), `status`, `specification`, `profile`, `approve`; the rest happens"
+        f" by itself. The service listens to nobody but you; it calls Carole, and never {other}.",
+        no_args_is_help=True,
+    )
+
+    @app.command()
+    def serve(
+        config: Config = default,
+        ready_file: Annotated[
+            Path | None, typer.Option(help="Write this file, JSON, once the service is ready.")
+        ] = None,
+    ) -> None:
+        """Run the service until it is stopped; its log goes to standard error, one JSON object a line.
+
+        It asks Carole for tasks and does them. It may be ended at any moment, also by a power cut: when it is started
+        again it goes on where it was, and a half-done upload is resumed.
+        """
+        from tryst.common.custodian.service import serve as run
+
+        run(party, config, ready_file, gate)
+
+    @app.command()
+    def status(
+        config: Config = default,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    ) -> None:
+        """Show whether Carole answers, and where each project stands; what keeps one from going on is named."""
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import show_status, status_json
+
+        with Control.open(config, party) as control:
+            found = control.status()
+        if as_json:
+            typer.echo(json.dumps(status_json(found), indent=2))
+        else:
+            show_status(found, party)
+
+    @app.command()
+    def profile(
+        project: OptionalProject = None,
+        config: Config = default,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    ) -> None:
+        """Show what the service read from its source, in counts and never in values.
+
+        Look for a field that is missing in too many rows, dates that cannot be read, and values of one token where
+        there should be many: a wrong column or a wrong date order shows nowhere else.
+        """
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import show_profile
+
+        with Control.open(config, party) as control:
+            text = control.profile(control.only(project))
+        if as_json:
+            typer.echo(text)
+        else:
+            show_profile(text, title)
+
+    @app.command()
+    def specification(project: OptionalProject = None, config: Config = default) -> None:
+        """Show the specification a project waits with, its digest, and what it lets others see."""
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import show_specification
+
+        with Control.open(config, party) as control:
+            show_specification(control.specification(control.only(project)))
+
+    @app.command()
+    def approve(
+        project: OptionalProject = None,
+        config: Config = default,
+        digest: Annotated[
+            str | None, typer.Option(help="Approve only if the specification has this digest (64 digits).")
+        ] = None,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts, best with --digest.")] = False,
+    ) -> None:
+        """Sign the specification a project waits with.
+
+        Shown first: the profile of what was read, what the specification lets others see, and its digest, which is the
+        one the coordinator and the other custodian must see too. Nothing leaves this machine before all have signed.
+        """
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import console, show_consent
+
+        with Control.open(config, party) as control:
+            chosen = control.only(project)
+            found = control.specification(chosen)
+            control.compare(found.digest, digest)
+            show_consent(found, control.profile(chosen), title)
+            if not yes:
+                typer.confirm(f"Approve this specification of {chosen} on behalf of {title}?", abort=True)
+            control.approve(chosen, found.digest)
+            console.print(control.settled(chosen))
+
+    @app.command()
+    def decline(
+        project: Project,
+        config: Config = default,
+        reason: Annotated[str, typer.Option(help="Why; kept here, and to be told to the coordinator.")] = "",
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    ) -> None:
+        """Do not sign the specification a project waits with. Nothing is sent; it can still be approved later.
+
+        Tell the coordinator, who will propose another specification.
+        """
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import console
+
+        with Control.open(config, party) as control:
+            if not yes:
+                typer.confirm(f"Decline the specification of {project} on behalf of {title}?", abort=True)
+            control.decline(project, reason)
+        console.print("Declined. The service does nothing for this project now; tell the coordinator why.")
+
+    @app.command()
+    def attach(
+        links: Annotated[Path, typer.Argument(help="The run's folder below the results folder, as `status` shows it.")],
+        columns: Annotated[str, typer.Option(help="Columns of your own source, separated by commas.")],
+        identifier: Annotated[str, typer.Option(help="Your source's identifier column, as in the specification.")],
+        out: Annotated[Path, typer.Option(help="The file to make: CSV, or Parquet by its suffix.")],
+        config: Config = default,
+        keep_identifier: Annotated[bool, typer.Option(help="Write your own identifier too.")] = False,
+    ) -> None:
+        """Write your links with values of your own records, here on your machine: nothing is sent.
+
+        The other custodian does the same, and whoever may have both joins them by link_id. What was judged before the
+        release is the variables of the specification: attach no other columns for somebody who was not judged to have
+        them.
+        """
+        from tryst.common.custodian.configuration import load_custodian
+        from tryst.common.custodian.operator.attachment import attach as attach_values
+        from tryst.common.custodian.operator.screen import console
+
+        wanted = [name.strip() for name in columns.split(",") if name.strip()]
+        source = load_custodian(config).source
+        count = attach_values(links, source, identifier, wanted, out, keep_identifier=keep_identifier)
+        console.print(f"Wrote {count:,} links with {len(wanted)} columns to {out}", highlight=False)
+
+    @app.command()
+    def checkpoints(config: Config = default) -> None:
+        """Print every checkpoint of Carole's audit log that was believed here, a line each: evidence for
+        `tryst audit verify --kept`.
+
+        The service compares each new one with them by itself. It is asked for them; where none runs, they are read
+        from its state.
+        """
+        from tryst.common.custodian.state.kept_checkpoints import kept_checkpoints
+
+        for checkpoint in kept_checkpoints(config, party):
+            typer.echo(checkpoint.to_text())
+
+    @app.command()
+    def override(
+        project: Project,
+        reason: Annotated[
+            str, typer.Option(help="Why the records may leave all the same; logged here and in Carole's audit log.")
+        ] = "",
+        config: Config = default,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    ) -> None:
+        """Contribute although Carole could learn more than the specification's limit admits.
+
+        The service has measured that and waits; `status` shows by how much, `leakage` where it lies. A reason is
+        required: it is kept, and the steward and Carole's operator can read it in her audit log.
+        """
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import console
+
+        with Control.open(config, party) as control:
+            if reason.strip() and not yes:
+                typer.confirm(f"Contribute {title}'s records to {project} above the limit?", abort=True)
+            control.override(project, reason)
+        console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
+
+    if gate is not None:
+        _measuring(app, party, gate)
+
+    @app.command()
+    def stop(config: Config = default) -> None:
+        """Stop the service. What is half done is taken up again when it is started."""
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import console
+
+        with Control.open(config, party) as control:
+            control.stop()
+        console.print("Stopping.")
+
+    app.add_typer(_seed(party), name="seed")
+    return app
+
+
+def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
+    @app.command()
+    def leakage(
+        specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+        records: Annotated[Path, typer.Option(help="Your file, CSV or Parquet.")],
+        details: Annotated[
+            bool, typer.Option("--details", help="Show every attack, not the worst of a field.")
+        ] = False,
+        json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    ) -> None:
+        """Attack your own signatures, on this machine, to see what Carole could learn from them.
+
+        The file is signed under a throw-away key as the specification says, then attacked without the key, by counts,
+        by similarities and block by block, with public lists as good as they can be. Nothing is sent. It ends with
+        status 1 when your service would refuse to contribute.
+        """
+        from tryst.common.cleaning import clean
+        from tryst.common.custodian.operator.screen import show_leakage
+        from tryst.common.custodian.source.reading import read_compared
+        from tryst.common.specification import read_specification
+
+        spec = read_specification(specification)
+        table = read_compared(records, spec, party.side)
+        cleaned = clean(table.frame, spec, party.side, table.places)
+        report = gate(cleaned.columns, spec, cleaned.variables)
+        if json_file is not None:
+            json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
+        show_leakage(report, details)
+        if report.exceeds and report.refuses:
+            raise typer.Exit(1)
+
+
+def _seed(party: Party) -> typer.Typer:
+    app = typer.Typer(
+        help="Seeds exchanged by hand, for custodians who do not want to agree on one through Carole.",
+        no_args_is_help=True,
+    )
+    app.callback()(lambda: None)
+
+    @app.command()
+    def new(
+        file: Annotated[Path, typer.Argument(help="The file to make; an existing one is never overwritten.")],
+        project: Annotated[str, typer.Option(help="The project it is for.")],
+    ) -> None:
+        """Make a seed file: one custodian makes it, and the other gets a copy over a channel Carole has no part in.
+
+        Both name it as `seed_file` in their configuration. Whoever has it, and what Carole has, can try names out.
+        """
+        from tryst.common.custodian.operator.screen import console
+        from tryst.common.keys import new_seed_file
+        from tryst.common.keys.seed_file import seed_file_check
+
+        seed = new_seed_file(file, project)
+        other = party.side.other.title()
+        console.print(f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False)
+        console.print(f"Bring {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
+
+    return app

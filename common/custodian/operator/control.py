@@ -1,0 +1,181 @@
+"""The operator's end of the loopback connection to the running service."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tryst.common.audit import Checkpoint
+from tryst.common.custodian.configuration import load_custodian
+from tryst.common.custodian.operator.address import running_address
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Party
+from tryst.common.pki import server_name
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.wire.checkpoints import checkpoint_from_wire
+from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+SETTLE_SECONDS = 10.0
+"""How long to watch what comes of an approval."""
+
+
+class Control:
+    """Calls to a running custodian's service.
+
+    Parameters
+    ----------
+    connection
+        To the address the service wrote into its state folder, with the custodian's own certificate.
+    party
+        Whose service it is.
+    """
+
+    def __init__(self, connection: Connection, party: Party) -> None:
+        self._connection = connection
+        self._party = party
+        self._stub = connection.stub(operator_pb2_grpc.OperatorStub)
+
+    @classmethod
+    @contextmanager
+    def open(cls, config: Path, party: Party) -> Iterator[Control]:
+        """Connect to the service that was started with this configuration.
+
+        Raises
+        ------
+        TrystError
+            UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for files that are not in order.
+        """
+        configuration = load_custodian(config)
+        found = running_address(configuration.state, party.name)
+        credentials = channel_credentials(configuration.keys, party.role, party.role)
+        with Connection(found.address, server_name(party.role), credentials) as connection:
+            yield cls(connection, party)
+
+    def status(self) -> operator_pb2.StatusResponse:
+        """Where everything stands."""
+        answer: operator_pb2.StatusResponse = self._call(self._stub.Status, operator_pb2.StatusRequest())
+        return answer
+
+    def only(self, project: str | None) -> str:
+        """The project asked for; the only one there is, when none was named.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER if none was named and there is not exactly one.
+        """
+        if project is not None:
+            return project
+        names = [found.project for found in self.status().projects if found.state != project_pb2.PROJECT_STATE_ERASED]
+        if len(names) == 1:
+            return names[0]
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "name the project",
+            got=f"projects {', '.join(names)}" if names else "no project yet",
+            remedy=f"see `tryst {self._party.name} status`",
+        )
+
+    def profile(self, project: str) -> str:
+        """Counts of what was read, as JSON."""
+        return str(self._call(self._stub.Profile, operator_pb2.ProfileRequest(project=project)).json)
+
+    def specification(self, project: str) -> operator_pb2.SpecificationResponse:
+        """The specification a project waits with."""
+        request = operator_pb2.SpecificationRequest(project=project)
+        answer: operator_pb2.SpecificationResponse = self._call(self._stub.Specification, request)
+        return answer
+
+    def compare(self, digest: bytes, expected: str | None) -> None:
+        """Refuse a specification of another digest than the one the operator expects.
+
+        Raises
+        ------
+        TrystError
+            SPECIFICATION; PARAMETER if `expected` is no digest.
+        """
+        if expected is None:
+            return
+        digits = re.sub(r"[\s:-]", "", expected).lower()
+        if not re.fullmatch(r"[0-9a-f]{64}", digits):
+            raise TrystError(ErrorCode.PARAMETER, "a digest has 64 hexadecimal digits", where="--digest")
+        if digits != digest.hex():
+            raise TrystError(
+                ErrorCode.SPECIFICATION,
+                "the project waits with another specification than the one with this digest",
+                where="--digest",
+                got=digest.hex(),
+                remedy="read it, and ask the coordinator which one is meant",
+            )
+
+    def approve(self, project: str, digest: bytes) -> None:
+        """Give this custodian's consent."""
+        request = operator_pb2.OperatorApproveRequest(project=project, specification_digest=digest)
+        self._call(self._stub.Approve, request)
+
+    def decline(self, project: str, reason: str) -> None:
+        """Refuse this custodian's consent."""
+        self._call(self._stub.Decline, operator_pb2.DeclineRequest(project=project, reason=reason))
+
+    def override(self, project: str, reason: str) -> None:
+        """Contribute above the limit, with a reason."""
+        self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
+
+    def checkpoints(self) -> Iterator[Checkpoint]:
+        """The checkpoints of Carole's audit log that the service has believed, oldest first.
+
+        Raises
+        ------
+        TrystError
+            AUDIT for what cannot be one.
+        """
+        least = 0
+        while True:
+            request = operator_pb2.ListCheckpointsRequest(least=least)
+            told = self._call(self._stub.ListCheckpoints, request).checkpoints
+            if not told:
+                return
+            for message in told:
+                found = checkpoint_from_wire(message)
+                if found.size < least:
+                    raise TrystError(ErrorCode.AUDIT, "checkpoints come by size", where="checkpoint")
+                least = found.size + 1
+                yield found
+
+    def settled(self, project: str) -> str:
+        """What became of an approval within a few seconds, in words."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        trouble = ""
+        while time.monotonic() < deadline:
+            found = next((shown for shown in self.status().projects if shown.project == project), None)
+            trouble = found.trouble if found is not None else ""
+            if found is not None and (found.stage == "approved" or found.state > project_pb2.PROJECT_STATE_DRAFT):
+                return "Approved: Carole has the signature. The rest happens by itself, once all have signed."
+            if trouble:
+                break
+            time.sleep(0.2)
+        if trouble:
+            return f"Approved here, but Carole did not take it: {trouble}"
+        return "Approved here. Carole does not answer at the moment; the signature is sent as soon as she does."
+
+    def stop(self) -> None:
+        """End the service."""
+        self._call(self._stub.Stop, operator_pb2.StopRequest())
+
+    def _call(self, method: Any, request: Any) -> Any:
+        try:
+            return self._connection.call(method, request)
+        except TrystError as error:
+            if error.code is ErrorCode.UNAVAILABLE:
+                raise TrystError(
+                    ErrorCode.UNAVAILABLE,
+                    f"{self._party.title}'s service is not running, or runs with other keys",
+                    where=self._connection.address,
+                    remedy=f"start it with `tryst {self._party.name} serve`, and give both the same --config",
+                ) from None
+            raise

@@ -1,0 +1,235 @@
+"""What the custodian's service answers its own operator, on a loopback address, to the custodian's own key alone."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from typing import cast
+
+import grpc
+import structlog
+
+from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.custodian.operator.address import announce
+from tryst.common.custodian.state.state_tables import Project
+from tryst.common.custodian.steps.approval import decide
+from tryst.common.custodian.steps.leakage_gate import override
+from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
+from tryst.common.rpc.tls import admission
+from tryst.common.specification import load_specification, notes
+from tryst.common.wire.checkpoints import checkpoint_to_wire
+from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+_LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
+_BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
+
+MOST_CHECKPOINTS = 2000
+"""In one answer: some 350 KiB."""
+
+log = structlog.get_logger()
+
+
+class OperatorService(operator_pb2_grpc.OperatorServicer):
+    """Reads the state and keeps the operator's decisions; the agent acts on them.
+
+    Parameters
+    ----------
+    desk
+        State and progress to show.
+    decided
+        Told of the project a decision was made about.
+    stop
+        Ends the service.
+    """
+
+    def __init__(self, desk: Desk, decided: Callable[[str], None], stop: Callable[[], None]) -> None:
+        self._desk = desk
+        self._decided = decided
+        self._stop = stop
+
+    def Status(  # noqa: N802
+        self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.StatusResponse:
+        """Where every project stands, as seen from here."""
+        desk = self._desk
+        return operator_pb2.StatusResponse(
+            party=desk.party.name,
+            carole=desk.connection.address,
+            connected=desk.progress.connected,
+            projects=[self._shown(project) for project in desk.state.projects()],
+            identity_fingerprint=desk.keyring.identity.public.fingerprint,
+        )
+
+    def Profile(  # noqa: N802
+        self, request: operator_pb2.ProfileRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ProfileResponse:
+        """Counts of what was read; never values."""
+        project = self._known(request.project)
+        if not project.profile:
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "the source has not been read yet" if not project.trouble else project.trouble,
+                where=f"project {project.name}",
+                remedy=f"look at `tryst {self._desk.party.name} status`",
+            )
+        return operator_pb2.ProfileResponse(json=project.profile)
+
+    def Specification(  # noqa: N802
+        self, request: operator_pb2.SpecificationRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.SpecificationResponse:
+        """The specification's text, its digest, and what it lets others see."""
+        project = self._with_specification(request.project)
+        spec = load_specification(project.specification, f"the specification of project {project.name}")
+        return operator_pb2.SpecificationResponse(
+            text=project.specification, digest=project.specification_digest, notes=notes(spec)
+        )
+
+    def Approve(  # noqa: N802
+        self, request: operator_pb2.OperatorApproveRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.OperatorApproveResponse:
+        """Approve the very specification whose digest the operator has seen."""
+        project = self._decidable(request.project, request.specification_digest)
+        if not project.profile:
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "the source has not been read yet, so there is no profile to judge the specification by",
+                where=f"project {project.name}",
+                got=project.trouble,
+                remedy="mend the source, or wait a moment",
+            )
+        decide(self._desk, project.name, project.specification_digest, "approved", "operator")
+        log.info("operator approved", project=project.name, digest=project.specification_digest.hex())
+        self._decided(project.name)
+        return operator_pb2.OperatorApproveResponse()
+
+    def Decline(  # noqa: N802
+        self, request: operator_pb2.DeclineRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.DeclineResponse:
+        """Decline the specification the project waits with."""
+        project = self._with_specification(request.project)
+        self._decidable(project.name, project.specification_digest)
+        decide(self._desk, project.name, project.specification_digest, "declined", "operator", request.reason[:1000])
+        log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
+        self._decided(project.name)
+        return operator_pb2.DeclineResponse()
+
+    def Override(  # noqa: N802
+        self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.OverrideResponse:
+        """Contribute although Carole could learn more than the limit admits."""
+        project = self._known(request.project)
+        override(self._desk, project.name, request.reason)
+        self._desk.state.update(project.name, trouble="")
+        self._decided(project.name)
+        return operator_pb2.OverrideResponse()
+
+    def ListCheckpoints(  # noqa: N802
+        self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ListCheckpointsResponse:
+        """What was believed of Carole's audit log."""
+        if request.least > LARGEST:
+            return operator_pb2.ListCheckpointsResponse()
+        found = self._desk.state.seen(request.least, MOST_CHECKPOINTS)
+        return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
+
+    def Stop(  # noqa: N802
+        self, request: operator_pb2.StopRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.StopResponse:
+        """Stop the service, once this answer is on its way."""
+        threading.Timer(0.1, self._stop).start()
+        return operator_pb2.StopResponse()
+
+    def _shown(self, project: Project) -> operator_pb2.CustodianProject:
+        doing = self._desk.progress.doing(project.name)
+        waits = (
+            project.carole_state in _BEFORE_APPROVAL
+            and bool(project.profile)
+            and project.decided_digest != project.specification_digest
+            and not self._desk.configuration.policy.consents(project.specification_digest, project.mode)
+        )
+        trouble = project.trouble
+        if project.decision == "declined" and project.decided_digest == project.specification_digest:
+            trouble = f"declined by the operator{f': {project.reason}' if project.reason else ''}"
+        return operator_pb2.CustodianProject(
+            project=project.name,
+            state=cast(project_pb2.ProjectState, project.carole_state),
+            stage=doing.stage if doing else project.stage,
+            fraction=doing.fraction if doing else 0.0,
+            trouble=trouble,
+            specification_digest=project.specification_digest,
+            rows=project.rows,
+            links=project.links,
+            results=project.results,
+            mode=project.mode,
+            waits_for_operator=waits,
+        )
+
+    def _known(self, name: str) -> Project:
+        project = self._desk.state.project(name)
+        if project is None:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "this custodian has heard of no such project",
+                where=f"project {name[:64]}",
+                remedy=f"see `tryst {self._desk.party.name} status` for those it has",
+            )
+        return project
+
+    def _with_specification(self, name: str) -> Project:
+        project = self._known(name)
+        if not project.specification:
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "Carole has not shown this project's specification yet",
+                where=f"project {project.name}",
+                remedy="wait until the service is connected to her",
+            )
+        return project
+
+    def _decidable(self, name: str, digest: bytes) -> Project:
+        project = self._with_specification(name)
+        if digest != project.specification_digest:
+            raise TrystError(
+                ErrorCode.SPECIFICATION,
+                "the project waits with another specification than the one decided about",
+                where=f"project {project.name}",
+                got=digest.hex()[:16],
+                remedy=f"read it again: `tryst {self._desk.party.name} specification {project.name}`",
+            )
+        if project.carole_state not in _BEFORE_APPROVAL:
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "the project does not wait for a decision any more",
+                where=f"project {project.name}",
+                remedy="nothing needs to be done",
+            )
+        return project
+
+
+def start_operator(desk: Desk, service: OperatorService) -> tuple[RunningServer, str]:
+    """Listen on the configured loopback address; the server, and the address with its real port.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION for an address that is not loopback or cannot be bound.
+    """
+    configured = desk.configuration.operator.address
+    if not _LOOPBACK.fullmatch(configured):
+        # The configuration has checked it; a second look, because listening elsewhere would be a breach.
+        raise TrystError(
+            ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
+        )
+    server = start_server(
+        configured,
+        [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
+        desk.keyring.tls.server(),
+        admission(desk.configuration.keys, only=(desk.keyring.member.name,)),
+        ServerSettings(threads=4, max_concurrent_rpcs=16),
+    )
+    address = f"{configured.rpartition(':')[0]}:{server.port}"
+    announce(desk.state.folder, address)
+    return server, address

@@ -1,0 +1,165 @@
+"""What a custodian's operator sees: rich tables for people, plain values for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+
+from tryst.common.leakage_report import LeakageReport
+from tryst.common.parties import Party
+from tryst.protos.linkage.v1 import operator_pb2, project_pb2
+
+console = Console()
+
+STATE_WORDS = {
+    project_pb2.PROJECT_STATE_UNSPECIFIED: "unknown",
+    project_pb2.PROJECT_STATE_DRAFT: "waits for approvals",
+    project_pb2.PROJECT_STATE_APPROVED: "approved by all",
+    project_pb2.PROJECT_STATE_KEYED: "seed agreed",
+    project_pb2.PROJECT_STATE_CONTRIBUTED: "both have contributed",
+    project_pb2.PROJECT_STATE_RUN: "linked",
+    project_pb2.PROJECT_STATE_ASSESSED: "assessed",
+    project_pb2.PROJECT_STATE_HELD: "held for a steward",
+    project_pb2.PROJECT_STATE_RELEASED: "released",
+    project_pb2.PROJECT_STATE_ERASED: "erased at Carole's",
+}
+
+
+def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
+    """The service and its projects."""
+    answers = "[green]answers[/green]" if status.connected else "[red]does not answer[/red]"
+    console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
+    console.print(f"identity {status.identity_fingerprint}", highlight=False)
+    if not status.projects:
+        console.print("No project yet: the coordinator makes one, and it appears here by itself.")
+        return
+    table = Table("project", "mode", "Carole says", "here", "rows", "links", header_style="bold")
+    for project in status.projects:
+        done = f" {project.fraction:.0%}" if project.fraction else ""
+        table.add_row(
+            project.project,
+            _mode(project.mode),
+            STATE_WORDS.get(project.state, "unknown"),
+            f"{project.stage or '-'}{done}",
+            f"{project.rows:,}" if project.rows else "-",
+            f"{project.links:,}" if project.results else "-",
+        )
+    console.print(table)
+    for project in status.projects:
+        if project.trouble:
+            console.print(f"[red]{project.project}:[/red] {project.trouble}", highlight=False)
+        if project.results:
+            console.print(f"{project.project}: its share is in {project.results}", highlight=False)
+        if project.waits_for_operator and not project.trouble:
+            console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}")
+
+
+def _mode(mode: str) -> str:
+    """A mode; one in which values leave the house says so."""
+    return "[bold red]trusted: values are sent[/bold red]" if mode == "trusted" else mode or "-"
+
+
+def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
+    """The status as plain values."""
+    return {
+        "party": status.party,
+        "carole": {"address": status.carole, "connected": status.connected},
+        "identity_fingerprint": status.identity_fingerprint,
+        "projects": [
+            {
+                "project": project.project,
+                "mode": project.mode,
+                "values_sent": project.mode == "trusted",
+                "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
+                "stage": project.stage,
+                "fraction": project.fraction,
+                "trouble": project.trouble,
+                "specification_digest": project.specification_digest.hex(),
+                "rows": project.rows,
+                "links": project.links,
+                "results": project.results,
+                "waits_for_operator": project.waits_for_operator,
+            }
+            for project in status.projects
+        ],
+    }
+
+
+def show_profile(text: str, title: str) -> None:
+    """What was read, in counts, and what in it looks like a mistake."""
+    from tryst.common.cleaning import Profile, profile_table  # it brings compiled code, which no other screen needs
+
+    counts = json.loads(text)
+    warnings = counts.pop("warnings", [])
+    console.print(profile_table(Profile.from_dict(counts), f"What {title}'s service read and cleaned"))
+    for warning in warnings:
+        console.print(f"[yellow]![/yellow] {warning}", highlight=False)
+    if not warnings:
+        console.print("Nothing in these counts looks like a mistake.")
+
+
+def show_leakage(report: LeakageReport, details: bool) -> None:
+    """What Carole could learn, field by field, and whether that is more than the limit admits."""
+    table = Table("field", "attack", "recovered", "by guessing", "beyond it", "", header_style="bold")
+    worst_first = sorted(report.findings if details else report.by_field().values(), key=lambda f: -f.above_chance)
+    for found in worst_first:
+        attack = f"{found.attack}, rule {found.rule}" if found.rule else found.attack
+        verdict = "[red]above the limit[/red]" if found.above_chance > report.limit else "[green]within[/green]"
+        shares = (found.recovered, found.chance, found.above_chance)
+        table.add_row(found.field, attack, *(f"{share:.1%}" for share in shares), verdict)
+    console.print(
+        f"[bold]What Carole could learn[/bold] of {report.records:,} records in mode {report.mode}: the share of the"
+        " records whose value in a field known attacks recover from the signatures."
+    )
+    console.print(table)
+    if report.codes:
+        codes = Table("variable", "attack", "recovered", "by guessing", "beyond it", header_style="bold")
+        for found in report.codes:
+            shares = (found.recovered, found.chance, found.above_chance)
+            codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
+        console.print("[bold]What codes of variables tell[/bold]; the limit does not judge it.")
+        console.print(codes)
+    for remark in report.remarks:
+        console.print(f"• {remark}", highlight=False)
+    if not report.exceeds:
+        console.print(f"[green]Within the limit[/green] of {report.limit:.1%} beyond guessing, in every field.")
+    elif report.refuses:
+        console.print(
+            f"[red]Above the limit[/red] of {report.limit:.1%}: your service will not contribute unless you override it"
+            " with a reason. Ask the coordinator for another specification first."
+        )
+    else:
+        console.print(
+            f"[yellow]Above the limit[/yellow] of {report.limit:.1%}. This specification only warns of it"
+            " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to try."
+        )
+
+
+def show_specification(found: operator_pb2.SpecificationResponse) -> None:
+    """The specification's text, notes and digest."""
+    console.print(Syntax(found.text, "yaml", background_color="default"))
+    _show_notes(found)
+
+
+def show_consent(found: operator_pb2.SpecificationResponse, profile: str, title: str) -> None:
+    """What an operator must have seen before approving."""
+    show_profile(profile, title)
+    _show_notes(found)
+
+
+def _show_notes(found: operator_pb2.SpecificationResponse) -> None:
+    console.print(
+        Panel(
+            "\n".join(f"• {note}" for note in found.notes),
+            title="what this specification means for your records",
+            title_align="left",
+            border_style="yellow",
+        )
+    )
+    console.print(f"specification digest  {found.digest.hex()}", highlight=False, soft_wrap=True)
+    console.print("It must be the digest that the coordinator and the other custodian see.")

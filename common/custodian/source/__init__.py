@@ -1,0 +1,1 @@
+"""A custodian's records, read from CSV, Parquet or a database query."""

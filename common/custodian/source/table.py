@@ -1,0 +1,189 @@
+"""A custodian's records as they were read: columns of text, and where in the source each row was found.
+
+Whatever the source, a cell is text without blanks at its ends, or null. Positions serve messages: a mistake is told
+by the line or row where it is, never by what stands there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+
+_SHOWN = 5
+"""How many positions a message names."""
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """The columns that were asked for, and nothing else.
+
+    Attributes
+    ----------
+    frame
+        One text column per requested column, in the order of the request.
+    positions
+        1-based line (CSV) or row (Parquet, database) of every row, shape (n_rows,).
+    unit
+        What a position counts: ``line`` or ``row``.
+    where
+        The source, for messages.
+    """
+
+    frame: pl.DataFrame = field(repr=False)
+    positions: NDArray[np.int64] = field(repr=False)
+    unit: str
+    where: str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records."""
+        return self.frame.height
+
+    def places(self, chosen: NDArray[np.bool_]) -> str:
+        """Where the chosen rows are: the unit and the first few positions."""
+        positions = self.positions[chosen]
+        shown = ", ".join(str(position) for position in positions[:_SHOWN])
+        more = ", ..." if len(positions) > _SHOWN else ""
+        return f"{self.unit}{'s' if len(positions) > 1 else ''} {shown}{more}"
+
+
+def trimmed(column: pl.Series) -> pl.Series:
+    """The column with blanks at the ends of its cells dropped and empty cells made null."""
+    stripped = column.str.strip_chars()
+    return stripped.set(stripped == "", None)
+
+
+def as_text(column: pl.Series, where: str) -> pl.Series:
+    """A typed column as text, the way a person would write it in a CSV file.
+
+    Whole numbers stored as floating point (as a file with gaps often has them) lose their ``.0``, dates are written
+    ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a type that has no one text, such as a list or bytes.
+    """
+    kind = column.dtype
+    if kind == pl.String:
+        return trimmed(column)
+    if kind in (pl.Categorical, pl.Enum) or kind.is_integer() or kind in (pl.Boolean, pl.Null):
+        return trimmed(column.cast(pl.String))
+    if kind.is_float() or isinstance(kind, pl.Decimal):
+        whole = column.drop_nulls()
+        if kind.is_float():
+            column = column.fill_nan(None)
+            whole = column.drop_nulls()
+        if bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all()):
+            return column.cast(pl.Int64).cast(pl.String)
+        return column.cast(pl.String)
+    if kind == pl.Date:
+        return column.dt.to_string("%Y-%m-%d")
+    if isinstance(kind, pl.Datetime):
+        midnight = bool((column.drop_nulls().dt.time() == datetime.time()).all()) if column.len() else True
+        return column.dt.to_string("%Y-%m-%d" if midnight else "%Y-%m-%dT%H:%M:%S")
+    raise TrystError(
+        ErrorCode.SOURCE,
+        f"column '{column.name}' is of a type that has no text form",
+        where=where,
+        got=str(kind.base_type().__name__),
+        remedy="store it as text, number or date",
+    )
+
+
+def require_columns(available: Sequence[str], wanted: Collection[str], where: str) -> None:
+    """Refuse a source in which wanted columns are missing or ambiguous.
+
+    Raises
+    ------
+    TrystError
+        FIELD_MISSING for every missing column at once; SOURCE for a wanted name that occurs twice.
+    """
+    present = set(available)
+    missing = [name for name in wanted if name not in present]
+    # If no wanted name was found, the first line may hold a record instead of names, and no part of it may be shown.
+    has_header = len(missing) < len(set(wanted))
+    errors: list[TrystError] = []
+    for name in missing:
+        near = difflib.get_close_matches(name, sorted(present), n=1) if has_header else []
+        remedy = f"did you mean '{near[0]}'?" if near else "name the right column in the specification"
+        errors.append(TrystError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
+    if missing and not has_header:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"none of the columns of the specification is there ({', '.join(map(repr, missing))})",
+            where=where,
+            got=f"{len(available)} other columns",
+            remedy="check that the first line holds the names of the columns, and the separator",
+        )
+    for name in dict.fromkeys(wanted):
+        if (count := list(available).count(name)) > 1:
+            errors.append(
+                TrystError(
+                    ErrorCode.SOURCE,
+                    f"column '{name}' occurs {count} times",
+                    where=where,
+                    remedy="rename all but one of them",
+                )
+            )
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise TrystErrors(errors[0].code, errors, where=where)
+
+
+def refuse_empty(table: SourceTable) -> None:
+    """Refuse a source without records.
+
+    Raises
+    ------
+    TrystError
+        EMPTY_SOURCE.
+    """
+    if table.n_rows == 0:
+        raise TrystError(
+            ErrorCode.EMPTY_SOURCE,
+            "the source has names of columns and no records",
+            where=table.where,
+            remedy="check that the right file or query is configured",
+        )
+
+
+def check_identifiers(table: SourceTable, column: str) -> pl.Series:
+    """The custodian's own identifiers, each there and each once.
+
+    Returns
+    -------
+    Series of String, shape (n_rows,)
+
+    Raises
+    ------
+    TrystError
+        DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
+    """
+    identifiers = table.frame.get_column(column)
+    missing = identifiers.is_null().to_numpy()
+    repeated = identifiers.is_duplicated().to_numpy() & ~missing
+    problems = []
+    if missing.any():
+        problems.append(f"{int(missing.sum())} rows without one ({table.places(missing)})")
+    if repeated.any():
+        distinct = identifiers.filter(pl.Series(repeated)).n_unique()
+        problems.append(f"{distinct} identifiers on {int(repeated.sum())} rows ({table.places(repeated)})")
+    if problems:
+        raise TrystError(
+            ErrorCode.DUPLICATE_IDENTIFIER,
+            f"every row needs an identifier of its own in column '{column}'",
+            where=table.where,
+            got=" and ".join(problems),
+            remedy="give every record one row with its own identifier, or name another column as the identifier",
+        )
+    return identifiers

@@ -1,0 +1,218 @@
+"""What a custodian's service remembers, through a crash at any moment.
+
+The database is the truth; bodies and maps of uploads lie in files beside it (`uploads`). What is secret is encrypted by
+the vault: the seed, the state of its agreement, the noise key. To erase is to delete the row.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import delete, select
+
+from tryst.common.audit import Checkpoint
+from tryst.common.custodian.state.pending_uploads import Uploads
+from tryst.common.custodian.state.state_database import Database, locked
+from tryst.common.custodian.state.state_tables import Leakage, OwnSecret, Project, Result, Secret, Seen
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.vault import Vault
+
+_NOISE = "noise"
+
+
+class State:
+    """The state folder of one custodian's service.
+
+    Parameters
+    ----------
+    folder
+        Made if absent, for its owner only. One service at a time: a second one is refused.
+    vault
+        Encrypts what is secret; its wrapping keys lie in the key folder, apart from this one.
+
+    Attributes
+    ----------
+    uploads
+        What waits to be uploaded, and the maps.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the folder cannot be used, BUSY if another service uses it, DATABASE if the database is of
+        another version or damaged.
+    """
+
+    def __init__(self, folder: Path, vault: Vault) -> None:
+        self.folder = folder
+        self._vault = vault
+        uploads = folder / "uploads"
+        try:
+            for part in (folder, uploads):
+                part.mkdir(mode=0o700, parents=True, exist_ok=True)
+                part.chmod(0o700)
+            self._lock = locked(folder / "lock")
+        except OSError as error:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the state folder cannot be used: {(error.strerror or 'input error').lower()}",
+                where=str(folder),
+                remedy="check its permissions and the path in the configuration",
+            ) from None
+        self._database = Database(folder / "custodian.sqlite")
+        self.uploads = Uploads(self._database, uploads, vault)
+
+    def close(self) -> None:
+        """Close the database and let another service use the folder."""
+        self._database.close()
+        os.close(self._lock)
+
+    # Projects
+
+    def project(self, name: str) -> Project | None:
+        """A copy of what is known of a project."""
+        with self._database.session() as session:
+            return session.get(Project, name)
+
+    def projects(self) -> list[Project]:
+        """Copies of all projects, by name."""
+        with self._database.session() as session:
+            return list(session.scalars(select(Project).order_by(Project.name)))
+
+    def update(self, name: str, **values: Any) -> Project:
+        """Set columns of a project, which is made if it is new; the changed copy."""
+        with self._database.session() as session:
+            project = session.get(Project, name)
+            if project is None:
+                project = Project(name=name)
+                session.add(project)
+            for column, value in values.items():
+                setattr(project, column, value)
+            session.flush()
+            return project
+
+    def add_timings(self, name: str, timings: Mapping[str, float | int]) -> None:
+        """Add to a project's timings; a stage done again replaces what it took before."""
+        with self._database.session() as session:
+            project = session.get_one(Project, name)
+            project.timings = json.dumps({**json.loads(project.timings), **timings}, sort_keys=True)
+
+    # Carole's audit log
+
+    def see(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint that was believed."""
+        with self._database.session() as session:
+            session.merge(Seen(size=checkpoint.size, checkpoint=checkpoint.to_text()))
+
+    def seen(self, first: int = 0, most: int | None = None) -> list[Checkpoint]:
+        """The checkpoints believed so far of size `first` and larger, oldest first; so many at most."""
+        with self._database.session() as session:
+            rows = session.scalars(select(Seen).where(Seen.size >= first).order_by(Seen.size).limit(most))
+            return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
+
+    def newest_seen(self) -> Checkpoint | None:
+        """The newest of them."""
+        with self._database.session() as session:
+            row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
+        return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
+
+    # Leakage
+
+    def leakage(self, project: str) -> Leakage | None:
+        """What was measured last."""
+        with self._database.session() as session:
+            return session.get(Leakage, project)
+
+    def keep_leakage(self, leakage: Leakage) -> Leakage:
+        """Keep a measurement in the place of the project's former one; as it is kept.
+
+        An override of the same specification stays: the operator may have decided while it was measured anew.
+        """
+        with self._database.session() as session:
+            former = session.get(Leakage, leakage.project)
+            if former is not None and former.specification_digest == leakage.specification_digest:
+                leakage.reason, leakage.overridden_at = former.reason, former.overridden_at
+            return session.merge(leakage)
+
+    def override_leakage(self, project: str, reason: str) -> Leakage | None:
+        """Keep the operator's reason for contributing above the limit; None if nothing above it was measured."""
+        with self._database.session() as session:
+            known = session.get(Leakage, project)
+            if known is None or not known.exceeds:
+                return None
+            known.reason, known.overridden_at = reason, time.time()
+            return known
+
+    # Secrets
+
+    def keep_secret(self, project: str, epoch: int, kind: str, content: bytes) -> None:
+        """Keep a secret, encrypted, in the place of one of the same project, epoch and kind."""
+        protected = self._vault.protect(_subject(project, epoch, kind), content)
+        with self._database.session() as session:
+            session.merge(Secret(project=project, epoch=epoch, kind=kind, content=protected))
+
+    def secret(self, project: str, epoch: int, kind: str) -> bytes | None:
+        """A secret in the clear, if it is kept.
+
+        Raises
+        ------
+        TrystError
+            VAULT if it does not decrypt.
+        """
+        with self._database.session() as session:
+            row = session.get(Secret, (project, epoch, kind))
+        return None if row is None else self._vault.reveal(_subject(project, epoch, kind), row.content)
+
+    def erase_secrets(self, project: str, *, before_epoch: int | None = None) -> None:
+        """Erase a project's seeds and agreements, or those of former epochs only."""
+        statement = delete(Secret).where(Secret.project == project)
+        if before_epoch is not None:
+            statement = statement.where(Secret.epoch < before_epoch)
+        with self._database.session() as session:
+            session.execute(statement)
+
+    def noise_key(self) -> NoiseKey:
+        """This custodian's noise key: made when it is first needed, and then the same for every project and upload.
+
+        Raises
+        ------
+        TrystError
+            VAULT if it does not decrypt.
+        """
+        with self._database.session() as session:
+            row = session.get(OwnSecret, _NOISE)
+            if row is None:
+                key = NoiseKey.generate()
+                session.add(OwnSecret(kind=_NOISE, content=self._vault.protect(_own_subject(_NOISE), key.reveal())))
+                return key
+        return NoiseKey(self._vault.reveal(_own_subject(_NOISE), row.content))
+
+    # Results
+
+    def result(self, project: str, run: str) -> Result | None:
+        """A fetched share, if it was fetched."""
+        with self._database.session() as session:
+            return session.get(Result, (project, run))
+
+    def add_result(self, result: Result) -> None:
+        """Note that a share lies complete in its folder."""
+        with self._database.session() as session:
+            session.merge(result)
+
+    def mark_acknowledged(self, project: str, run: str) -> None:
+        """Note that Carole knows that the share has arrived."""
+        with self._database.session() as session:
+            session.get_one(Result, (project, run)).acknowledged = True
+
+
+def _subject(project: str, epoch: int, kind: str) -> str:
+    return f"custodian {kind} of project {project}, epoch {epoch}"
+
+
+def _own_subject(kind: str) -> str:
+    return f"custodian {kind} of its own"

@@ -1,0 +1,100 @@
+"""Files encrypted at rest in chunks of 1 MiB, each of which can be read alone.
+
+A file is there whole or not at all: it is written under another name, synced, and renamed. Its key is kept elsewhere,
+so destroying the key erases the file in every backup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from tryst.common.durable import whole_file
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
+from tryst.common.wire import CHUNK_BYTES
+
+_STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
+
+
+def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryview]) -> list[bytes]:
+    """Write `content`, cut into chunks however its pieces are cut.
+
+    Returns
+    -------
+    list of bytes
+        SHA-256 of every chunk in the clear, 32 bytes each.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the file cannot be written, for instance because the disk is full; nothing is left then.
+    """
+    digests = []
+    try:
+        with whole_file(path) as file:
+            for index, chunk in enumerate(rechunked(content)):
+                digests.append(sha256(chunk).digest())
+                file.write(key.encrypt(index, chunk))
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"cannot be written: {(error.strerror or 'output error').lower()}",
+            where=str(path),
+            remedy="check the state folder's permissions and the space left on its disk",
+        ) from None
+    return digests
+
+
+def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
+    """Read one chunk; `read_encrypted` names the errors."""
+    try:
+        with path.open("rb") as file:
+            file.seek(index * _STORED_CHUNK)
+            return key.decrypt(index, file.read(_STORED_CHUNK))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def read_encrypted(path: Path, key: DataKey) -> bytes:
+    """Read the whole file.
+
+    Raises
+    ------
+    TrystError
+        VAULT if the file is missing, cannot be read, or was changed.
+    """
+    content = bytearray()
+    try:
+        with path.open("rb") as file:
+            index = 0
+            while stored := file.read(_STORED_CHUNK):
+                content += key.decrypt(index, stored)
+                index += 1
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return bytes(content)
+
+
+def rechunked(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """The content in pieces of 1 MiB, the last one shorter; none for no content."""
+    held = bytearray()
+    for piece in content:
+        view = memoryview(piece).cast("B")
+        for start in range(0, len(view), CHUNK_BYTES):
+            held += view[start : start + CHUNK_BYTES]
+            if len(held) >= CHUNK_BYTES:
+                yield bytes(held[:CHUNK_BYTES])
+                del held[:CHUNK_BYTES]
+    if held:
+        yield bytes(held)
+
+
+def _unreadable(path: Path, error: OSError) -> TrystError:
+    return TrystError(
+        ErrorCode.VAULT,
+        f"cannot be read: {(error.strerror or 'input error').lower()}",
+        where=str(path),
+        remedy="restore the state folder from its backup",
+    )

@@ -1,0 +1,35 @@
+"""What a custodian has kept of Carole's audit log, whether its service runs or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tryst.common.audit import Checkpoint
+from tryst.common.custodian.configuration import load_custodian
+from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Party
+
+
+def kept_checkpoints(config: Path, party: Party) -> list[Checkpoint]:
+    """The checkpoints that were believed, oldest first: of the running service, else of the state folder.
+
+    Raises
+    ------
+    TrystError
+        BUSY if a service has the state folder and does not answer; AUDIT, CONFIGURATION.
+    """
+    try:
+        with Control.open(config, party) as control:
+            return list(control.checkpoints())
+    except TrystError as error:
+        if error.code is not ErrorCode.UNAVAILABLE:
+            raise
+    configuration = load_custodian(config)
+    state = State(configuration.state, Keyring.load(configuration, party).vault)
+    try:
+        return state.seen()
+    finally:
+        state.close()

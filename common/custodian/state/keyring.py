@@ -1,0 +1,84 @@
+"""A custodian's keys, and who the other custodian is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tryst.common.custodian.configuration import CustodianConfiguration, Peer
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import SealingKey
+from tryst.common.keys.fingerprint import fingerprint, in_groups
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Party, Role
+from tryst.common.pki import Member, Members, PartyFolder
+from tryst.common.rpc.tls import TlsFiles
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """What a custodian's service signs, opens and encrypts with."""
+
+    member: Member
+    """This custodian in the membership list."""
+    peer: PublicIdentity
+    """The other custodian's identity, as its configuration and the membership list agree on it."""
+    linker: Member
+    """Carole, whose identity signs her audit log."""
+    resolver: Member
+    """The coordinator, whose process says who is who in mode block_keyed."""
+    identity: Identity = field(repr=False)
+    sealing: SealingKey = field(repr=False)
+    vault: Vault = field(repr=False)
+    tls: TlsFiles = field(repr=False)
+
+    @classmethod
+    def load(cls, configuration: CustodianConfiguration, party: Party) -> Keyring:
+        """Read the key folder, and check that it is this party's and fits the membership list.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION or CERTIFICATE, before anything is sent to anyone.
+        """
+        folder = PartyFolder(configuration.keys)
+        tls = TlsFiles.load(configuration.keys, party.role)
+        identity = Identity.load(folder.identity)
+        sealing = SealingKey.load(folder.sealing)
+        vault = Vault(WrappingKeys.load(folder.wrapping))
+        members = Members.load(folder.members)
+        member = members.in_role(party.role)
+        for what, own, listed in (
+            ("identity", identity.public.hex, member.identity.hex),
+            ("sealing key", sealing.public.hex, member.sealing.hex),
+        ):
+            if own != listed:
+                raise TrystError(
+                    ErrorCode.CONFIGURATION,
+                    f"the membership list has another {what} for {party.title} than this folder",
+                    where=str(folder.members),
+                    got=in_groups(fingerprint(bytes.fromhex(listed))),
+                    remedy="get the current membership list from the coordinator, or restore this folder's keys",
+                )
+        peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
+        linker = members.in_role(Role.LINKER)
+        resolver = members.in_role(Role.COORDINATOR)
+        return cls(member, peer, linker, resolver, identity, sealing, vault, tls)
+
+
+def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
+    """The other custodian's identity: the configured one, which the membership list must not contradict."""
+    if configured.identity is not None:
+        agrees = configured.identity == listed.identity.hex
+    else:
+        agrees = configured.fingerprint == fingerprint(listed.identity.raw).hex()
+    if not agrees:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the membership list names another identity for the other custodian than `peer` in the configuration",
+            where=where,
+            got=listed.identity.fingerprint,
+            remedy="telephone the other custodian and compare the fingerprint it reads to you with both",
+        )
+    return listed.identity

@@ -1,0 +1,164 @@
+"""What waits to be uploaded, and which row of an upload is whose: bodies and pseudonym maps, encrypted in files.
+
+The database is the truth. A file is written whole before the row that names it, and a file that no row names is removed
+at the next start. To erase is to delete the wrapped key and then the file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import delete, select
+
+from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, write_encrypted
+from tryst.common.custodian.state.state_database import Database
+from tryst.common.custodian.state.state_tables import JOINED, Secret, Upload
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.vault import Vault
+
+DAY_SECONDS = 86_400.0
+
+
+class Uploads:
+    """The uploads of a state.
+
+    Parameters
+    ----------
+    database
+        Names them.
+    folder
+        Holds their files and nothing else; leftovers of a crash are removed.
+    vault
+        Encrypts them.
+    """
+
+    def __init__(self, database: Database, folder: Path, vault: Vault) -> None:
+        self._database = database
+        self._folder = folder
+        self._vault = vault
+        self._remove_strays()
+
+    def add(self, upload: Upload, body: Iterator[bytes | memoryview], row_map: bytes, map_days: int) -> Upload:
+        """Write an upload's body and map, encrypted, and then its row; former unfinished ones are erased.
+
+        Parameters
+        ----------
+        upload
+            With everything but digests, keys and times.
+        body
+            The bytes to upload, in pieces.
+        row_map
+            The pseudonym map, serialised.
+        map_days
+            Days after which the map is erased.
+        """
+        body_key, wrapped_body = self._vault.create(_body_subject(upload.id))
+        map_key, wrapped_map = self._vault.create(_map_subject(upload.id))
+        digests = write_encrypted(self._body(upload.id), body_key, body)
+        write_encrypted(self._map(upload.id), map_key, [row_map])
+        now = time.time()
+        upload.digests = b"".join(digests)
+        upload.body_key, upload.map_key = wrapped_body, wrapped_map
+        upload.created_at, upload.map_until = now, now + map_days * DAY_SECONDS
+        upload.committed_at = None
+        with self._database.session() as session:
+            unfinished = select(Upload).where(Upload.project == upload.project, Upload.committed_at.is_(None))
+            for former in session.scalars(unfinished):
+                former.body_key = former.map_key = None
+            session.flush()
+            session.add(upload)
+        self._remove_strays()
+        return upload
+
+    def of_epoch(self, project: str, epoch: int) -> Upload | None:
+        """The newest upload of a project's epoch whose map is still there."""
+        with self._database.session() as session:
+            query = select(Upload).where(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
+            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+
+    def newest(self, project: str) -> Upload | None:
+        """The newest upload of a project, which is the one Carole has once the project is contributed to."""
+        with self._database.session() as session:
+            query = select(Upload).where(Upload.project == project)
+            return session.scalars(query.order_by(Upload.created_at.desc())).first()
+
+    def body_chunk(self, upload: Upload, index: int) -> bytes:
+        """A chunk of an upload's body; the same bytes whenever it is asked for."""
+        key = self._vault.unwrap(_body_subject(upload.id), _kept(upload.body_key, upload, "body"))
+        return read_encrypted_chunk(self._body(upload.id), key, index)
+
+    def row_map(self, upload: Upload) -> bytes:
+        """The pseudonym map of an upload, serialised.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
+        """
+        key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
+        return read_encrypted(self._map(upload.id), key)
+
+    def mark_committed(self, upload: str) -> None:
+        """Note that Carole has the whole upload; its body is not needed any more and is erased."""
+        with self._database.session() as session:
+            row = session.get_one(Upload, upload)
+            row.committed_at = row.committed_at or time.time()
+            row.body_key = None
+        self._remove_strays()
+
+    def erase_bodies(self, project: str) -> None:
+        """Erase what of a project is waiting to be uploaded."""
+        with self._database.session() as session:
+            for row in session.scalars(select(Upload).where(Upload.project == project)):
+                row.body_key = None
+        self._remove_strays()
+
+    def erase_expired_maps(self, now: float) -> list[str]:
+        """Erase the maps whose retention has ended at `now` (Unix time), and what came of them; their projects."""
+        with self._database.session() as session:
+            expired = list(session.scalars(select(Upload).where(Upload.map_until <= now, Upload.map_key.is_not(None))))
+            for row in expired:
+                row.map_key = row.body_key = None
+            session.flush()
+            mapped = select(Upload.project).where(Upload.map_key.is_not(None))
+            session.execute(delete(Secret).where(Secret.kind == JOINED, Secret.project.not_in(mapped)))
+        if expired:
+            self._remove_strays()
+        return sorted({row.project for row in expired})
+
+    def _body(self, upload: str) -> Path:
+        return self._folder / f"{upload}.body"
+
+    def _map(self, upload: str) -> Path:
+        return self._folder / f"{upload}.map"
+
+    def _remove_strays(self) -> None:
+        """Remove files that no key opens: leftovers of a crash, and what was erased."""
+        with self._database.session() as session:
+            uploads = list(session.scalars(select(Upload)))
+        named = {self._body(row.id).name for row in uploads if row.body_key is not None}
+        named |= {self._map(row.id).name for row in uploads if row.map_key is not None}
+        for path in self._folder.iterdir():
+            if path.name not in named:
+                path.unlink(missing_ok=True)
+
+
+def _kept(key: bytes | None, upload: Upload, what: str) -> bytes:
+    if key is None:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            f"the {what} of this upload has been erased",
+            where=f"project {upload.project}, upload {upload.id}",
+            remedy="the retention days of the specification decide how long it is kept",
+        )
+    return key
+
+
+def _body_subject(upload: str) -> str:
+    return f"custodian body of upload {upload}"
+
+
+def _map_subject(upload: str) -> str:
+    return f"custodian map of upload {upload}"

@@ -1,0 +1,50 @@
+"""The pseudonym map: which of its own identifiers a custodian gave to which row of an upload.
+
+A row's pseudonym is its place in the shuffled upload. Only the custodian has the map; it is kept encrypted, for as
+many days as the specification says.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+
+_COLUMN = "identifier"
+
+
+def pack_map(identifiers: pl.Series, order: NDArray[np.int64]) -> bytes:
+    """The map as bytes.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own, in the order of its file.
+    order
+        For each row of the upload, the row of the file; shape (n_rows,). What is beyond the file is a dummy.
+    """
+    buffer = io.BytesIO()
+    places = pl.Series(order)
+    own = identifiers.gather(places.set(places >= len(identifiers), None))
+    own.alias(_COLUMN).to_frame().write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def unpack_map(packed: bytes) -> pl.Series:
+    """The identifiers in the order of the upload's rows, null for a dummy.
+
+    Raises
+    ------
+    TrystError
+        VAULT if the bytes are no map; they were decrypted, so this is a mistake in the program that wrote them.
+    """
+    try:
+        return pl.read_parquet(io.BytesIO(packed)).get_column(_COLUMN)
+    except pl.exceptions.PolarsError:
+        raise TrystError(
+            ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"
+        ) from None

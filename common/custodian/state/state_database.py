@@ -1,0 +1,99 @@
+"""The database of a custodian's state: one process at a time, and every change whole and on the disk, or not made."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import event
+from sqlalchemy.orm import Session
+
+from tryst.common.custodian.state.state_tables import EXTENDED_VERSIONS, SCHEMA_VERSION, Base
+from tryst.common.errors import ErrorCode, TrystError
+
+
+class Database:
+    """The open database.
+
+    Raises
+    ------
+    TrystError
+        DATABASE if it is of another version or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._engine = _opened(path)
+
+    def close(self) -> None:
+        """Close it."""
+        self._engine.dispose()
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A transaction that ends with the block, and is undone by an error; its rows can be read afterwards."""
+        with Session(self._engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+
+def locked(path: Path) -> int:
+    """Lock a state folder by a file in it, until the descriptor is closed; BUSY if another process has the lock."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise TrystError(
+            ErrorCode.BUSY,
+            "another service is using this state folder",
+            where=str(path.parent),
+            remedy="stop it, or give this one a state folder of its own",
+        ) from None
+    return descriptor
+
+
+def _opened(path: Path) -> sqlalchemy.Engine:
+    engine = sqlalchemy.create_engine(
+        f"sqlite:///{path}", hide_parameters=True, connect_args={"timeout": 30.0, "check_same_thread": False}
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        # Transactions are begun here and not by the driver, which would begin them too late.
+        connection.isolation_level = None
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    try:
+        path.touch(mode=0o600)
+        with engine.begin() as connection:
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            if version in (0, *EXTENDED_VERSIONS):
+                Base.metadata.create_all(connection)
+                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            elif version != SCHEMA_VERSION:
+                raise TrystError(
+                    ErrorCode.DATABASE,
+                    f"the state was written by another version of Tryst (schema {SCHEMA_VERSION} is understood)",
+                    where=str(path),
+                    got=f"schema {version}",
+                    remedy="run the version that wrote it, or finish its projects there first",
+                )
+    except sqlalchemy.exc.DatabaseError as error:
+        engine.dispose()
+        raise TrystError(
+            ErrorCode.DATABASE,
+            "the state database cannot be read",
+            where=str(path),
+            got=type(error.orig or error).__name__,
+            remedy="restore the state folder from its backup",
+        ) from None
+    return engine

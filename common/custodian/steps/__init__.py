@@ -1,0 +1,1 @@
+"""The steps of a custodian's work, one module each; `agent` says which is next."""

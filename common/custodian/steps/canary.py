@@ -1,0 +1,61 @@
+"""The canary: public test values through this custodian's whole encoder, before any record goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from tryst.common.cleaning import clean
+from tryst.common.cleaning.similar_values import similar_values
+from tryst.common.custodian.steps.step_context import columns_of
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.categories import relabelling
+from tryst.common.encoding.order import file_order
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys import CANARY_RECORDS, Seed, canary_digest
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, canonical_json
+
+
+def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> bytes:
+    """The canary digest of this installation for a specification and a seed; 32 bytes.
+
+    Every canary record has its value in every column, so each field's cleaning and tokens meet all of them. The rows
+    stay in their order: that both custodians shuffle differently must not show. Of the variables, both give the
+    relabelling of all categories, whoever holds them.
+
+    Salts and lists of similar values would leave most test values unsigned, or cut into no tokens. So where there are
+    any, all is signed without them first, and then with them and a salt in every row; the lists go in as they are
+    cleaned.
+    """
+    values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
+    frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
+    # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
+    # What each makes of its own values differs on purpose, and is part of the encoding digest; so is how many bits are
+    # flipped, while the noise that flips them is each custodian's own.
+    fields = tuple(field.model_copy(update={"categorisation": (), "flip": 0.0}) for field in spec.fields)
+    # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
+    mode = "block_keyed" if spec.mode == "block_keyed" else "open"
+    # Dummies are random, and no two custodians' are alike.
+    signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields, "padding": None})
+    columns = clean(frame, signed, side).columns
+
+    def signatures(of: Specification, values: Mapping[str, pl.Series]) -> list[bytes]:
+        sets = encode_records(values, of, seed, epoch, shuffle=file_order, threads=1).sets
+        return [bytes(part) for part in to_bytes(sets)]
+
+    plain = tuple(field.model_copy(update={"salt": None, "only_similar": ()}) for field in fields)
+    body = signatures(signed.model_copy(update={"fields": plain}), columns)
+    if plain != fields:
+        salts = {field.salt.field for field in fields if field.salt is not None}
+        filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
+        listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
+        body += [*signatures(signed, filled), canonical_json(listed)]
+    relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
+    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*body, *relabelled]))
+
+
+def _filled(column: pl.Series) -> pl.Series:
+    """The column with a value in every row."""
+    return column.fill_null(strategy="forward").fill_null(strategy="backward")

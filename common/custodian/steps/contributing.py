@@ -1,0 +1,258 @@
+"""Contributing: read, clean, sign, shuffle, keep, upload.
+
+The upload is kept whole, encrypted, before Carole hears of it. However often it is interrupted, the same bytes are sent
+under the same name, so that Carole never holds a mixture of two encodings, and rows that were shuffled twice.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from hashlib import sha256
+
+import structlog
+
+from tryst.common.cleaning import clean
+from tryst.common.custodian.operator.step_progress import Stopwatch
+from tryst.common.custodian.source.reading import read_records
+from tryst.common.custodian.state.row_map import pack_map
+from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps.approval import keep_profile
+from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
+from tryst.common.custodian.steps.seed_agreement import kept_seed
+from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.records import encode_records
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import NoiseKey, Seed, key_check_value
+from tryst.common.rpc.client import CHUNK_SECONDS, COMMIT_SECONDS, CONTROL_SECONDS
+from tryst.common.wire import Manifest, chunk_count, manifest_to_wire, root_digest
+from tryst.protos.linkage.v1 import contribution_pb2
+
+IN_FLIGHT = 4
+"""Chunks on their way at a time."""
+
+_ROUNDS = 5
+"""How often Carole may name gaps before something else must be wrong."""
+
+log = structlog.get_logger()
+
+
+def contribute(desk: Desk, task: Task) -> Outcome:
+    """Send this custodian's signatures to Carole, or the rest of them.
+
+    Raises
+    ------
+    TrystError
+        As `read_records`, `common.cleaning.clean` and `common.encoding.encode.encode`; what Carole refuses with;
+        UNAVAILABLE when she does not answer, after which the upload is resumed.
+    """
+    require_approved(desk, task)
+    upload = desk.state.uploads.of_epoch(task.project, task.epoch)
+    if upload is None or upload.committed_at is not None or not _is_for(upload, task):
+        upload = _prepare(desk, task)
+    _send(desk, task, upload)
+    return Outcome.DONE
+
+
+def _is_for(upload: Upload, task: Task) -> bool:
+    return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
+
+
+def _prepare(desk: Desk, task: Task) -> Upload:
+    """From the source to an upload that is kept, with its map."""
+    seed = kept_seed(desk, task)
+    watch, progress, side = Stopwatch(), desk.progress, desk.party.side
+    with progress.stage(task.project, "reading"):
+        with watch.measure("read"):
+            table, identifiers = read_records(desk.configuration.source, task.spec, side)
+        desk.check_stop()
+        progress.update(task.project, "cleaning", 0.0)
+        with watch.measure("clean"):
+            cleaned = clean(table.frame, task.spec, side, table.places)
+        keep_profile(desk, task.project, cleaned.profile.as_dict(), list(cleaned.profile.warnings()))
+        del table
+        desk.check_stop()
+
+        pass_gate(desk, task, cleaned.columns, cleaned.variables)
+        desk.check_stop()
+
+        def tell(doing: str, done: float) -> None:
+            desk.check_stop()
+            progress.update(task.project, doing, done)
+
+        with watch.measure("encode"):
+            encoded = encode_records(
+                cleaned.columns,
+                task.spec,
+                seed,
+                task.epoch,
+                noise=_noise(desk, task),
+                variables=cleaned.variables,
+                threads=os.cpu_count() or 1,
+                progress=tell,
+            )
+        del cleaned
+        progress.update(task.project, "keeping the upload, encrypted", 1.0)
+        layout = encoded.layout
+        manifest = Manifest(
+            project=task.project,
+            side=side,
+            epoch=task.epoch,
+            encoding_digest=task.encoding_digest,
+            key_check_value=_check_value(task, seed),
+            layout=layout,
+        )
+        with watch.measure("keep"):
+            upload = desk.state.uploads.add(
+                Upload(
+                    id=secrets.token_hex(16),
+                    project=task.project,
+                    epoch=task.epoch,
+                    manifest=manifest_to_wire(manifest).SerializeToString(deterministic=True),
+                    rows=encoded.n_signed,
+                    total_bytes=layout.total_bytes,
+                ),
+                to_bytes(encoded.sets),
+                pack_map(identifiers, encoded.order),
+                task.spec.retention.maps_days,
+            )
+    sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": _peak_memory()}
+    if task.spec.padding is not None:
+        sizes["dummies"] = encoded.n_dummies
+    desk.state.add_timings(task.project, {**watch.seconds, **sizes})
+    desk.state.update(task.project, rows=upload.rows, stage="signed")
+    log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)
+    return upload
+
+
+def _noise(desk: Desk, task: Task) -> NoiseKey | None:
+    noisy = task.spec.padding is not None or any(field.flip for field in task.spec.fields)
+    return desk.state.noise_key() if noisy else None
+
+
+def _check_value(task: Task, seed: Seed) -> bytes:
+    return key_check_value(seed, task.project, task.encoding_digest, task.epoch)
+
+
+def _send(desk: Desk, task: Task, upload: Upload) -> None:
+    watch = Stopwatch()
+    count = chunk_count(upload.total_bytes)
+    with desk.progress.stage(task.project, "uploading"), watch.measure("upload"):
+        for _ in range(_ROUNDS):
+            begun = _begin(desk, task, upload)
+            if not begun.committed:
+                missing = [index for gap in begun.missing for index in range(gap.first, min(gap.last, count - 1) + 1)]
+                _put_all(desk, task, upload, missing, count)
+            if begun.committed or _commit(desk, upload, count):
+                break
+        else:
+            raise TrystError(
+                ErrorCode.UPLOAD_GAPS,
+                "Carole names gaps in the upload again and again",
+                where=f"project {task.project}, upload {upload.id}",
+                remedy="ask Carole's operator to look at her log and her disk",
+            )
+    desk.state.add_timings(task.project, watch.seconds)
+    desk.state.uploads.mark_committed(upload.id)
+    desk.state.update(task.project, stage="contributed")
+    log.info(
+        "contributed",
+        project=task.project,
+        upload=upload.id,
+        mode=task.spec.mode,
+        values_sent=task.spec.mode == "trusted",
+        bytes=upload.total_bytes,
+        **watch.seconds,
+    )
+
+
+def _begin(desk: Desk, task: Task, upload: Upload) -> contribution_pb2.BeginUploadResponse:
+    request = contribution_pb2.BeginUploadRequest(
+        manifest=contribution_pb2.Manifest.FromString(upload.manifest),
+        upload=upload.id,
+        leakage=statement(desk, task.project, task.specification_digest),
+    )
+    begun: contribution_pb2.BeginUploadResponse = desk.connection.call(
+        desk.carole.BeginUpload, request, deadline=CONTROL_SECONDS, attempts=3
+    )
+    count = chunk_count(upload.total_bytes)
+    if (begun.total_bytes, begun.chunks) != (upload.total_bytes, count):
+        raise TrystError(
+            ErrorCode.UPLOAD_CORRUPT,
+            f"Carole expects an upload of another size than {upload.total_bytes} bytes in {count} chunks",
+            where=f"upload {upload.id}",
+            got=f"{begun.total_bytes} bytes in {begun.chunks} chunks",
+            remedy="run the same version of Tryst on both sides",
+        )
+    return begun
+
+
+def _put_all(desk: Desk, task: Task, upload: Upload, missing: list[int], count: int) -> None:
+    """Send chunks, a few at a time; the first failure ends it, and what has arrived stays."""
+
+    def put(index: int) -> None:
+        data = desk.state.uploads.body_chunk(upload, index)
+        digest = upload.digests[32 * index : 32 * (index + 1)]
+        if sha256(data).digest() != digest:
+            raise TrystError(
+                ErrorCode.UPLOAD_CORRUPT,
+                f"chunk {index} of the kept upload has changed",
+                where=f"upload {upload.id}",
+                remedy="check the state folder's disk",
+            )
+        request = contribution_pb2.PutChunkRequest(
+            project=upload.project, upload=upload.id, index=index, sha256=digest, data=data
+        )
+        desk.connection.call(desk.carole.PutChunk, request, deadline=CHUNK_SECONDS, attempts=3)
+
+    sent = count - len(missing)
+    with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="upload") as pool:
+        for done in _windowed(pool, put, missing, desk):
+            sent += done
+            desk.progress.update(task.project, "uploading", sent / max(1, count))
+
+
+def _windowed(pool: ThreadPoolExecutor, put: Callable[[int], None], indices: list[int], desk: Desk) -> Iterator[int]:
+    """Run `put` over `indices` with `IN_FLIGHT` of them under way; yields how many have ended."""
+    under_way: set[Future[None]] = set()
+    waiting = iter(indices)
+    while True:
+        for index in waiting:
+            desk.check_stop()
+            under_way.add(pool.submit(put, index))
+            if len(under_way) == IN_FLIGHT:
+                break
+        if not under_way:
+            return
+        ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+        for future in ended:
+            future.result()
+        yield len(ended)
+
+
+def _commit(desk: Desk, upload: Upload, count: int) -> bool:
+    """Commit the upload; false if Carole names gaps."""
+    digests = [upload.digests[start : start + 32] for start in range(0, len(upload.digests), 32)]
+    request = contribution_pb2.CommitUploadRequest(
+        project=upload.project,
+        upload=upload.id,
+        chunks=count,
+        total_bytes=upload.total_bytes,
+        root=root_digest(digests),
+    )
+    try:
+        desk.connection.call(desk.carole.CommitUpload, request, deadline=COMMIT_SECONDS, attempts=3)
+    except TrystError as error:
+        if error.code is ErrorCode.UPLOAD_GAPS:
+            return False
+        raise
+    return True
+
+
+def _peak_memory() -> int:
+    """Most memory this process has held so far, in bytes (Linux counts in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,222 @@
+"""Handles: who is who among a run's candidate pairs, for a resolver who knows nothing else of them.
+
+In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
+names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
+and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
+neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
+approved specification says `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (see `joining`).
+Where blocks are padded the resolver is also told which handles are dummies', who must not be linked.
+
+Where the linked records are to be assessed the resolver is also told each numbered record's row in the set of codes, so
+that it can tell Carole of links between rows of codes, which she cannot join to the rows she asked about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+import structlog
+from numpy.typing import NDArray
+
+from tryst.common.custodian.state.row_map import unpack_map
+from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps.join_cap import count_joined
+from tryst.common.custodian.steps.result_fetch import MAX_PIECES
+from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.encoding.order import random_order
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.client import CHUNK_SECONDS
+from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.row_handles import (
+    CODES_ROWS,
+    HANDLES,
+    RECORDS,
+    About,
+    RowsQuestion,
+    question_digest,
+    seal_answer,
+)
+from tryst.protos.linkage.v1 import resolution_pb2
+
+log = structlog.get_logger()
+
+
+def give_handles(desk: Desk, task: Task) -> Outcome:
+    """Fetch the rows that Carole asks about and send a handle for each, signed, and sealed to who joins them.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if she asks about another upload than this custodian's newest, or rows that are not in it;
+        LEAKAGE if she is to join more records than the specification lets her; NOT_FOUND if the map of the upload is no
+        longer there; what she refuses with.
+    """
+    require_approved(desk, task)
+    with desk.progress.stage(task.project, "saying which rows are one record"):
+        upload = desk.state.uploads.newest(task.project)
+        if upload is None:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "handles are asked for of an upload that is not in this custodian's state",
+                where=f"project {task.project}, run {task.run}",
+                remedy="restore the state folder from its backup",
+            )
+        question = _fetch_question(desk, task)
+        rows = _rows(task, question, upload)
+        identifiers = unpack_map(desk.state.uploads.row_map(upload))
+        told = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
+        if task.spec.padding is not None:
+            told[RECORDS] = np.array([records_among(identifiers, rows)], dtype=np.uint32)
+        if task.spec.assessment is not None:
+            told[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, told[HANDLES])
+        reader = desk.keyring.resolver
+        if task.spec.resolution.joined:
+            # What this custodian has approved says so: nothing that Carole sends could.
+            reader = desk.keyring.linker
+            joined = count_joined(desk, task, identifiers.gather(pl.Series(rows)))
+            log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
+        about = About(
+            project=task.project,
+            run=task.run,
+            side=desk.party.side,
+            specification=task.specification_digest,
+            question=question_digest(question),
+            reader=reader.name,
+            key=reader.sealing,
+        )
+        _put(desk, task, seal_answer(desk.keyring.identity, about, told))
+    log.info("handles", project=task.project, run=task.run, pairs=len(rows))
+    return Outcome.DONE
+
+
+def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own identifier of each signed row; null for a dummy.
+    rows
+        Some of these rows.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_rows,)
+        Records' numbers come first, then dummies', one for each.
+    """
+    asked = identifiers.gather(pl.Series(rows))
+    dummy = asked.is_null().to_numpy()
+    # In the order of first appearance, which the order of the pairs would tell.
+    place = asked.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+    n_records = int(place.max(initial=-1)) + 1
+    names = random_order(n_records)
+    handles = np.empty(len(rows), dtype=np.uint32)
+    handles[~dummy] = names[place[~dummy]]
+    different, which = np.unique(rows[dummy], return_inverse=True)
+    handles[dummy] = n_records + random_order(len(different))[which]
+    return handles
+
+
+def records_among(identifiers: pl.Series, rows: NDArray[np.uint32]) -> int:
+    """How many different records some rows are: handles from this number on are dummies'."""
+    return identifiers.gather(pl.Series(rows)).drop_nulls().n_unique()
+
+
+def codes_rows(
+    identifiers: pl.Series, n_signed: int, rows: NDArray[np.uint32], handles: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Row in the set of codes of each handle's record.
+
+    Parameters
+    ----------
+    identifiers
+        The custodian's own identifier of each row of the upload: the signed rows, then those of the set of codes.
+    n_signed
+        Signed rows.
+    rows, handles
+        Some of these, and the handle of each.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_records,)
+        Of the handles of records; a dummy has no codes.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if the upload has no codes of such a record.
+    """
+    handle, first = np.unique(handles, return_index=True)
+    asked = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
+    asked = asked.drop_nulls()
+    coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
+    found = asked.join(coded, on="identifier", how="inner").sort("handle")
+    if found.height != asked.height:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "rows of codes are asked for of an upload that does not have them",
+            where="handles",
+            got=f"{found.height} of {asked.height}",
+            remedy="contribute again under the specification that all parties have approved",
+        )
+    return found["row"].to_numpy().astype(np.uint32)
+
+
+def _fetch_question(desk: Desk, task: Task) -> bytes:
+    """What Carole asks, as it came."""
+    content = bytearray()
+    whole, index, count = b"", 0, 1
+    while index < count:
+        desk.check_stop()
+        request = resolution_pb2.FetchPaperRequest(
+            project=task.project, run=task.run, paper=resolution_pb2.PAPER_ROWS, index=index
+        )
+        piece = desk.connection.call(desk.carole.FetchPaper, request, deadline=CHUNK_SECONDS, attempts=3)
+        if index == 0:
+            whole, count = piece.sha256, piece.pieces
+        if (piece.sha256, piece.pieces) != (whole, count) or not 1 <= count <= MAX_PIECES:
+            raise _wrong(task, "pieces of different papers")
+        content += piece.data
+        index += 1
+    if hashlib.sha256(content).digest() != whole:
+        raise _wrong(task, "bytes of another digest than she names")
+    return bytes(content)
+
+
+def _rows(task: Task, question: bytes, upload: Upload) -> NDArray[np.uint32]:
+    """The rows asked about: Carole's word, checked."""
+    asked = RowsQuestion.unpack(question)
+    if asked.upload != upload.id:
+        raise _wrong(task, "rows of another upload than the newest")
+    if len(asked.rows) and int(asked.rows.max()) >= upload.rows:
+        raise _wrong(task, f"a row that is not among the {upload.rows} uploaded")
+    return asked.rows
+
+
+def _put(desk: Desk, task: Task, sealed: bytes) -> None:
+    digest = hashlib.sha256(sealed).digest()
+    pieces = [sealed[start : start + CHUNK_BYTES] for start in range(0, len(sealed), CHUNK_BYTES)]
+    for index, piece in enumerate(pieces):
+        desk.check_stop()
+        request = resolution_pb2.PutPaperRequest(
+            project=task.project,
+            run=task.run,
+            paper=resolution_pb2.PAPER_HANDLES,
+            index=index,
+            pieces=len(pieces),
+            sha256=digest,
+            data=piece,
+        )
+        desk.connection.call(desk.carole.PutPaper, request, deadline=CHUNK_SECONDS, attempts=3)
+
+
+def _wrong(task: Task, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.UPLOAD_CORRUPT,
+        "Carole must name rows of this custodian's own upload",
+        where=f"project {task.project}, run {task.run}",
+        got=got,
+        remedy="run the same version of Tryst on both sides; if you do, tell her operator",
+    )

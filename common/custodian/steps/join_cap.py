@@ -1,0 +1,56 @@
+"""The cap on Carole's joins: of how many records she has been told which rows are one, counted here over all runs.
+
+Each run has other random numbers, but rows that two runs ask about would tie them together. So what counts is how many
+different records were asked about since the seed was agreed, whatever the run and the upload. It is written down
+before an answer leaves, encrypted like the map from which it comes, and erased with it.
+"""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+
+from tryst.common.custodian.state.state_tables import JOINED
+from tryst.common.custodian.steps.step_context import Desk, Task
+
+_COLUMN = "identifier"
+
+
+def count_joined(desk: Desk, task: Task, asked: pl.Series) -> int:
+    """Count records that Carole is about to be told the rows of, and refuse if they are too many.
+
+    Parameters
+    ----------
+    asked
+        This custodian's own identifiers of the rows asked about.
+
+    Returns
+    -------
+    int
+        Records of this and all former answers together.
+
+    Raises
+    ------
+    TrystError
+        LEAKAGE if the specification allows fewer; they are not counted then.
+    """
+    known = desk.state.secret(task.project, task.epoch, JOINED)
+    records = asked.cast(pl.String).unique()
+    if known is not None:
+        records = pl.concat([_unpacked(known), records]).unique()
+    whose = f"{desk.party.title}, in all runs together"
+    task.spec.resolution.refuse_above(len(records), whose, f"project {task.project}, run {task.run}")
+    desk.state.keep_secret(task.project, task.epoch, JOINED, _packed(records))
+    return len(records)
+
+
+def _packed(records: pl.Series) -> bytes:
+    content = io.BytesIO()
+    # Sorted, or their order would say which were asked about first.
+    records.sort().alias(_COLUMN).to_frame().write_parquet(content, compression="zstd")
+    return content.getvalue()
+
+
+def _unpacked(content: bytes) -> pl.Series:
+    return pl.read_parquet(io.BytesIO(content)).get_column(_COLUMN)

@@ -1,0 +1,108 @@
+"""The leakage gate: what Carole could learn is measured before anything leaves, and too much is not sent unasked.
+
+Where the specification refuses above its limit, a contribution is measured on the custodian's own records when they are
+about to be signed. Above the limit it waits for its operator, who can override with a reason. The override is kept and
+logged here, and goes to Carole with the upload, whose audit log shows it to her operator and the steward.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import polars as pl
+import structlog
+
+from tryst.common.custodian.state.state_tables import Leakage
+from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.protos.linkage.v1 import contribution_pb2
+
+MAX_REASON = 1000
+
+log = structlog.get_logger()
+
+
+def pass_gate(
+    desk: Desk, task: Task, columns: Mapping[str, pl.Series], variables: Mapping[str, pl.Series] = MappingProxyType({})
+) -> None:
+    """Measure cleaned records, and refuse to go on above the limit.
+
+    Raises
+    ------
+    TrystError
+        LEAKAGE, unless the operator has overridden it for this specification.
+    """
+    if desk.gate is None or not task.spec.leakage.refuses(task.spec.mode):
+        return
+    known = desk.state.leakage(task.project)
+    if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
+        # Measured anew at every attempt: the source may have been mended in between.
+        desk.progress.update(task.project, "measuring what Carole could learn", 0.0)
+        report = desk.gate(columns, task.spec, variables)
+        worst = report.worst
+        known = Leakage(
+            project=task.project,
+            specification_digest=task.specification_digest,
+            worst=0.0 if worst is None else worst.above_chance,
+            field="" if worst is None else worst.field,
+            limit=report.limit,
+            exceeds=report.exceeds,
+            report=json.dumps(report.as_dict()),
+            reason="",
+            overridden_at=None,
+        )
+        known = desk.state.keep_leakage(known)
+        log.info("leakage", project=task.project, worst=known.worst, limit=known.limit, exceeds=known.exceeds)
+    if known.exceeds and known.overridden_at is None:
+        raise TrystError(
+            ErrorCode.LEAKAGE,
+            f"Carole could learn more of these records than the limit of {known.limit:.1%} admits",
+            where=f"project {task.project}, field {known.field}",
+            got=f"{known.worst:.1%} of their values beyond guessing",
+            remedy=f"see where with `tryst {desk.party.name} leakage`, and ask the coordinator for another"
+            f" specification; or contribute all the same:"
+            f" `tryst {desk.party.name} override {task.project} --reason ...`",
+        )
+
+
+def override(desk: Desk, project: str, reason: str) -> None:
+    """Keep the operator's decision to contribute above the limit.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER without a reason, or with one that is too long; WRONG_STATE if nothing is held back.
+    """
+    where = f"project {project}"
+    if not reason.strip():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "an override needs a reason",
+            where=where,
+            remedy="say why the records may leave all the same: --reason; the audit log will show it",
+        )
+    if len(reason) > MAX_REASON:
+        raise TrystError(
+            ErrorCode.PARAMETER, f"a reason has at most {MAX_REASON} characters", where=where, got=str(len(reason))
+        )
+    known = desk.state.override_leakage(project, reason.strip())
+    if known is None:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "nothing of this project is held back for what Carole could learn",
+            where=where,
+            remedy=f"see `tryst {desk.party.name} status`",
+        )
+    log.warning("leakage limit overridden", project=project, worst=known.worst, limit=known.limit, reason=known.reason)
+
+
+def statement(desk: Desk, project: str, specification_digest: bytes) -> contribution_pb2.LeakageStatement | None:
+    """What Carole's audit log is told of the measurement, if one was made."""
+    known = desk.state.leakage(project)
+    if known is None or known.specification_digest != specification_digest:
+        return None
+    return contribution_pb2.LeakageStatement(
+        worst=known.worst, limit=known.limit, overridden=known.overridden_at is not None, reason=known.reason
+    )

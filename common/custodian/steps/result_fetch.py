@@ -1,0 +1,190 @@
+"""Fetching this custodian's share: piece by piece, unsealed, joined with its own identifiers, put into place whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import structlog
+
+from tryst.common.custodian.operator.step_progress import Stopwatch
+from tryst.common.custodian.state.row_map import unpack_map
+from tryst.common.custodian.state.state_tables import Result, Upload
+from tryst.common.custodian.steps.joint_distribution import labelled
+from tryst.common.custodian.steps.seed_agreement import kept_seed
+from tryst.common.custodian.steps.share import Share, identified, read_share, safe_name
+from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.durable import sync_folder
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import SealContext
+from tryst.common.keys.sealing import open_file
+from tryst.common.rpc.client import CHUNK_SECONDS, CONTROL_SECONDS
+from tryst.protos.linkage.v1 import custody_pb2
+
+MAX_PIECES = 1 << 16
+"""A share of 64 GiB is none."""
+
+log = structlog.get_logger()
+
+
+def fetch(desk: Desk, task: Task) -> Outcome:
+    """Fetch the share of a run, write it into the results folder, and tell Carole that it has arrived.
+
+    Raises
+    ------
+    TrystError
+        SEALED if the share does not open, was changed on its way, or is malformed; NOT_FOUND if the pseudonym map of
+        its upload is no longer there; CONFIGURATION if the results folder cannot be written. Nothing is half visible.
+    """
+    require_approved(desk, task)
+    safe_name(task.run)
+    done = desk.state.result(task.project, task.run)
+    if done is None or not Path(done.folder).is_dir():
+        done = _receive(desk, task)
+    request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, sha256=done.sha256)
+    desk.connection.call(desk.carole.AcknowledgeResult, request, deadline=CONTROL_SECONDS, attempts=3)
+    desk.state.mark_acknowledged(task.project, task.run)
+    log.info("fetched", project=task.project, run=task.run, links=done.links)
+    return Outcome.DONE
+
+
+def _receive(desk: Desk, task: Task) -> Result:
+    watch = Stopwatch()
+    folder = desk.configuration.results / task.project / task.run
+    opened = desk.state.folder / f"share-{secrets.token_hex(8)}.zip"
+    try:
+        with desk.progress.stage(task.project, "fetching the share"):
+            with watch.measure("fetch"):
+                digest = _fetch_and_open(desk, task, opened)
+            desk.progress.update(task.project, "joining with the own identifiers", 1.0)
+            with watch.measure("join"):
+                upload = desk.state.uploads.newest(task.project)
+                share = read_share(opened, 0 if upload is None else upload.rows)
+                tables = _identified(desk, task, share, upload)
+                n_links = tables["links"].height if "links" in tables else 0
+            desk.state.add_timings(task.project, watch.seconds)
+            _write(desk, task, folder, share, tables)
+    finally:
+        opened.unlink(missing_ok=True)
+    result = Result(
+        project=task.project,
+        run=task.run,
+        sha256=digest,
+        folder=str(folder),
+        links=n_links,
+        fetched_at=time.time(),
+        acknowledged=False,
+    )
+    desk.state.add_result(result)
+    desk.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
+    return result
+
+
+def _fetch_and_open(desk: Desk, task: Task, opened: Path) -> bytes:
+    """Fetch all pieces and open them into a file; the digest of the sealed share."""
+    whole = hashlib.sha256()
+    expected: list[bytes] = []
+
+    def pieces() -> Iterator[bytes]:
+        index, count = 0, 1
+        while index < count:
+            desk.check_stop()
+            request = custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
+            piece = desk.connection.call(desk.carole.FetchResult, request, deadline=CHUNK_SECONDS, attempts=3)
+            if index == 0:
+                count = piece.pieces
+                expected.append(piece.sha256)
+            if piece.pieces != count or piece.sha256 != expected[0] or not 1 <= count <= MAX_PIECES:
+                raise _changed(task, "pieces of different shares")
+            whole.update(piece.data)
+            index += 1
+            desk.progress.update(task.project, "fetching the share", index / count)
+            yield piece.data
+
+    context = SealContext(task.project, task.run, desk.keyring.member.name)
+    open_file(desk.keyring.sealing, context, pieces(), opened)
+    if whole.digest() != expected[0]:
+        opened.unlink(missing_ok=True)
+        raise _changed(task, "bytes of another digest than Carole names")
+    return whole.digest()
+
+
+def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
+    """The share's tables with this custodian's own identifiers."""
+    if not share.tables:
+        return {}
+    if upload is None:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "links came for an upload that is not in this custodian's state",
+            where=f"project {task.project}, run {task.run}",
+            remedy="restore the state folder from its backup",
+        )
+    identifiers = unpack_map(desk.state.uploads.row_map(upload))
+    tables = {name: identified(table, identifiers) for name, table in share.tables.items()}
+    if task.spec.padding is not None:
+        dummies = {name: table.height - tables[name].height for name, table in share.tables.items()}
+        log.info("dummies left out", project=task.project, run=task.run, **dummies)
+    return tables
+
+
+def _write(desk: Desk, task: Task, folder: Path, share: Share, tables: dict[str, pl.DataFrame]) -> None:
+    """Write the share's files under another name and rename the folder into its place."""
+    project = desk.state.project(task.project)
+    timings = json.loads(project.timings) if project is not None else {}
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
+        temporary.mkdir(mode=0o700)
+        try:
+            for name, table in tables.items():
+                table.write_parquet(temporary / f"{name}.parquet")
+            if "links" in tables:
+                tables["links"].write_csv(temporary / "links.csv")
+            (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
+            if share.joint is not None:
+                named = labelled(share.joint, task.spec, kept_seed(desk, task), task.encoding_digest, task.epoch)
+                (temporary / "joint.json").write_text(json.dumps(named) + "\n", encoding="utf-8")
+            (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
+            for path in temporary.iterdir():
+                path.chmod(0o600)
+                _sync_file(path)
+            sync_folder(temporary)
+            if folder.exists():  # complete, from a fetch that ended before it was noted
+                shutil.rmtree(folder)
+            temporary.rename(folder)
+            sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"the results cannot be written: {(error.strerror or 'output error').lower()}",
+            where=str(folder),
+            remedy="check the results folder's permissions and the space left on its disk",
+        ) from None
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _changed(task: Task, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.SEALED,
+        "the share of the result changed on its way",
+        where=f"project {task.project}, run {task.run}",
+        got=got,
+        remedy="it is fetched again; if this stays so, tell Carole's operator",
+    )

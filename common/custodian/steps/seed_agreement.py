@@ -1,0 +1,156 @@
+"""Agreeing on the seed with the other custodian, through Carole's mailbox or by a file exchanged by hand.
+
+Everything is kept, encrypted, before it is sent: a service that dies between two letters takes the agreement up where
+it was, with the same ephemeral key. A letter that Carole has already is not written anew.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import structlog
+
+from tryst.common.custodian.steps.canary import canary
+from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
+from tryst.common.rpc.client import CONTROL_SECONDS
+from tryst.common.wire import side_to_wire
+from tryst.protos.linkage.v1 import custody_pb2
+
+AGREEMENT = "agreement"
+SEED = "seed"
+
+_OFFER = custody_pb2.LETTER_KIND_OFFER
+_CONFIRMATION = custody_pb2.LETTER_KIND_CONFIRMATION
+
+log = structlog.get_logger()
+
+
+def agree(desk: Desk, task: Task) -> Outcome:
+    """Take the agreement on a seed as far as it goes, and report the check values once there is one.
+
+    Raises
+    ------
+    TrystError
+        KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; what `Agreement` refuses a
+        letter with; SPECIFICATION for a specification that was not approved.
+    """
+    require_approved(desk, task)
+    _refuse_former_epoch(desk, task)
+    if desk.configuration.seed_file is not None:
+        seed = load_seed_file(desk.configuration.seed_file, task.project)
+        with desk.progress.stage(task.project, "checking the seed file"):
+            digest = canary(task.spec, task.encoding_digest, desk.party.side, seed, task.epoch)
+        return _report(desk, task, seed, digest)
+    return _by_letters(desk, task)
+
+
+def kept_seed(desk: Desk, task: Task) -> Seed:
+    """The seed of the task's epoch.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if this custodian does not hold it.
+    """
+    kept = desk.state.secret(task.project, task.epoch, SEED)
+    if kept is None:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            f"the seed of epoch {task.epoch} is not in this custodian's state",
+            where=f"project {task.project}",
+            remedy="restore the state folder from its backup; without the seed the coordinator must make a new project",
+        )
+    return Seed(kept)
+
+
+def _by_letters(desk: Desk, task: Task) -> Outcome:
+    agreement = _resumed(desk, task)
+    ours, theirs = side_to_wire(desk.party.side), side_to_wire(desk.party.side.other)
+    there = {(letter.sender, letter.kind): letter.body for letter in task.letters}
+    _post(desk, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
+    if (offer := there.get((theirs, _OFFER))) is None:
+        return _wait(desk, task, "waits for the other custodian's offer of a key")
+    agreement.accept_offer(offer)
+    with desk.progress.stage(task.project, "signing the test records"):
+        digest = canary(task.spec, task.encoding_digest, desk.party.side, agreement.candidate, task.epoch)
+    confirmation = agreement.confirm(digest)
+    _keep(desk, task, agreement)
+    _post(desk, task, _CONFIRMATION, confirmation, there.get((ours, _CONFIRMATION)))
+    if (letter := there.get((theirs, _CONFIRMATION))) is None:
+        return _wait(desk, task, "waits for the other custodian to confirm the seed")
+    try:
+        agreement.accept_confirmation(letter)
+    except TrystError as error:
+        if error.code in (ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH):
+            # Carole compares the values too, and shows the coordinator and both custodians what is wrong; she
+            # refuses them for the very reason that is raised here.
+            with suppress(TrystError):
+                _send_report(desk, task, agreement.candidate, digest)
+        raise
+    _keep(desk, task, agreement)
+    return _report(desk, task, agreement.seed, digest)
+
+
+def _resumed(desk: Desk, task: Task) -> Agreement:
+    """The agreement of this epoch as it was left, or a new one, kept before its offer is seen by anyone."""
+    identity, peer = desk.keyring.identity, desk.keyring.peer
+    kept = desk.state.secret(task.project, task.epoch, AGREEMENT)
+    if kept is not None:
+        agreement = Agreement.resume(kept, identity, peer)
+        if agreement.terms.encoding_digest == task.encoding_digest:
+            return agreement
+    terms = Terms(task.project, task.encoding_digest, task.epoch)
+    agreement = Agreement(terms, desk.party.side, identity, peer)
+    _keep(desk, task, agreement)
+    return agreement
+
+
+def _keep(desk: Desk, task: Task, agreement: Agreement) -> None:
+    desk.state.keep_secret(task.project, task.epoch, AGREEMENT, agreement.export())
+
+
+def _post(desk: Desk, task: Task, kind: custody_pb2.LetterKind, body: bytes, there: bytes | None) -> None:
+    if there == body:
+        return
+    letter = custody_pb2.Letter(kind=kind, sender=side_to_wire(desk.party.side), body=body)
+    request = custody_pb2.PostLetterRequest(project=task.project, epoch=task.epoch, letter=letter)
+    desk.connection.call(desk.carole.PostLetter, request, deadline=CONTROL_SECONDS, attempts=3)
+
+
+def _wait(desk: Desk, task: Task, stage: str) -> Outcome:
+    desk.state.update(task.project, stage=stage)
+    return Outcome.WAITS_FOR_OTHERS
+
+
+def _report(desk: Desk, task: Task, seed: Seed, digest: bytes) -> Outcome:
+    desk.state.keep_secret(task.project, task.epoch, SEED, seed.reveal())
+    desk.state.update(task.project, epoch=task.epoch, stage="reporting the key-check value")
+    _send_report(desk, task, seed, digest)
+    desk.state.erase_secrets(task.project, before_epoch=task.epoch)
+    desk.state.update(task.project, stage="holds the seed")
+    log.info("keys reported", project=task.project, epoch=task.epoch)
+    return Outcome.DONE
+
+
+def _send_report(desk: Desk, task: Task, seed: Seed, digest: bytes) -> None:
+    request = custody_pb2.ReportKeysRequest(
+        project=task.project,
+        epoch=task.epoch,
+        key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
+        canary_digest=digest,
+    )
+    desk.connection.call(desk.carole.ReportKeys, request, deadline=CONTROL_SECONDS, attempts=3)
+
+
+def _refuse_former_epoch(desk: Desk, task: Task) -> None:
+    known = desk.state.project(task.project)
+    if known is not None and task.epoch < known.epoch:
+        raise TrystError(
+            ErrorCode.EPOCH_MISMATCH,
+            f"Carole asks for a seed of an epoch before {known.epoch}",
+            where=f"project {task.project}",
+            got=str(task.epoch),
+            remedy="ask Carole's operator whether her database was restored from an old backup",
+        )

@@ -1,0 +1,159 @@
+"""This custodian's share of a result, as Carole sealed it: read with bounds before any of it is believed.
+
+A share is an uncompressed zip of ``statistics.json`` and of the tables that were granted: ``links.parquet``, and
+``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
+an id (random, the same for both custodians) and the three numbers of the pair; of the pairs, also whether it is a link.
+Where it was granted there is also ``joint.json``, the joint distribution of both files' variables in codes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+
+MAX_STATISTICS_BYTES = 64 << 20
+MAX_PAIRS_PER_ROW = 10_000
+"""A row may have several links without one-to-one assignment, and many pairs near to one; more than this is neither."""
+
+STATISTICS = "statistics.json"
+JOINT = "joint.json"
+
+_NUMBERS = ("match_probability", "link_probability", "match_weight")
+_ROW = {"row": pl.UInt32()}
+_VALUES = dict.fromkeys(_NUMBERS, pl.Float64())
+SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
+    {
+        "links": {**_ROW, "link_id": pl.String(), **_VALUES},
+        "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
+    }
+)
+"""The tables a share may have, and their columns."""
+
+_ID = r"^[0-9a-f]{16}$"
+
+
+@dataclass(frozen=True)
+class Share:
+    """What was in a share."""
+
+    tables: dict[str, pl.DataFrame] = field(repr=False)
+    """By name and by pseudonym; none when statistics only were granted."""
+    statistics: dict[str, Any]
+    joint: dict[str, Any] | None = field(default=None, repr=False)
+    """The joint distribution, in codes, where it was granted."""
+
+
+def read_share(path: Path, n_rows: int) -> Share:
+    """Read an opened share.
+
+    Parameters
+    ----------
+    n_rows
+        Rows of this custodian's upload.
+
+    Raises
+    ------
+    TrystError
+        SEALED if the share is not of the form above, or names rows that were never uploaded.
+    """
+    files = {f"{name}.parquet": name for name in SCHEMAS}
+    size = path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {entry.filename: entry for entry in archive.infolist()}
+            if STATISTICS not in entries or not entries.keys() <= {STATISTICS, JOINT, *files}:
+                raise _malformed("other files than statistics and the tables that can be granted")
+            for entry in entries.values():
+                # Stored, not compressed: then nothing in it is longer than what came over the wire.
+                if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
+                    raise _malformed("a compressed file")
+            if any(entries[name].file_size > MAX_STATISTICS_BYTES for name in (STATISTICS, JOINT) if name in entries):
+                raise _malformed(f"statistics longer than {MAX_STATISTICS_BYTES} bytes")
+            statistics = json.loads(archive.read(STATISTICS))
+            if not isinstance(statistics, dict):
+                raise _malformed("statistics that are no object")
+            joint = json.loads(archive.read(JOINT)) if JOINT in entries else None
+            if joint is not None and not isinstance(joint, dict):
+                raise _malformed("a joint distribution that is no object")
+            tables = {
+                name: _read_table(archive.read(file), name, n_rows) for file, name in files.items() if file in entries
+            }
+    except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
+        raise _malformed("a damaged archive") from None
+    return Share(tables, statistics, joint)
+
+
+def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
+    """A table with the custodian's own identifier in the place of the pseudonym, in the order of its ids.
+
+    Rows of dummies, which have no identifier, are left out.
+
+    Returns
+    -------
+    DataFrame
+        Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked).
+    """
+    own = identifiers.gather(table.get_column("row")).alias("identifier")
+    with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
+    return with_own.sort(with_own.columns[1])
+
+
+def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
+    try:
+        scan = pl.scan_parquet(io.BytesIO(content))
+        if dict(scan.collect_schema()) != dict(SCHEMAS[name]):
+            raise _malformed(f"{name} with other columns")
+        # The footer tells the number of rows before any is decoded.
+        if (count := scan.select(pl.len()).collect().item()) > n_rows * MAX_PAIRS_PER_ROW:
+            raise _malformed(f"{count} {name} of {n_rows} rows")
+        table = scan.collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise _malformed(f"{name} that are no Parquet file") from None
+    good = table.select(
+        rows=(pl.col("row") < n_rows).all(),
+        ids=pl.col(table.columns[1]).str.contains(_ID).all(),
+        there=pl.all_horizontal(pl.all().is_not_null()).all(),
+        finite=pl.all_horizontal(pl.col(_NUMBERS).is_finite()).all(),
+    )
+    if not all(good.row(0)):
+        raise _malformed(f"{name} of rows that were not uploaded, or without an id or a number")
+    return table
+
+
+def _malformed(got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.SEALED,
+        "the share of the result is not of the form both sides agreed on",
+        where="share",
+        got=got,
+        remedy="run the same version of Tryst as Carole; if you do, tell her operator",
+    )
+
+
+def safe_name(name: str) -> str:
+    """A run's name, if it can be a folder's name.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER otherwise.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "a run's name has 1 to 64 letters, digits, _ and -",
+            where="FETCH task",
+            got=f"{len(name)} characters",
+        )
+    return name

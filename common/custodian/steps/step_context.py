@@ -1,0 +1,132 @@
+"""What every step of a custodian's work needs at hand, and what a step is given and says."""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tryst.common.custodian.configuration import CustodianConfiguration
+from tryst.common.custodian.operator.step_progress import Progress
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.leakage_report import Gate
+from tryst.common.parties import Party, Side
+from tryst.common.rpc.client import Connection
+from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2, custody_pb2_grpc
+
+
+class Outcome(Enum):
+    """How a step ended, if not with an error."""
+
+    DONE = "done"
+    WAITS_FOR_OPERATOR = "waits for the operator"
+    WAITS_FOR_OTHERS = "waits for others"
+
+
+class StoppedError(Exception):
+    """The service is to stop; the step is taken up again after the next start."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What every step needs."""
+
+    party: Party
+    configuration: CustodianConfiguration
+    keyring: Keyring
+    state: State
+    progress: Progress
+    connection: Connection
+    carole: custody_pb2_grpc.CustodyStub
+    """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
+    auditor: audit_pb2_grpc.AuditStub
+    """Where she shows her audit log."""
+    stopping: threading.Event
+    gate: Gate | None = None
+    """Measures what Carole could learn; a program that has none contributes unmeasured."""
+
+    def check_stop(self) -> None:
+        """Leave a long step when the service is to stop."""
+        if self.stopping.is_set():
+            raise StoppedError
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as Carole handed it out, after its specification was read and its digests were computed here."""
+
+    kind: int
+    project: str
+    spec: Specification
+    text: str
+    specification_digest: bytes
+    encoding_digest: bytes
+    epoch: int
+    letters: Sequence[custody_pb2.Letter]
+    run: str
+
+    @classmethod
+    def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
+        """Read what Carole says, believing nothing that can be computed.
+
+        Raises
+        ------
+        TrystError
+            SPECIFICATION if the text is no valid specification, is another project's, or does not have the digests
+            that Carole names: then the two run different versions, or Carole shows different parties different texts.
+        """
+        status = message.status
+        spec = load_specification(message.specification, f"the specification of project {status.project}")
+        found = specification_digest(spec), encoding_digest(spec)
+        if spec.project != status.project or found != (status.specification_digest, status.encoding_digest):
+            raise TrystError(
+                ErrorCode.SPECIFICATION,
+                "the specification Carole shows is not the one whose digests she names",
+                where=f"project {status.project}",
+                got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
+                f"Unicode {unicodedata.unidata_version}",
+                remedy="run the same versions of Tryst and of Python (3.11, 3.12, ... carry different Unicode tables) "
+                "as Carole; if you do, ask the coordinator to compare digests",
+            )
+        return cls(
+            kind=message.kind,
+            project=spec.project,
+            spec=spec,
+            text=message.specification,
+            specification_digest=found[0],
+            encoding_digest=found[1],
+            epoch=status.epoch,
+            letters=tuple(message.letters),
+            run=message.run,
+        )
+
+
+def require_approved(desk: Desk, task: Task) -> None:
+    """Refuse to work on anything but the very specification this custodian has approved.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION.
+    """
+    project = desk.state.project(task.project)
+    if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "Carole asks for work on a specification that this custodian has not approved",
+            where=f"project {task.project}",
+            got=f"specification {task.specification_digest.hex()[:16]}",
+            remedy=f"read it with `tryst {desk.party.name} specification {task.project}` and approve it if it is right",
+        )
+
+
+def columns_of(spec: Specification, side: Side) -> list[str]:
+    """The columns of a custodian's source that its side of a specification names, each once."""
+    names = [spec.custodians.of(side).identifier, *(name for field in spec.fields for name in field.columns_of(side))]
+    names += [variable.column_of(side) for variable in spec.variables_of(side)]
+    return list(dict.fromkeys(names))

@@ -1,0 +1,53 @@
+"""Watching Carole's audit log: before every step, see that it continues what was seen here and by the other custodian.
+
+A log that was rewritten, rolled back, begun anew or shown differently to the two custodians stops every step with an
+error for the operator. The checkpoints believed are kept as long as the state is; `tryst audit verify --kept` takes
+them as evidence.
+"""
+
+from __future__ import annotations
+
+from tryst.common.audit import Witness
+from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.client import CONTROL_SECONDS
+from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
+from tryst.protos.linkage.v1 import audit_pb2
+
+
+def witness(desk: Desk, *, released: bool) -> None:
+    """Look at the log, keep what is believed, and refuse what is not.
+
+    Parameters
+    ----------
+    released
+        Whether the next step takes a released result: then the other custodian's countersigned view must be there,
+        and agree.
+
+    Raises
+    ------
+    TrystError
+        AUDIT or SIGNATURE.
+    """
+    seen = desk.state.newest_seen()
+    request = audit_pb2.WitnessRequest()
+    if seen is not None:
+        request.seen.CopyFrom(checkpoint_to_wire(seen))
+        request.countersignature = seen.countersign(desk.keyring.identity)
+    answer = desk.connection.call(desk.auditor.Witness, request, deadline=CONTROL_SECONDS, attempts=3)
+    newest = checkpoint_from_wire(answer.newest)
+    believed = Witness(desk.keyring.linker.identity, seen).believe(newest, proof_from_wire(answer.continues))
+    other = desk.party.side.other.title()
+    if answer.HasField("other"):
+        theirs = checkpoint_from_wire(answer.other)
+        theirs.verify_countersignature(answer.other_countersignature, desk.keyring.peer)
+        believed.compare(theirs, proof_from_wire(answer.other_continues), other)
+    elif released:
+        raise TrystError(
+            ErrorCode.AUDIT,
+            f"Carole does not show what {other} has seen of her audit log, so the two cannot be compared",
+            where="audit log",
+            remedy=f"ask {other} whether its service runs, and Carole's operator if it does",
+        )
+    if believed.seen is not None and believed.seen is not seen:
+        desk.state.see(believed.seen)

@@ -1,0 +1,188 @@
+"""The two letters of the seed agreement as bytes: canonical, bounded, signed.
+
+A letter is a frame of parts (see `framing`): what it is, what it is about, who wrote it, what it says, and an Ed25519
+signature over all of the former. It holds no secret. Reading is strict: a letter that could be spelt in another way,
+is too long, or has anything behind its end is refused before any of it is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import FramingError, Part, frame, unframe
+from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from tryst.common.keys.key_file import PUBLIC_BYTES
+from tryst.common.parties import Side
+
+LETTER_LIMIT = 4096
+"""Longest letter in bytes; a real one has fewer than 500."""
+
+DIGEST_BYTES = 32
+PROJECT_LIMIT = 256
+
+_MAGIC = b"tryst seed agreement 1"
+_OFFER = b"offer"
+_CONFIRMATION = b"confirmation"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a seed is agreed for; it serves nothing else.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if a part is out of its bounds.
+    """
+
+    project: str
+    encoding_digest: bytes
+    epoch: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.project.encode()) <= PROJECT_LIMIT:
+            raise TrystError(
+                ErrorCode.PARAMETER, f"a project's name has 1 to {PROJECT_LIMIT} bytes", where="seed agreement"
+            )
+        if len(self.encoding_digest) != DIGEST_BYTES:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"an encoding digest has {DIGEST_BYTES} bytes",
+                where="seed agreement",
+                got=f"{len(self.encoding_digest)} bytes",
+            )
+        if not 0 <= self.epoch < 2**32:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "an epoch lies between 0 and 2^32 - 1",
+                where="seed agreement",
+                got=str(self.epoch),
+            )
+
+    @property
+    def parts(self) -> tuple[bytes, bytes, bytes]:
+        """The terms as the parts of a frame."""
+        return self.project.encode(), self.encoding_digest, self.epoch.to_bytes(4, "big")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One custodian's ephemeral public key, offered under its identity."""
+
+    terms: Terms
+    side: Side
+    identity: bytes
+    ephemeral: bytes
+
+    def signed(self, identity: Identity) -> bytes:
+        """The letter, signed."""
+        return _sign(identity, _OFFER, self.terms, self.side, self.identity, self.ephemeral)
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """One custodian's proof that it holds the seed of this transcript, and its canary digest."""
+
+    terms: Terms
+    side: Side
+    transcript: bytes
+    canary: bytes
+    mac: bytes
+
+    def signed(self, identity: Identity) -> bytes:
+        """The letter, signed."""
+        return _sign(identity, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
+
+
+def read_offer(letter: bytes, sender: PublicIdentity, where: str) -> Offer:
+    """Read an offer that `sender` must have signed.
+
+    Raises
+    ------
+    TrystError
+        SIGNATURE if it is not a well-formed offer, or not of that identity.
+    """
+    terms, side, (identity, ephemeral) = _read(
+        letter,
+        _OFFER,
+        [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_BYTES)],
+        sender,
+        where,
+    )
+    if identity != sender.raw:
+        # Unreachable by an outsider: the signature is good. The sender names a key that is not its own.
+        raise _refused(where, "the letter names another identity than the one that signed it")
+    return Offer(terms, side, identity, ephemeral)
+
+
+def read_confirmation(letter: bytes, sender: PublicIdentity, where: str) -> Confirmation:
+    """Read a confirmation that `sender` must have signed.
+
+    Raises
+    ------
+    TrystError
+        SIGNATURE if it is not a well-formed confirmation, or not of that identity.
+    """
+    terms, side, (transcript, canary, mac) = _read(
+        letter,
+        _CONFIRMATION,
+        [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")],
+        sender,
+        where,
+    )
+    return Confirmation(terms, side, transcript, canary, mac)
+
+
+def _sign(identity: Identity, kind: bytes, terms: Terms, side: Side, *said: bytes) -> bytes:
+    parts = (_MAGIC, kind, *terms.parts, side.value.encode(), *said)
+    return frame(*parts, identity.sign(_purpose(kind), *parts))
+
+
+def _read(
+    letter: bytes, kind: bytes, said: list[Part], sender: PublicIdentity, where: str
+) -> tuple[Terms, Side, list[bytes]]:
+    if len(letter) > LETTER_LIMIT:
+        raise _refused(
+            where, f"a letter has at most {LETTER_LIMIT} bytes and this one is longer", f"{len(letter)} bytes"
+        )
+    expected = [
+        Part.fixed("magic", len(_MAGIC)),
+        Part("kind", 1, 32),
+        Part("project", 1, PROJECT_LIMIT),
+        Part.fixed("encoding digest", DIGEST_BYTES),
+        Part.fixed("epoch", 4),
+        Part("side", 1, 16),
+    ]
+    try:
+        magic, said_kind, *_ = parts = unframe(letter, [*expected, *said, Part.fixed("signature", SIGNATURE_BYTES)])
+        project = parts[2].decode()
+        side = Side(parts[5].decode())
+    except (FramingError, ValueError) as error:
+        reason = str(error) if isinstance(error, FramingError) else "a part is no text it may hold"
+        raise _refused(where, f"this is not a well-formed {kind.decode()} letter: {reason}") from None
+    if magic != _MAGIC or said_kind != kind:
+        raise _refused(where, f"this is not a letter of the kind '{kind.decode()}' of this version")
+    sender_signed = sender.is_signed(parts[-1], _purpose(kind), *parts[:-1])
+    if not sender_signed:
+        raise _refused(
+            where,
+            f"the {kind.decode()} letter is not signed by the configured identity of the other custodian",
+            f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
+        )
+    return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
+
+
+def _purpose(kind: bytes) -> str:
+    return f"seed agreement: {kind.decode()}"
+
+
+def _refused(where: str, what: str, got: str = "") -> TrystError:
+    return TrystError(
+        ErrorCode.SIGNATURE,
+        what,
+        where=where,
+        got=got,
+        remedy="nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
+        "letter was changed on its way: ask the linkage unit, then agree again in a new project",
+    )

@@ -1,0 +1,104 @@
+"""A party's card: its public keys and its certificate request, signed by its identity.
+
+It is all that an organisation sends away when it enrols. The signature shows that whoever made the card holds the
+identity on it; whose identity that is, only a call can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tryst.common.configuration import Configuration, parse_configuration
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.sealing_key import SealingPublicKey
+from tryst.common.parties import Role
+from tryst.common.pki.certificate_requests import read_request
+from tryst.common.pki.certificates import read_public, role_of
+from tryst.common.pki.members import FirstVersion, IdentityDigits, KeyDigits, MemberName
+
+_PURPOSE = "enrolment card"
+
+
+class _CardFile(Configuration):
+    version: FirstVersion
+    name: MemberName
+    role: Role
+    identity: IdentityDigits
+    sealing: KeyDigits
+    request: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A party's public keys and certificate request, signed by its identity."""
+
+    name: str
+    role: Role
+    identity: PublicIdentity
+    sealing: SealingPublicKey
+    request: bytes
+
+    @classmethod
+    def parse(cls, text: str, where: str = "card.yaml") -> Card:
+        """Read a card.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if
+            its request is not signed by the key in it or names another role.
+        """
+        file = parse_configuration(text, _CardFile, folder=Path(), where=where)
+        card = cls(
+            file.name,
+            file.role,
+            PublicIdentity.from_hex(file.identity),
+            SealingPublicKey.from_hex(file.sealing),
+            file.request.encode(),
+        )
+        try:
+            signature = bytes.fromhex(file.signature)
+        except ValueError:
+            signature = b""
+        card.identity.verify(signature, _PURPOSE, *card._parts)
+        if role_of(read_request(card.request, where), where) is not card.role:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"the request on a card must be for the role on it, {card.role}",
+                where=where,
+                remedy="have its sender enrol again",
+            )
+        return card
+
+    def signed(self, identity: Identity) -> str:
+        """The card as text, signed."""
+        lines = [
+            "# Public. Send it to whoever issues the certificates.",
+            "version: 1",
+            f'name: "{self.name}"',
+            f"role: {self.role}",
+            f'identity: "{self.identity.hex}"',
+            f'sealing: "{self.sealing.hex}"',
+            f'signature: "{identity.sign(_PURPOSE, *self._parts).hex()}"',
+            "request: |",
+            *(f"  {line}" for line in self.request.decode("ascii").splitlines()),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _parts(self) -> tuple[bytes, ...]:
+        return (
+            self.name.encode(),
+            self.role.value.encode(),
+            self.identity.raw,
+            self.sealing.raw,
+            self.request,
+        )
+
+
+def load_card(path: Path) -> Card:
+    """Read a card from a file; as `Card.parse`."""
+    return Card.parse(read_public(path, "the card").decode("utf-8", errors="replace"), str(path))

@@ -1,0 +1,127 @@
+"""Everything that parties on one machine need, in one go: `tryst init`, and throw-away parties for a rehearsal.
+
+The result is a folder per party and one for the authority. Each appears complete or not at all, and nothing that is
+there already is overwritten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.certificates import Names, Validity
+from tryst.common.pki.enrolment import accept, assemble, certify, make_keys
+from tryst.common.pki.enrolment_requests import Card
+from tryst.common.pki.folders import PartyFolder, new_folders, write_public
+from tryst.common.pki.members import NAME, Members
+
+AUTHORITY_FOLDER = "authority"
+
+PARTIES: Mapping[str, Role] = MappingProxyType(
+    {
+        "alice": Role.CUSTODIAN_A,
+        "bob": Role.CUSTODIAN_B,
+        "carole": Role.LINKER,
+        "coordinator": Role.COORDINATOR,
+        "steward": Role.STEWARD,
+    }
+)
+"""The parties of a deployment by their usual names."""
+
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+
+Configure = Callable[[PartyFolder, Members], Mapping[str, str]]
+"""Makes a party's configuration files: file name to text. The folder's path is not its final one: write relative
+paths."""
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """What was made, and where."""
+
+    root: Path
+    parties: Mapping[str, PartyFolder]
+    members: Members
+
+    @property
+    def authority(self) -> Path:
+        """The folder of the authority; whoever has its key can make members."""
+        return self.root / AUTHORITY_FOLDER
+
+
+def provision(
+    root: Path,
+    *,
+    linker_names: Iterable[str] = LOCAL_NAMES,
+    validity: Validity | None = None,
+    parties: Mapping[str, Role] = PARTIES,
+    configure: Mapping[str, Configure] | None = None,
+    authority_name: str = "Tryst authority",
+) -> Provisioned:
+    """Make an authority and, per party, a folder with keys, certificate, membership list and configuration.
+
+    Parameters
+    ----------
+    root
+        Where the folders go; made if need be.
+    linker_names
+        Hosts and addresses at which the linker will be reached.
+    validity
+        Of authority and certificates; ten years and 397 days unless told otherwise. Give hours for a rehearsal.
+    parties
+        Names and roles.
+    configure
+        By party, what makes its configuration files.
+
+    Raises
+    ------
+    TrystError
+        EXISTS if any of the folders is there; CONFIGURATION or CERTIFICATE for what cannot be used. Nothing is left
+        behind then.
+    """
+    for name in parties:
+        if not NAME.fullmatch(name) or name == AUTHORITY_FOLDER:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"a party's name has 1 to 32 of a-z, 0-9 and -, and is not '{AUTHORITY_FOLDER}'",
+                got=repr(name[:40]),
+            )
+    hosts = Names.of(linker_names)
+    root = root.absolute()
+    with new_folders(root, AUTHORITY_FOLDER, *parties) as staging:
+        authority = Authority.create(authority_name, validity)
+        (staging / AUTHORITY_FOLDER).mkdir(mode=0o700)
+        authority.save(staging / AUTHORITY_FOLDER)
+        cards: list[Card] = []
+        certificates: dict[str, bytes] = {}
+        for name, role in parties.items():
+            card = make_keys(staging / name, name, role, hosts if role is Role.LINKER else Names())
+            cards.append(card)
+            certificates[name] = certify(authority, card, validity)
+        members = assemble(cards, certificates, authority.pem)
+        text = members.dump()
+        for name in parties:
+            accept(staging / name, name, certificates[name], text, authority.pem)
+            if configure and name in configure:
+                _write_configuration(PartyFolder(staging / name), configure[name], members)
+    return Provisioned(root, {name: PartyFolder(root / name) for name in parties}, members)
+
+
+def _write_configuration(party: PartyFolder, configure: Configure, members: Members) -> None:
+    for file, text in configure(party, members).items():
+        if not _FILE.fullmatch(file) or file in party.reserved:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "a configuration file lies in the party's folder under a name that no key has",
+                where=str(party.path),
+                got=repr(file[:40]),
+            )
+        write_public(party.path / file, text.encode())

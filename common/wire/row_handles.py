@@ -1,0 +1,215 @@
+"""Which rows are one record: what Carole asks a custodian, and what it tells whoever decides, as bytes.
+
+Carole's question::
+
+    "tryst rows 1\\n" | nonce (32) | upload (16) | rows, four bytes each
+
+names the rows of one upload in the order of the candidate pairs. The nonce is random, so that the digest of a question,
+which the resolver gets, does not give away even a single row. The answer, before it is sealed to its reader::
+
+    "tryst handles 1\\n" | signature (64) | array | array | ...
+
+is signed by the custodian for one project, run, side, specification, question and reader: Carole, who passes it on, can
+neither replace it nor use it again. An array is its name's number (1), the number of its items (4) and the items. What
+else a custodian is to tell of these rows is another line of `ARRAYS`. All numbers are little-endian.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from tryst.common.keys.sealing import SealContext, open_sealed, seal
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.parties import Side
+
+HANDLES = "handles"
+"""A number for the record of each row asked about, from 0 without gaps."""
+
+CODES_ROWS = "codes"
+"""Row of each handle's record in the custodian's set of codes, where the linked records are to be assessed."""
+
+RECORDS = "records"
+"""Where blocks are padded, one number: handles below it are records', the others dummies'."""
+
+ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS)}
+"""What an answer may hold, and in which type. An array's number is its place here: append only."""
+
+PURPOSE = "give-handles"
+"""What an answer's signature is made for."""
+
+UPLOAD_BYTES = 16
+NONCE_BYTES = 32
+
+_ROWS = b"tryst rows 1\n"
+_ANSWER = b"tryst handles 1\n"
+_COUNT_BYTES = 4
+_REMEDY = "run the same version of Tryst everywhere; if you do, ask for another run"
+
+
+@dataclass(frozen=True)
+class RowsQuestion:
+    """What Carole asks a custodian.
+
+    Attributes
+    ----------
+    upload
+        Name of the upload that the rows are of: 32 hexadecimal digits.
+    rows
+        uint32, one for each candidate pair.
+    """
+
+    upload: str
+    rows: NDArray[np.uint32] = field(repr=False)
+
+    def pack(self) -> bytes:
+        """The question as bytes, others every time."""
+        items = self.rows.astype("<u4").tobytes()
+        return _ROWS + secrets.token_bytes(NONCE_BYTES) + bytes.fromhex(self.upload) + items
+
+    @classmethod
+    def unpack(cls, content: bytes | memoryview) -> RowsQuestion:
+        """Read a question.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_CORRUPT if it is none.
+        """
+        content = bytes(content)
+        start = len(_ROWS) + NONCE_BYTES
+        head = start + UPLOAD_BYTES
+        if not content.startswith(_ROWS) or len(content) < head or (len(content) - head) % 4:
+            raise _malformed("a question of custodians about rows", f"{len(content)} bytes of another form")
+        rows = np.frombuffer(content, dtype="<u4", offset=head).astype(np.uint32)
+        return cls(content[start:head].hex(), rows)
+
+
+def question_digest(content: bytes | memoryview) -> bytes:
+    """SHA-256 of a packed question, to which the answer is bound."""
+    return hashlib.sha256(content).digest()
+
+
+@dataclass(frozen=True)
+class About:
+    """What an answer is about, and for whom: it is worth nothing for anything else.
+
+    Attributes
+    ----------
+    specification
+        Digest of the specification that the custodian approved.
+    question
+        Digest of the question it was asked.
+    reader
+        Name of the member who is to read the answer, and its public key.
+    """
+
+    project: str
+    run: str
+    side: Side
+    specification: bytes
+    question: bytes
+    reader: str
+    key: SealingPublicKey
+
+    @property
+    def context(self) -> SealContext:
+        """What the answer is sealed under."""
+        return SealContext(self.project, self.run, self.reader)
+
+    def parts(self, arrays: bytes) -> tuple[bytes, ...]:
+        """What is signed."""
+        texts = (self.project, self.run, self.side.value, self.reader)
+        digests = self.specification, self.question, self.key.raw, hashlib.sha256(arrays).digest()
+        return *(text.encode() for text in texts), *digests
+
+
+def seal_answer(identity: Identity, about: About, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """An answer, signed by the custodian and sealed to its reader.
+
+    Parameters
+    ----------
+    arrays
+        By names in `ARRAYS`, each of one dimension.
+    """
+    body = b"".join(_packed(name, arrays[name]) for name in ARRAYS if name in arrays)
+    content = (_ANSWER, identity.sign(PURPOSE, *about.parts(body)), body)
+    return b"".join(seal(about.key, about.context, content))
+
+
+def open_answer(key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes) -> dict[str, NDArray[Any]]:
+    """What a custodian answered.
+
+    Parameters
+    ----------
+    key
+        The reader's own.
+    custodian
+        The identity that must have signed, from the membership list.
+
+    Returns
+    -------
+    dict of ndarray
+        By name; `HANDLES` is there. Their values are the custodian's word.
+
+    Raises
+    ------
+    TrystError
+        SEALED if it does not open; SIGNATURE if this custodian did not sign it for exactly this; UPLOAD_CORRUPT if
+        what it signed is no answer.
+    """
+    content = b"".join(open_sealed(key, about.context, [sealed]))
+    start = len(_ANSWER) + SIGNATURE_BYTES
+    if not content.startswith(_ANSWER) or len(content) < start:
+        raise _malformed("a custodian's answer", f"{len(content)} bytes of another form")
+    body = content[start:]
+    if not custodian.is_signed(content[len(_ANSWER) : start], PURPOSE, *about.parts(body)):
+        raise TrystError(
+            ErrorCode.SIGNATURE,
+            f"the handles that Carole passed on were not signed by {about.side.title()} for this run and question",
+            where=f"project {about.project}, run {about.run}",
+            got=f"a signature that does not verify under the key with fingerprint {custodian.fingerprint}",
+            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
+            "both are right the handles were replaced on their way: tell Carole's operator and the custodians",
+        )
+    return _unpacked(body)
+
+
+def _packed(name: str, array: NDArray[Any]) -> bytes:
+    items = np.ascontiguousarray(array, dtype=ARRAYS[name])
+    return bytes([list(ARRAYS).index(name)]) + items.size.to_bytes(_COUNT_BYTES, "little") + items.tobytes()
+
+
+def _unpacked(body: bytes) -> dict[str, NDArray[Any]]:
+    names = list(ARRAYS)
+    arrays: dict[str, NDArray[Any]] = {}
+    position, last = 0, -1
+    while position < len(body):
+        head = body[position : position + 1 + _COUNT_BYTES]
+        # One spelling for one answer: each array once, in order.
+        if len(head) <= _COUNT_BYTES or not last < head[0] < len(names):
+            raise _malformed("a custodian's answer", "an array that this version does not know, or not in its place")
+        last, count = head[0], int.from_bytes(head[1:], "little")
+        kind = ARRAYS[names[last]]
+        position += len(head)
+        if count * kind.itemsize > len(body) - position:
+            raise _malformed("a custodian's answer", "an array that is longer than what came")
+        arrays[names[last]] = np.frombuffer(body, kind, count, position)
+        position += count * kind.itemsize
+    if HANDLES not in arrays:
+        raise _malformed("a custodian's answer", "no handles")
+    return arrays
+
+
+def _malformed(what: str, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.UPLOAD_CORRUPT, f"{what} is not of the form agreed on", where="resolution", got=got, remedy=_REMEDY
+    )

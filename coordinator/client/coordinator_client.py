@@ -1,0 +1,160 @@
+"""The coordinator's side of the wire: every command is a few of these calls."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.rpc.client import Connection
+from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+
+if TYPE_CHECKING:
+    from tryst.carole.engine.resolution_exchange import Reader
+    from tryst.coordinator.client.risk_reports import Report
+
+WATCH_SECONDS = 60.0
+"""How long one WatchRun stream may last; then it is simply opened again."""
+
+WATCH_PAUSE_SECONDS = 0.2
+
+MAX_STATISTICS_BYTES = 64 << 20
+APPROVAL = "approve-specification"
+
+ENDED = (project_pb2.RUN_STATE_DONE, project_pb2.RUN_STATE_FAILED)
+
+
+class Coordinator:
+    """Drives projects at Carole.
+
+    Parameters
+    ----------
+    connection
+        A channel to Carole with the coordinator's certificate.
+    identity
+        The Ed25519 identity that signs the coordinator's approvals.
+    resolver
+        What opens handles in mode block_keyed; None where no run is to be resolved here.
+    """
+
+    def __init__(self, connection: Connection, identity: Identity, resolver: Reader | None = None) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._resolver = resolver
+        self._stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+
+    def create(self, specification: str) -> project_pb2.ProjectStatus:
+        """Create the project that a specification describes."""
+        request = coordination_pb2.CreateProjectRequest(specification=specification)
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.CreateProject, request, attempts=3).status
+        return status
+
+    def approve(self, project: str, digest: bytes) -> project_pb2.ProjectStatus:
+        """Sign the specification with `digest` on the coordinator's behalf."""
+        request = coordination_pb2.ApproveProjectRequest(
+            project=project,
+            specification_digest=digest,
+            signature=self._identity.sign(APPROVAL, project.encode(), digest),
+        )
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
+        return status
+
+    def amend(self, specification: str) -> project_pb2.ProjectStatus:
+        """Put another specification with the same encoding in the place of a project's."""
+        request = coordination_pb2.AmendProjectRequest(specification=specification)
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.AmendProject, request, attempts=3).status
+        return status
+
+    def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
+        """A project's status and its specification."""
+        response = self._connection.call(
+            self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
+        )
+        return response.status, response.specification
+
+    def projects(self) -> list[project_pb2.ProjectStatus]:
+        """Every project of this coordinator."""
+        response = self._connection.call(self._stub.ListProjects, coordination_pb2.ListProjectsRequest(), attempts=3)
+        return list(response.projects)
+
+    def start(self, project: str) -> project_pb2.RunStatus:
+        """Ask for a run; the run goes on in Carole whatever becomes of this connection."""
+        request = coordination_pb2.StartRunRequest(project=project, request=secrets.token_hex(16))
+        run: project_pb2.RunStatus = self._connection.call(self._stub.StartRun, request, attempts=3).run
+        return run
+
+    def watch(self, project: str, run: str) -> Iterator[project_pb2.RunStatus]:
+        """Progress until the run has ended; a stream that breaks is opened again."""
+        request = coordination_pb2.WatchRunRequest(project=project, run=run)
+        while True:
+            try:
+                for status in self._connection.watch(self._stub.WatchRun, request, deadline=WATCH_SECONDS):
+                    yield status
+                    if status.state in ENDED:
+                        return
+            except TrystError as error:
+                if error.code is not ErrorCode.UNAVAILABLE:
+                    raise
+            # The stream's deadline came, or Carole is away or has too many watchers: this call tells which.
+            time.sleep(WATCH_PAUSE_SECONDS)
+            status = self._connection.call(
+                self._stub.GetRun, coordination_pb2.GetRunRequest(project=project, run=run), attempts=5
+            ).run
+            yield status
+            if status.state in ENDED:
+                return
+
+    def resolve(self, project: str, run: str, progress: Callable[[str, float], None]) -> None:
+        """Say who is who in a run of mode block_keyed that waits for it; see `resolution`."""
+        from tryst.coordinator.resolver.resolver import resolve
+
+        if self._resolver is None:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "the run waits for a resolver, and this process has no key to open the custodians' handles with",
+                where=f"project {project}, run {run}",
+                remedy=f"tryst project watch {project}, with the coordinator's configuration",
+            )
+        resolve(self._connection, self._stub, self._resolver, project, run, progress)
+
+    def statistics(self, project: str, run: str) -> dict[str, Any]:
+        """The model and the aggregate statistics of a released run."""
+        text = bytearray()
+        index, pieces = 0, 1
+        while index < pieces:
+            response = self._connection.call(
+                self._stub.GetStatistics,
+                coordination_pb2.GetStatisticsRequest(project=project, run=run, index=index),
+                attempts=3,
+            )
+            text += response.data
+            pieces = response.pieces
+            index += 1
+            if len(text) > MAX_STATISTICS_BYTES:
+                raise TrystError(ErrorCode.UPLOAD_LIMIT, "the statistics are longer than any run's", where=project)
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise TrystError(ErrorCode.INTERNAL, "the statistics must be a JSON object", where=project)
+        return document
+
+    def report(self, project: str, run: str) -> Report:
+        """The report on a run's disclosure risk, as the steward judges by it.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+        """
+        from tryst.coordinator.client.risk_reports import fetch_report
+
+        return fetch_report(self._connection, project, run)
+
+    def erase(self, project: str) -> project_pb2.ProjectStatus:
+        """Destroy the keys of everything uploaded to a project. Cannot be undone."""
+        request = coordination_pb2.EraseProjectRequest(project=project)
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.EraseProject, request, attempts=3).status
+        return status

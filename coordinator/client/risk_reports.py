@@ -1,0 +1,67 @@
+"""Reports on disclosure risk as steward and coordinator fetch them, and what the commands of both make of one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.client import Connection
+from tryst.coordinator.client.terminal import console
+from tryst.coordinator.client.verdict import verdict_lines
+from tryst.coordinator.reports.disclosure import write_risk_report
+from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
+
+MAX_REPORT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report on a run's disclosure risk, JSON, and its digest."""
+
+    text: bytes
+    sha256: bytes
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What it says."""
+        read: dict[str, Any] = json.loads(self.text)
+        return read
+
+
+def fetch_report(connection: Connection, project: str, run: str) -> Report:
+    """The report on a run, whether its result was released or not.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+    """
+    stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
+    text = bytearray()
+    index, pieces, digest = 0, 1, b""
+    while index < pieces:
+        request = stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
+        piece = connection.call(stub.GetReport, request, attempts=3)
+        text += piece.data
+        pieces, digest = piece.pieces, piece.sha256
+        index += 1
+        if len(text) > MAX_REPORT_BYTES:
+            raise TrystError(ErrorCode.UPLOAD_LIMIT, "the report is longer than any run's", where=project)
+    if hashlib.sha256(text).digest() != digest:
+        raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the report is not what its digest says", where=project)
+    return Report(bytes(text), digest)
+
+
+def show_report(report: Report, out: Path) -> None:
+    """Print the verdict, and write ``assessment.json`` and ``risk.html`` into a folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "assessment.json").write_bytes(report.text)
+    write_risk_report(out / "risk.html", report.document)
+    for line in verdict_lines(report.document):
+        console.print(line, highlight=False)
+    console.print(f"Wrote {out / 'assessment.json'}, with the SHA-256 {report.sha256.hex()}", highlight=False)
+    console.print(f"Open [bold]{out / 'risk.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)

@@ -1,0 +1,97 @@
+"""Following a run on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.terminal import console
+from tryst.protos.linkage.v1 import project_pb2
+
+RESOLVE = "resolve"
+"""The stage in which a run of mode block_keyed waits for this process."""
+
+STAGE_WORDS = {
+    "read": "decrypt the two uploads",
+    "tables": "compare distinct signatures, field by field",
+    "levels": "see how often values agree by chance",
+    "count": "count the agreement patterns of the pairs",
+    "model": "fit the Fellegi-Sunter model by EM",
+    "keep": "score the pairs and keep the promising ones",
+    "decide": "find the most probable links",
+    "latent": "judge pairs by their values too",
+    "handles": "say which of their rows are one record",
+    "handles-for-carole": "tell Carole which of their rows are one record: the fall-back of mode block_keyed",
+    "join": "join the rows that are one record",
+    RESOLVE: "find who is who, and the most probable links",
+    "assess": "assess the disclosure risk",
+    "seal": "seal each custodian's share",
+}
+"""What is done in each stage of a run, in words."""
+
+DOERS = {"handles": "Alice and Bob", "handles-for-carole": "Alice and Bob", RESOLVE: "Resolver, here"}
+"""Who does it, where it is not Carole."""
+
+
+def bars(*, disable: bool = False) -> Progress:
+    """Progress bars that stay on the screen."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=disable)
+
+
+def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.RunStatus:
+    """Show a run's progress until it ends; in mode block_keyed, say who is who when the run waits for it.
+
+    Raises
+    ------
+    TrystError
+        If there is no run, or when it has failed.
+    """
+    if not run:
+        raise TrystError(
+            ErrorCode.NOT_FOUND, "the project has no run yet", where=project, remedy=f"tryst project start {project}"
+        )
+    last = project_pb2.RunStatus()
+    with bars() as progress:
+        tasks: dict[str, int] = {}
+        resolved = False
+        for last in coordinator.watch(project, run):
+            if last.stage and last.stage not in tasks:
+                for task in tasks.values():
+                    progress.update(progress.task_ids[task], completed=1.0)
+                words = STAGE_WORDS.get(last.stage, last.stage)
+                tasks[last.stage] = len(tasks)
+                progress.add_task(f"{DOERS.get(last.stage, 'Carole')}: {words}", total=1.0)
+            if last.state == project_pb2.RUN_STATE_RESOLVING and last.stage == RESOLVE and not resolved:
+                bar = progress.task_ids[tasks[RESOLVE]]
+                coordinator.resolve(project, run, lambda _, done, bar=bar: progress.update(bar, completed=done))  # type: ignore[misc]
+                resolved = True
+                continue
+            if last.stage:
+                progress.update(progress.task_ids[tasks[last.stage]], completed=last.fraction)
+        if last.state == project_pb2.RUN_STATE_DONE:
+            for task in progress.task_ids:
+                progress.update(task, completed=1.0)
+    if last.state == project_pb2.RUN_STATE_FAILED:
+        raise TrystError(ErrorCode.WRONG_STATE, f"the run failed: {last.error}", where=project)
+    console.print(f"{last.links:,} links")
+    return last
+
+
+def pairs_compared(linkage: Mapping[str, Any]) -> str:
+    """What a run compared and what blocking is believed to have lost, in one sentence or two."""
+    share = linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0
+    blocking = linkage["blocking"]
+    if not blocking:
+        return f"All {linkage['pairs']:,} pairs were compared."
+    said = f"{linkage['candidates']:,} of {linkage['pairs']:,} pairs were compared, {1 - share:.4%} fewer. "
+    if blocking.get("estimated_recall") is None:
+        return said + f"What blocking lost cannot be estimated: {'; '.join(blocking.get('assumptions', []))}."
+    return said + (
+        f"Blocking lost about {blocking['estimated_lost']:,.1f} matches ({1 - blocking['estimated_recall']:.2%}), "
+        f"estimated by {blocking['method']}."
+    )

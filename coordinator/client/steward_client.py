@@ -1,0 +1,120 @@
+"""The steward's side of the wire: reports, decisions, and an audit log that is verified entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tryst.common.audit import AuditEntry, Checkpoint, verify_inclusion
+from tryst.common.audit.steward_decision import sign_decision
+from tryst.common.configuration import load_configuration
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.parties import Role
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.rpc.client import Connection
+from tryst.common.wire.checkpoints import checkpoint_from_wire
+from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
+from tryst.coordinator.client.connection import connection_of
+from tryst.coordinator.client.risk_reports import Report, fetch_report
+from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
+
+
+class Steward:
+    """Reads and decides at Carole.
+
+    Parameters
+    ----------
+    connection
+        A channel to Carole with the steward's certificate.
+    identity
+        Signs decisions.
+    linker
+        Whose signature the audit log's checkpoints must have.
+    """
+
+    def __init__(self, connection: Connection, identity: Identity, linker: PublicIdentity) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._linker = linker
+        self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
+
+    def assessed(self) -> list[project_pb2.ProjectStatus]:
+        """Every project whose result has been judged."""
+        request = stewardship_pb2.ListAssessedRequest()
+        return list(self._connection.call(self._stub.ListAssessed, request, attempts=3).projects)
+
+    def report(self, project: str, run: str) -> Report:
+        """The report on a run.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+        """
+        return fetch_report(self._connection, project, run)
+
+    def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
+        """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""
+        request = stewardship_pb2.DecideRequest(
+            project=project,
+            run=run,
+            release=release,
+            reason=reason,
+            signature=sign_decision(self._identity, project, run, report, release=release, reason=reason),
+        )
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
+        return status
+
+    def entries(self, project: str = "") -> Iterator[AuditEntry]:
+        """The audit log, each entry verified to be in the log that Carole has signed.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE; AUDIT for an entry that is not in the log.
+        """
+        after = 0
+        while True:
+            request = stewardship_pb2.ListEntriesRequest(project=project, after=after)
+            answer = self._connection.call(self._stub.ListEntries, request, attempts=3)
+            shown = checkpoint_from_wire(answer.checkpoint)
+            shown.verify(self._linker)
+            if not answer.entries:
+                return
+            for told in answer.entries:
+                yield _believed(told, shown, after)
+                after = told.sequence
+
+
+def _believed(told: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
+    entry = AuditEntry(
+        told.sequence, told.at_unix_ms, told.project, told.actor, told.action, told.details, bytes(told.salt)
+    )
+    proven = verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, list(told.included), shown.root)
+    if entry.sequence <= after or not proven:
+        raise TrystError(
+            ErrorCode.AUDIT,
+            "Carole shows an entry that is not in the log she has signed",
+            where=f"audit log, entry {entry.sequence}",
+            remedy="keep what she has shown, and ask Carole's operator",
+        )
+    return entry
+
+
+@contextmanager
+def connect_steward(config: Path) -> Iterator[Steward]:
+    """A steward connected to the Carole of its configuration, ``steward.yaml``.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION or CERTIFICATE, before anything is sent.
+    """
+    settings = load_configuration(config, CoordinatorConfiguration)
+    folder = PartyFolder(settings.keys)
+    linker = Members.load(folder.members).in_role(Role.LINKER).identity
+    with connection_of(settings.carole.address, settings.keys, Role.STEWARD) as connection:
+        yield Steward(connection, Identity.load(folder.identity), linker)

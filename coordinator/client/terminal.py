@@ -1,0 +1,95 @@
+"""What the coordinator's commands show: one console, the mode named plainly, states and times in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from tryst.common.specification.defaults import Mode
+from tryst.common.specification.model import Specification
+from tryst.common.specification.modes import JOINED, SENT
+from tryst.protos.linkage.v1 import project_pb2
+
+console = Console()
+"""Where results go."""
+
+STATE_WORDS = {
+    project_pb2.PROJECT_STATE_DRAFT: "waits for approvals",
+    project_pb2.PROJECT_STATE_APPROVED: "approved; the custodians agree on a seed",
+    project_pb2.PROJECT_STATE_KEYED: "keyed; the custodians contribute",
+    project_pb2.PROJECT_STATE_CONTRIBUTED: "contributed; ready for a run",
+    project_pb2.PROJECT_STATE_RUN: "run",
+    project_pb2.PROJECT_STATE_ASSESSED: "assessed",
+    project_pb2.PROJECT_STATE_HELD: "held for a steward",
+    project_pb2.PROJECT_STATE_RELEASED: "released",
+    project_pb2.PROJECT_STATE_ERASED: "erased",
+}
+
+
+_BORDERS: dict[Mode, str] = {"open": "yellow", "block_keyed": "green", "trusted": "bold red"}
+
+
+def show_mode(spec: Specification) -> None:
+    """Name the mode, and what it lets Carole see, before anything else happens."""
+    joined = spec.resolution.joined
+    console.print(
+        Panel(
+            f"{SENT[spec.mode]} {JOINED}" if joined else SENT[spec.mode],
+            title=f"{spec.mode} mode, joined by Carole" if joined else f"{spec.mode} mode",
+            title_align="left",
+            border_style="bold red" if joined else _BORDERS[spec.mode],
+        )
+    )
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print remarks, one bullet each."""
+    for note in notes:
+        console.print(f"  • {note}", highlight=False)
+
+
+def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
+    """A table of projects and where they stand."""
+    table = Table("project", "state", "alice", "bob", "run", "trouble", header_style="bold")
+    for status in projects:
+        sides = {side.side: side for side in status.sides}
+        table.add_row(
+            status.project,
+            STATE_WORDS.get(status.state, "unknown"),
+            *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
+            _run(status),
+            status.trouble or "-",
+        )
+    console.print(table)
+
+
+def _progress(side: project_pb2.SideStatus | None) -> str:
+    if side is None:
+        return "-"
+    steps = (
+        ("has its result", side.result_acknowledged),
+        ("contributed", side.contributed),
+        ("keyed", side.keyed),
+        ("approved", side.approved),
+    )
+    return next((word for word, done in steps if done), "waits")
+
+
+def _run(status: project_pb2.ProjectStatus) -> str:
+    if not status.run.run:
+        return "-"
+    run = status.run
+    match run.state:
+        case project_pb2.RUN_STATE_DONE:
+            return f"{run.links:,} links"
+        case project_pb2.RUN_STATE_FAILED:
+            return f"failed: {run.error}"
+        case project_pb2.RUN_STATE_RESOLVING:
+            return f"waits: {'tryst project watch' if run.stage == 'resolve' else 'handles of the custodians'}"
+        case project_pb2.RUN_STATE_RUNNING:
+            return f"{run.stage} {run.fraction:.0%}"
+        case _:
+            return "queued"

@@ -1,0 +1,98 @@
+"""``tryst init``: keys, certificates and a configuration for every party, on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tryst.common.parties import Side
+    from tryst.common.pki.folders import PartyFolder
+    from tryst.common.pki.members import Members
+
+
+def command(
+    out: Annotated[Path, typer.Argument(help="Where the parties' folders go.")],
+    address: Annotated[str, typer.Option(help="Where Carole will listen, as the others reach her: host:port.")],
+    name: Annotated[
+        list[str] | None, typer.Option(help="A further host name or address of Carole's; may be given several times.")
+    ] = None,
+) -> None:
+    """Make a folder per party with its keys, certificate and configuration, and the authority that issued them.
+
+    For trying out, and for parties that trust whoever runs this command with their keys at the start. Organisations
+    that do not share a machine use `tryst party`, where no private key travels.
+    """
+    from tryst.carole.configuration import template as carole_yaml
+    from tryst.common.parties import Side
+    from tryst.common.pki.provisioning import provision
+    from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
+    from tryst.coordinator.client.client_configuration import template as coordinator_yaml
+
+    host, port = _parts(address)
+    made = provision(
+        out,
+        linker_names=dict.fromkeys([host, *(name or ())]),
+        configure={
+            **{str(side): _custodian(side, address) for side in Side},
+            "carole": lambda _folder, _members: {"carole.yaml": carole_yaml(_listen(host, port))},
+            "coordinator": lambda _folder, _members: {"coordinator.yaml": coordinator_yaml(address)},
+            "steward": lambda _folder, _members: {"steward.yaml": steward_yaml(address)},
+        },
+    )
+    for party, folder in made.parties.items():
+        typer.echo(f"{party:<12} {folder.path}")
+    typer.echo(f"{'authority':<12} {made.authority}  (take it offline)")
+    typer.echo("")
+    typer.echo("Give each party its folder, and nobody another's. Then, each on its own machine:")
+    typer.echo(f"  tryst carole serve --config {made.parties['carole'].path / 'carole.yaml'}")
+    for side in Side:
+        path = made.parties[str(side)].path
+        typer.echo(f"  tryst {side} serve --config {path / f'{side}.yaml'}    # its records: {path / f'{side}.csv'}")
+    typer.echo(f"  tryst project status --config {made.parties['coordinator'].path / 'coordinator.yaml'}")
+
+
+def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
+    from tryst.common.custodian.templates import custodian_yaml
+    from tryst.common.parties import Party
+
+    def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
+        peer = members.in_role(side.other.role).identity.fingerprint
+        text = custodian_yaml(Party(side, side.title()), carole=address, peer_fingerprint=peer)
+        return {f"{side}.yaml": text}
+
+    return configure
+
+
+def _parts(address: str) -> tuple[str, str]:
+    """Host, without the brackets of IPv6, and port."""
+    from tryst.common.errors import ErrorCode, TrystError
+
+    host, _, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    whole = bool(bare) and (":" not in bare or host == f"[{bare}]")
+    if not whole or not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "expected host:port, with a port of 1 to 65535",
+            where="--address",
+            got=repr(address[:80]),
+            remedy="write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443",
+        )
+    return bare, port
+
+
+def _listen(host: str, port: str) -> str:
+    """What Carole binds: every address of her machine, unless she is to be reached from this machine alone."""
+    import ipaddress
+
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return f"127.0.0.1:{port}" if host == "localhost" else f"0.0.0.0:{port}"
+    if address.version == 6:
+        return f"[::1]:{port}" if address.is_loopback else f"[::]:{port}"
+    return f"{host}:{port}" if address.is_loopback else f"0.0.0.0:{port}"

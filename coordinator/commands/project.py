@@ -1,0 +1,185 @@
+"""``tryst project``: the coordinator's side of a live linkage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tryst.coordinator.client.coordinator_client import Coordinator
+
+app = typer.Typer(
+    help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
+    "The order is: create, approve (the custodians approve too, on their side), start, watch, results.",
+    no_args_is_help=True,
+)
+
+Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="TRYST_COORDINATOR")]
+Project = Annotated[str, typer.Argument(help="The project's name, as in its specification.")]
+DEFAULT_CONFIG = Path("coordinator.yaml")
+
+
+@app.command()
+def create(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Create a project at Carole from a specification. Nothing happens before all have approved it."""
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.terminal import console, show_mode, show_projects
+
+    spec = read_specification(specification)
+    show_mode(spec)
+    with _coordinator(config) as coordinator:
+        show_projects([coordinator.create(specification.read_text(encoding="utf-8"))])
+    console.print(f"Next: tryst project approve {spec.project}")
+
+
+@app.command()
+def amend(
+    specification: Annotated[Path, typer.Argument(help="The amended specification.")],
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Propose another policy, release, model or decision for a project; what was signed and sent stays good.
+
+    Fields, cleaning, tokens, bits, rules and variables may not change. All must approve the new specification; the
+    project then goes on where it was, and a run under it is judged together with what was released before.
+    """
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.terminal import console, show_mode, show_projects
+
+    spec = read_specification(specification)
+    show_mode(spec)
+    with _coordinator(config) as coordinator:
+        show_projects([coordinator.amend(specification.read_text(encoding="utf-8"))])
+    console.print(f"Next: tryst project approve {spec.project}, and both custodians approve it too")
+
+
+@app.command()
+def approve(project: Project, config: Config = DEFAULT_CONFIG) -> None:
+    """Sign the specification on the coordinator's behalf.
+
+    What is signed is the specification as Carole has it; its digest is shown, so that it can be compared with the one
+    that `tryst spec check` prints.
+    """
+    from tryst.common.specification import load_specification, specification_digest
+    from tryst.coordinator.client.terminal import console, show_projects
+
+    with _coordinator(config) as coordinator:
+        _, text = coordinator.get(project)
+        # The digest is computed here, from the text that is there: not taken on trust from the other side.
+        digest = specification_digest(load_specification(text, f"{project} at Carole"))
+        console.print(f"Approving specification {digest.hex()}", highlight=False)
+        show_projects([coordinator.approve(project, digest)])
+    console.print("Next: each custodian runs `tryst alice approve` (or bob); then `tryst project start`.")
+
+
+@app.command()
+def status(
+    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Show where projects stand, and what keeps them from going on."""
+    from tryst.coordinator.client.terminal import show_projects
+
+    with _coordinator(config) as coordinator:
+        show_projects(coordinator.projects() if project is None else [coordinator.get(project)[0]])
+
+
+@app.command()
+def start(project: Project, config: Config = DEFAULT_CONFIG) -> None:
+    """Ask Carole for a run. It goes on whatever becomes of this terminal; `watch` follows it."""
+    from tryst.coordinator.client.terminal import console
+
+    with _coordinator(config) as coordinator:
+        run = coordinator.start(project)
+    console.print(f"Run {run.run} is queued. Next: tryst project watch {project}")
+
+
+@app.command()
+def watch(project: Project, config: Config = DEFAULT_CONFIG) -> None:
+    """Follow the newest run of a project until it ends."""
+    from tryst.coordinator.client.run_progress import follow_run
+
+    with _coordinator(config) as coordinator:
+        follow_run(coordinator, project, coordinator.get(project)[0].run.run)
+
+
+@app.command()
+def results(
+    project: Project,
+    out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Fetch what the specification grants the coordinator: the model, aggregate statistics, a report.
+
+    Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
+    """
+    from tryst.common.specification import load_specification
+    from tryst.coordinator.client.run_progress import pairs_compared
+    from tryst.coordinator.client.terminal import console
+    from tryst.coordinator.rehearsal.output_folder import report_content
+    from tryst.coordinator.reports.linkage import write_report
+
+    with _coordinator(config) as coordinator:
+        found, text = coordinator.get(project)
+        statistics = coordinator.statistics(project, found.run.run)
+    out.mkdir(parents=True, exist_ok=True)
+    console.print(pairs_compared(statistics["linkage"]), highlight=False)
+    (out / "model.json").write_text(json.dumps(statistics, indent=2) + "\n", encoding="utf-8")
+    write_report(out / "report.html", report_content(load_specification(text, project), statistics, None))
+    console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")
+
+
+@app.command()
+def report(
+    project: Project,
+    out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Fetch the report on the newest run's disclosure risk, which the steward judges by, released or not."""
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.coordinator.client.risk_reports import show_report
+
+    with _coordinator(config) as coordinator:
+        run = coordinator.get(project)[0].run.run
+        try:
+            fetched = coordinator.report(project, run)
+        except TrystError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "the project's newest run has no report on disclosure risk",
+                where=project,
+                remedy="see `tryst project status`: a run is assessed at its end, where the specification asks for it",
+            ) from None
+    show_report(fetched, out)
+
+
+@app.command()
+def erase(
+    project: Project,
+    config: Config = DEFAULT_CONFIG,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Destroy the keys of everything that was uploaded to a project. This cannot be undone."""
+    from tryst.coordinator.client.terminal import show_projects
+
+    if not yes:
+        typer.confirm(f"Erase all that Carole holds of {project}? This cannot be undone", abort=True)
+    with _coordinator(config) as coordinator:
+        show_projects([coordinator.erase(project)])
+
+
+@contextmanager
+def _coordinator(config: Path) -> Iterator[Coordinator]:
+    from tryst.coordinator.client.connection import connect
+
+    with connect(config) as coordinator:
+        yield coordinator

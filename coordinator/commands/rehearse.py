@@ -1,0 +1,56 @@
+"""``tryst rehearse``: the whole thing on one machine, to try a specification out before going live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Memory = Annotated[str, typer.Option(help="Memory Carole may use, such as 3GiB.")]
+Threads = Annotated[int, typer.Option(help="Threads Carole may use; 0: one per core.")]
+
+
+def command(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, CSV or Parquet.")],
+    bob: Annotated[Path, typer.Option(help="Bob's file, CSV or Parquet.")],
+    out: Annotated[Path, typer.Option(help="Folder for links, model, evaluation and report.")],
+    truth_alice: Annotated[
+        str | None, typer.Option(help="Column of Alice's file that names the person, to judge the links by.")
+    ] = None,
+    truth_bob: Annotated[str | None, typer.Option(help="The same for Bob's file.")] = None,
+    schemes: Annotated[
+        bool, typer.Option("--schemes", help="Link by the other schemes too, and compare them by the truth.")
+    ] = False,
+    memory: Memory = "3GiB",
+    threads: Threads = 0,
+) -> None:
+    """Try a specification out: three real services on this machine, throw-away keys, your files.
+
+    It writes links.parquet and links.csv (both custodians' identifiers, match probability, match weight), model.json,
+    an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
+    columns are equal.
+    """
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.terminal import show_mode
+    from tryst.coordinator.rehearsal.narration import Narrator
+    from tryst.coordinator.rehearsal.output_folder import Truth, check_memory, rehearse_into
+
+    if (truth_alice is None) != (truth_bob is None):
+        raise TrystError(
+            ErrorCode.PARAMETER, "the truth needs a column of each file", remedy="give --truth-alice and --truth-bob"
+        )
+    if schemes and truth_alice is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "schemes are compared by the truth",
+            where="--schemes",
+            remedy="give --truth-alice and --truth-bob",
+        )
+    spec = read_specification(specification)
+    check_memory(memory)
+    truth = Truth(truth_alice, truth_bob) if truth_alice is not None and truth_bob is not None else None
+    show_mode(spec)
+    rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads, schemes=schemes)

@@ -1,0 +1,126 @@
+"""``tryst spec``: draft, check and explain a specification."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tryst.common.specification.defaults import Mode
+
+app = typer.Typer(
+    help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
+)
+
+
+@app.command()
+def check(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+) -> None:
+    """Report every mistake at once, by path and with its remedy; then say in words what the specification means."""
+    from tryst.common.specification import encoding_digest, notes, read_specification, specification_digest
+    from tryst.coordinator.client.terminal import console, show_mode, show_notes
+
+    spec = read_specification(specification)
+    console.print(
+        f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes."
+    )
+    show_mode(spec)
+    show_notes(notes(spec))
+    console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
+    console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
+
+
+@app.command()
+def draft(
+    alice: Annotated[Path, typer.Option(help="Alice's file, CSV or Parquet.")],
+    bob: Annotated[Path, typer.Option(help="Bob's file, CSV or Parquet.")],
+    out: Annotated[Path, typer.Option(help="Where to write the specification.")] = Path("linkage.yaml"),
+    project: Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")] = "linkage",
+    block: Annotated[
+        bool | None,
+        typer.Option(
+            "--block/--no-block", help="Propose blocking rules or none; by default, when there are too many pairs."
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="open, or block_keyed: Carole compares in blocks only; by default where there are rules."),
+    ] = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(min=64, max=8192, help="Length of names' and texts' signatures; levels are widened accordingly."),
+    ] = None,
+    flip: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.4, help="Probability with which each bit of names and texts is flipped; levels are widened."
+        ),
+    ] = 0.0,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
+) -> None:
+    """Propose a specification from the columns both files share, with a comment on each choice.
+
+    It reads both files, so use it where both may be read: on test data, or on samples with the same columns. No value
+    of the data gets into the specification.
+    """
+    from tryst.common.custodian.source.reading import read_table
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.specification import dump_specification
+    from tryst.coordinator.client.terminal import console, show_mode
+    from tryst.coordinator.draft.specification_draft import draft as propose
+
+    if out.exists() and not force:
+        raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+    left, right = (read_table(path).drop(ignore or [], strict=False) for path in (alice, bob))
+    known: dict[str | None, Mode | None] = {None: None, "open": "open", "block_keyed": "block_keyed"}
+    if mode not in known:
+        raise TrystError(
+            ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
+        )
+    spec, comments = propose(left, right, project, block, known[mode], bits=bits, flip=flip)
+    out.write_text(dump_specification(spec, comments), encoding="utf-8")
+    console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
+    show_mode(spec)
+    console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal")
+
+
+@app.command()
+def similar(
+    counts: Annotated[Path, typer.Argument(help="Public counts of a field's values, CSV or Parquet.")],
+    value: Annotated[str, typer.Option(help="Their column of values.")] = "name",
+    count: Annotated[str, typer.Option(help="Their column of how common each value is.")] = "count",
+    drop_commonest: Annotated[int, typer.Option(min=0, help="So many of the commonest values are left out.")] = 100,
+    least: Annotated[float, typer.Option(help="Values with a smaller count are left out.")] = 0.0,
+    most: Annotated[int, typer.Option(help="Most values listed.")] = 10_000,
+) -> None:
+    """Make a field's list `only_similar` from public counts, to be pasted into the specification under the field.
+
+    Give counts that anybody can have, such as a census's: a list made from your own file would tell what is in it.
+    """
+    from tryst.common.custodian.source.reading import read_table
+    from tryst.common.specification.dump import entry_lines
+    from tryst.coordinator.draft.similar_value_list import similar_list
+
+    table = read_table(counts)
+    listed = similar_list(table, value, count, drop_commonest=drop_commonest, least=least, most=most)
+    for line in entry_lines("only_similar", tuple(listed)):
+        typer.echo(f"    {line}")
+
+
+@app.command()
+def schema(
+    out: Annotated[Path | None, typer.Option(help="Where to write it; on the screen if not given.")] = None,
+) -> None:
+    """Export the JSON Schema of specifications, for editors that complete and check YAML."""
+    from tryst.common.specification import json_schema
+
+    text = json.dumps(json_schema(), indent=2) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")

@@ -1,0 +1,119 @@
+"""``tryst steward``: the data steward reads reports, decides on held results, and reads the audit log."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tryst.coordinator.client.steward_client import Steward
+
+app = typer.Typer(
+    help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
+    "holds, read the audit log. A steward never sees a record.",
+    no_args_is_help=True,
+)
+
+Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="TRYST_STEWARD")]
+Project = Annotated[str, typer.Argument(help="The project's name.")]
+Reason = Annotated[
+    str, typer.Option(help="Why, in a sentence that somebody who reads the audit log in some years understands.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+DEFAULT_CONFIG = Path("steward.yaml")
+
+
+@app.callback()
+def steward() -> None:
+    """Sign off on what comes out."""
+
+
+@app.command("list")
+def list_assessed(config: Config = DEFAULT_CONFIG) -> None:
+    """Show the projects whose results were judged: released, refused, or held for a decision."""
+    from tryst.coordinator.client.steward_client import connect_steward
+    from tryst.coordinator.client.terminal import console, show_projects
+
+    with connect_steward(config) as connected:
+        found = connected.assessed()
+    if not found:
+        console.print("No result has been judged yet.")
+        return
+    show_projects(found)
+
+
+@app.command()
+def report(
+    project: Project,
+    out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
+    from tryst.coordinator.client.risk_reports import show_report
+    from tryst.coordinator.client.steward_client import connect_steward
+
+    with connect_steward(config) as connected:
+        fetched = connected.report(project, _judged(connected, project))
+    show_report(fetched, out)
+
+
+@app.command()
+def release(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
+    """Release a held result against the policy. Your reason and signature go into the audit log, for ever."""
+    _decide(project, reason, config, yes, release=True)
+
+
+@app.command()
+def refuse(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
+    """Do not release a held result. Your reason and signature go into the audit log."""
+    _decide(project, reason, config, yes, release=False)
+
+
+@app.command()
+def log(
+    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Print the audit log, a JSON object a line; each entry is proven to be in the log that Carole has signed."""
+    from tryst.coordinator.client.steward_client import connect_steward
+
+    with connect_steward(config) as connected:
+        for entry in connected.entries(project or ""):
+            at = datetime.fromtimestamp(entry.at / 1000, UTC).isoformat(timespec="milliseconds")
+            told = {"sequence": entry.sequence, "at": at, "project": entry.project, "actor": entry.actor}
+            typer.echo(json.dumps({**told, "action": entry.action, "details": entry.details}))
+
+
+def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool) -> None:
+    from tryst.coordinator.client.steward_client import connect_steward
+    from tryst.coordinator.client.terminal import console, show_projects
+    from tryst.coordinator.client.verdict import verdict_lines
+
+    with connect_steward(config) as connected:
+        run = _judged(connected, project)
+        report = connected.report(project, run)
+        for line in verdict_lines(report.document):
+            console.print(line, highlight=False)
+        word = "Release against the policy" if release else "Refuse"
+        if not yes:
+            typer.confirm(f"{word}: {project}, run {run}?", abort=True)
+        show_projects([connected.decide(project, run, report.sha256, release=release, reason=reason)])
+
+
+def _judged(connected: Steward, project: str) -> str:
+    """The run of a project that was judged last."""
+    from tryst.common.errors import ErrorCode, TrystError
+
+    for status in connected.assessed():
+        if status.project == project:
+            return status.run.run
+    raise TrystError(
+        ErrorCode.NOT_FOUND,
+        "no result of this project has been judged",
+        where=project,
+        remedy="see `tryst steward list`",
+    )

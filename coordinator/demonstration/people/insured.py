@@ -1,0 +1,130 @@
+"""What two insurers know of the people in both their files: a driver's traits, some with Alice and others with Bob.
+
+The traits follow the network of `drivers`. Nobody's traits depend on name or address; what makes them useful to a
+linkage is that Alice's and Bob's go together in one person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.specification import Specification
+
+from .drivers import driver_network
+from .overlap import IDENTIFIER, TRUTH
+
+ALICES = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
+"""What Alice knows besides the key, as Smith and Elliot (2017) divide the variables."""
+
+BOBS = ("HomeBase", "Age", "MakeModel", "OtherCar")
+"""What Bob knows besides the key."""
+
+KEY = "DrivQuality"
+"""What both know, each by a record of its own."""
+
+BY_THE_KEY: Mapping[str, Any] = MappingProxyType({"keys": [KEY]})
+"""The latent step in which the key's value counts too."""
+
+
+def with_traits(
+    alice: pl.DataFrame, bob: pl.DataFrame, rng: np.random.Generator, *, changed: float = 0.1, missing: float = 0.02
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give the people of two files a driver's traits.
+
+    Parameters
+    ----------
+    alice, bob : DataFrame
+        As `two_files` makes them; a person who is in both has one set of traits.
+    rng : numpy.random.Generator
+        Decides everything.
+    changed : float
+        Share of Bob's records whose key is another category than the person's.
+    missing : float
+        Share of the values of each trait that a file does not have.
+
+    Returns
+    -------
+    DataFrame, DataFrame
+        Alice's with columns `ALICES` and `KEY`, Bob's with `BOBS` and `KEY`, as text.
+    """
+    network = driver_network()
+    persons = pl.concat([alice[TRUTH], bob[TRUTH]]).unique().sort()
+    traits = network.sample(persons.len(), rng)
+    place = pl.DataFrame({TRUTH: persons, "place": np.arange(persons.len(), dtype=np.int64)})
+
+    def given(frame: pl.DataFrame, names: tuple[str, ...], others: float) -> pl.DataFrame:
+        rows = frame.select(TRUTH).join(place, on=TRUTH, how="left", maintain_order="left")["place"].to_numpy()
+        columns = []
+        for name in names:
+            column = list(network.names).index(name)
+            codes = traits[rows, column].copy()
+            levels = len(network.categories[column])
+            if name == KEY:
+                moved = rng.random(len(codes)) < others
+                codes[moved] = (codes[moved] + rng.integers(1, levels, int(moved.sum()))) % levels
+            columns.append(_texts(name, codes, network.categories[column], rng.random(len(codes)) < missing))
+        return frame.with_columns(columns)
+
+    return given(alice, (*ALICES, KEY), 0.0), given(bob, (*BOBS, KEY), changed)
+
+
+def trait_variables() -> list[dict[str, Any]]:
+    """The traits as the `variables` section of a specification has them."""
+    network = driver_network()
+    holders = [*((name, "alice") for name in ALICES), *((name, "bob") for name in BOBS), (KEY, "both")]
+    return [
+        {"name": name, "holder": holder, "categories": list(network.categories[list(network.names).index(name)])}
+        for name, holder in holders
+    ]
+
+
+def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_THE_KEY) -> Specification:
+    """A linkage of two insurers' files by little: given name, month of birth, sex and the key.
+
+    That is too little to tell people apart by: the traits must help.
+
+    Parameters
+    ----------
+    project : str
+    latent : mapping, optional
+        The specification's section; None: none, the traits are carried along only.
+
+    Returns
+    -------
+    Specification
+    """
+    return Specification.model_validate(
+        {
+            "version": 1,
+            "project": project,
+            "mode": "open",
+            "custodians": {"alice": {"identifier": IDENTIFIER}, "bob": {"identifier": IDENTIFIER}},
+            "fields": [
+                {"name": "given_name", "kind": "name"},
+                {
+                    "name": "born",
+                    "kind": "date",
+                    "column": "date_of_birth",
+                    "date": {"order": "ymd", "parts": ["month"]},
+                    "levels": "exact",
+                },
+                {"name": "sex", "kind": "category"},
+                {"name": KEY, "kind": "category"},
+            ],
+            "variables": trait_variables(),
+            "latent": None if latent is None else dict(latent),
+            "model": {"dependence": "none"},
+            "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
+        }
+    )
+
+
+def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gone: NDArray[np.bool_]) -> pl.Series:
+    values = pl.Series(name, np.array(categories, dtype=object)[codes].tolist(), dtype=pl.String)
+    return values.set(pl.Series(gone), None)

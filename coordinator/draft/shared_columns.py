@@ -1,0 +1,284 @@
+"""What the columns of two files hold, judged from their names and values: which belong together and of what kind.
+
+Everything that leaves this module is a kind, a share or a count. No value does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from tryst.common.cleaning.dates import parse_date
+from tryst.common.cleaning.definition import folded
+from tryst.common.cleaning.numerals import clean_number
+from tryst.common.specification import KINDS
+from tryst.common.specification.defaults import DateOrder, Kind
+
+SAMPLE = 4_000
+"""Distinct values looked at per column; the counts are of all rows."""
+FEW = 30
+"""Most values that a category may have, among them hold 95 % of its rows."""
+NEARLY_EMPTY = 0.9
+LONG = 120
+ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
+
+_CODES_MISSING = frozenset(folded(code) for code in KINDS["name"].missing) | {"", "na", "nan", "null", "none"}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words in a column's name, in the order in which they are believed.
+_HINTS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("own", _words("created updated modified inserted timestamp loaded exported")),
+    (
+        "shared_number",
+        _words(
+            "ssn soc social nhs medicare national insurance passport licence license tax mbi chi cpr insee bsn nino tin"
+        ),
+    ),
+    ("date", _words("date dob birth born birthdate birthday birthdt geburtsdatum naissance")),
+    ("code", _words("postcode zip zipcode postal plz pcode phone telephone tel mobile fax phonenumber")),
+    (
+        "text",
+        _words(
+            "address addr street road suburb city town village place locality county district municipality company"
+            " employer organisation organization email mail comment title birthplace line"
+        ),
+    ),
+    (
+        "name",
+        _words(
+            "name surname forename given first last family middle maiden firstname lastname gname fname lname sname"
+            " vorname nachname nom prenom initial initials fullname"
+        ),
+    ),
+)
+_OWN_NUMBERS = frozenset(
+    {"id", "ids", "rec", "record", "recid", "row", "index", "key", "uuid", "guid", "pk", "identifier", "pid"}
+)
+_NUMBERED = _words("number no nr num count age weight height")
+_SAME_MEANING = (
+    {"surname", "lastname", "familyname", "nachname"},
+    {"givenname", "firstname", "forename", "vorname"},
+    {"dob", "dateofbirth", "birthdate", "birthday", "datebirth", "borndate"},
+    {"postcode", "postalcode", "zip", "zipcode", "plz"},
+    {"sex", "gender"},
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A column of Alice's and the column of Bob's that seems to hold the same."""
+
+    alice: str
+    bob: str
+    same_name: bool
+    """Whether the names agree but for case, blanks and punctuation; else they are known to mean the same."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a column holds in one file, in counts and shares; of its values that are no missing-value codes."""
+
+    rows: int
+    present: int
+    distinct: int
+    concentrated: int
+    """The fewest distinct values that cover 95 % of the rows with a value."""
+    dates: dict[DateOrder, float]
+    """Share of distinct values that are whole dates when read in each order."""
+    numbers: float
+    running: bool
+    """Whether its values are whole numbers that leave few gaps, as a counter's."""
+    leading_zeros: bool
+    one_length: float
+    """Share that has the commonest length."""
+    with_digits: float
+    words: float
+    length: float
+    """Mean number of words, of characters."""
+
+    @property
+    def filled(self) -> float:
+        """Share of rows with a value."""
+        return self.present / self.rows if self.rows else 0.0
+
+    @property
+    def unique(self) -> bool:
+        """Whether every row has a value of its own."""
+        return self.rows > 1 and self.distinct == self.rows
+
+
+def words_of(column: str) -> list[str]:
+    """The words of a column's name: of ``dateOfBirth`` and ``date_of_birth`` date, of, birth."""
+    return [word.casefold() for word in _WORD.findall(_CAMEL.sub(" ", column))]
+
+
+def bare(column: str) -> str:
+    """A column's name without case, blanks and punctuation."""
+    return "".join(words_of(column))
+
+
+def pair_columns(alice: Iterable[str], bob: Iterable[str]) -> list[Pair]:
+    """Columns that both files have, in Alice's order; a name that one file has twice is left out."""
+    pairs: list[Pair] = []
+    ours, theirs = _by_bare_name(alice), _by_bare_name(bob)
+    for name, column in ours.items():
+        if name in theirs:
+            pairs.append(Pair(column, theirs[name], same_name=True))
+            continue
+        synonyms = next((group for group in _SAME_MEANING if name in group), set())
+        others = [theirs[other] for other in synonyms if other in theirs and other not in ours]
+        if len(others) == 1 and not any(other in ours for other in synonyms - {name}):
+            pairs.append(Pair(column, others[0], same_name=False))
+    return pairs
+
+
+def _by_bare_name(columns: Iterable[str]) -> dict[str, str]:
+    listed = list(columns)
+    counts = Counter(map(bare, listed))
+    return {bare(column): column for column in listed if counts[bare(column)] == 1 and bare(column)}
+
+
+def is_own_number(column: str) -> bool:
+    """Whether a column's name is that of a file's own numbering (and not of a number that a person carries)."""
+    words = words_of(column)
+    return hint_of(column) != "shared_number" and bool(_OWN_NUMBERS & {*words, bare(column)} or words[-1:] == ["id"])
+
+
+def hint_of(column: str) -> str:
+    """What a column's name promises: own, shared_number, date, code, text, name, number or nothing."""
+    words = set(words_of(column)) | {bare(column)}
+    # A street number is a number, and a date of birth no date for its place.
+    if words & _NUMBERED and not words & {"phone", "telephone", "mobile", "soc", "social"}:
+        return "number"
+    return next((hint for hint, known in _HINTS if words & known), "")
+
+
+def text_of(column: pl.Series) -> pl.Series | None:
+    """A column's values as text, null where there is none; None for a column that holds no single values."""
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        return None
+    if column.dtype.is_float():
+        whole = column.drop_nulls().drop_nans()
+        if bool((whole == whole.round()).all()):
+            column = column.fill_nan(None).cast(pl.Int64, strict=False)
+    text = column.cast(pl.String).str.strip_chars()
+    return text.set(text.str.to_lowercase().is_in(sorted(_CODES_MISSING)), None)
+
+
+def shape_of(text: pl.Series) -> Shape:
+    """Counts and shares of a column's text."""
+    counts = text.drop_nulls().value_counts(sort=True, name="n")
+    present = int(counts["n"].sum())
+    covered = counts["n"].cum_sum()
+    every = max(1, counts.height // SAMPLE)
+    values = [str(value) for value in counts[text.name].gather_every(every)]
+    n = max(1, len(values))
+    lengths = Counter(map(len, values))
+    return Shape(
+        rows=len(text),
+        present=present,
+        distinct=counts.height,
+        concentrated=int((covered < 0.95 * present).sum()) + 1 if present else 0,
+        dates={order: sum(_is_whole_date(value, order) for value in values) / n for order in ORDERS},
+        numbers=sum(clean_number(value) is not None for value in values) / n,
+        running=_is_running(counts[text.name]),
+        leading_zeros=any(value[0] == "0" and value.isdigit() and len(value) > 1 for value in values),
+        one_length=max(lengths.values(), default=0) / n,
+        with_digits=sum(any(character.isdigit() for character in value) for value in values) / n,
+        words=sum(len(value.split()) for value in values) / n,
+        length=sum(map(len, values)) / n,
+    )
+
+
+def _is_running(values: pl.Series) -> bool:
+    numbers = values.cast(pl.Int64, strict=False)
+    if numbers.is_empty() or numbers.has_nulls():
+        return False
+    least, greatest = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
+    return greatest - least < 3 * len(numbers)
+
+
+def _is_whole_date(value: str, order: DateOrder) -> bool:
+    date = parse_date(value, order)
+    return date is not None and 0 not in date
+
+
+def kind_of(hint: str, alice: Shape, bob: Shape) -> tuple[Kind, str]:
+    """The kind that a column seems to be of, and the reason in words."""
+    both = (alice, bob)
+    if hint != "shared_number" and date_share(alice, bob) >= (0.5 if hint == "date" else 0.9):
+        return "date", "most of its values are dates"
+    if hint == "shared_number":
+        return "code", "its name is that of a number people carry"
+    if hint == "code":
+        return "code", "its name is that of a code"
+    if hint == "name":
+        return "name", "its name is that of a person's name"
+    if all(shape.concentrated <= min(FEW, shape.present / 5) for shape in both):
+        most = max(shape.concentrated for shape in both)
+        return "category", f"{most} value{'s' if most != 1 else ''} make up 95 % of its rows"
+    if hint == "text":
+        return "text", "its name is that of a text"
+    if min(shape.numbers for shape in both) >= 0.95:
+        zeros = any(shape.leading_zeros for shape in both)
+        if hint != "number" and (zeros or all(s.one_length >= 0.95 and s.length > 2.5 for s in both)):
+            return "code", "its values are digits, of one length or with zeros in front"
+        return "number", "its values are numbers"
+    if max(shape.words for shape in both) < 1.2 and min(shape.with_digits for shape in both) > 0.8:
+        return "code", "its values are single words with digits"
+    if max(shape.words for shape in both) < 1.5 and max(shape.with_digits for shape in both) < 0.05:
+        return "name", "its values are mostly single words without digits"
+    return "text", "its values are words, several or with digits"
+
+
+def date_share(alice: Shape, bob: Shape) -> float:
+    """Share of values that are dates in the order that suits each file best; the smaller of the two."""
+    return min(max(alice.dates.values()), max(bob.dates.values()))
+
+
+def date_orders(alice: Shape, bob: Shape) -> list[DateOrder]:
+    """The orders in which both files can be read, the best first; several when the values do not tell them apart."""
+    scores = {order: min(alice.dates[order], bob.dates[order]) for order in ORDERS}
+    best = max(scores.values())
+    if best < 0.9 * date_share(alice, bob):
+        return []
+    return [order for order in ORDERS if scores[order] >= best - 0.001]
+
+
+def overlap(alice: pl.Series, bob: pl.Series) -> bool:
+    """Whether any value of one file is also in the other, but for case, punctuation and zeros in front."""
+    ours, theirs = (
+        text.drop_nulls()
+        .str.to_lowercase()
+        .str.replace_all(r"[^\p{L}\p{M}\p{N}]", "")
+        .str.strip_chars_start("0")
+        .unique()
+        for text in (alice, bob)
+    )
+    return bool(ours.is_in(theirs.implode()).any())
+
+
+def identifier_of(frame: pl.DataFrame, texts: dict[str, pl.Series | None]) -> str | None:
+    """The column with the custodian's own identifier: unique, and named like one or else the first; None if none is."""
+    unique = [c for c in frame.columns if (t := texts[c]) is not None and not t.has_nulls() and t.n_unique() == len(t)]
+    named = [column for column in unique if is_own_number(column)]
+    plain = [column for column in unique if not hint_of(column)]
+    return next(iter(named + plain), None)
+
+
+def field_name(column: str, taken: Iterable[str]) -> str:
+    """A field's name made of a column's."""
+    stem = "_".join(re.findall(r"[a-z0-9]+", "_".join(words_of(column))))[:56] or "field"
+    stem = stem if stem[0].isalpha() else f"field_{stem}"
+    used = {name.casefold() for name in taken}
+    return next(name for n in range(1, 10_000) if (name := stem if n == 1 else f"{stem}_{n}") not in used)

@@ -1,0 +1,64 @@
+"""A list for `only_similar` made from public counts: without the commonest values, and without rare ones.
+
+The counts must be public, such as a census's: a list made from a custodian's own file would tell what is in it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.fields import MAX_LISTED
+from tryst.common.specification.mistakes import nearest
+
+_LONGEST = 256
+
+
+def similar_list(
+    counts: pl.DataFrame, value: str, count: str, *, drop_commonest: int, least: float, most: int
+) -> list[str]:
+    """The values of a table of counts that are neither among the commonest nor rare, commonest first.
+
+    Parameters
+    ----------
+    counts
+        A row per value; values that come in several rows, or with other capitals, are added up.
+    value, count
+        The columns of the values and of how common each is, in any unit.
+    drop_commonest
+        So many of the commonest are left out.
+    least
+        So are those that are rarer than this, in the unit of the counts.
+    most
+        Most values listed, the commonest of what is left.
+
+    Raises
+    ------
+    TrystError
+        FIELD_MISSING if there is no such column, SOURCE if a count is no number, PARAMETER if nothing is left or `most`
+        is more than a specification takes.
+    """
+    for column in (value, count):
+        if column not in counts.columns:
+            remedy = nearest(column, counts.columns)
+            raise TrystError(
+                ErrorCode.FIELD_MISSING, f"there is no column {column!r}", where="the counts", remedy=remedy
+            )
+    if not 1 <= most <= MAX_LISTED:
+        raise TrystError(ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--most", got=str(most))
+    text = pl.col(value).cast(pl.String).str.strip_chars().str.to_lowercase()
+    table = counts.select(value=text, count=pl.col(count).cast(pl.Float64, strict=False))
+    table = table.filter(pl.col("value").str.len_chars().is_between(1, _LONGEST))
+    if unread := int((table["count"].is_null() | table["count"].is_nan()).sum()):
+        raise TrystError(
+            ErrorCode.SOURCE, f"{unread:,} counts are no numbers", where=f"column {count!r} of the counts",
+            remedy="write counts as plain numbers, without separators",
+        )  # fmt: skip
+    added = table.group_by("value").agg(pl.col("count").sum()).sort("count", "value", descending=[True, False])
+    kept = added[drop_commonest:].filter(pl.col("count") >= least)["value"].head(most).to_list()
+    if not kept:
+        raise TrystError(
+            ErrorCode.PARAMETER, "no value is left to list", where="the counts", got=f"{added.height:,} values",
+            remedy="drop fewer of the commonest, or give a smaller least count",
+        )  # fmt: skip
+    return kept

@@ -1,0 +1,220 @@
+"""A first specification, proposed from the columns that two files share, with a comment on each choice.
+
+It is a starting point for a person: it reads both files, so it belongs where both may be read, on test data or on
+samples. No value of theirs gets into the specification or a comment: kinds, shares and counts only.
+
+The choices are those that linked best on files of which the truth is known; see `common.specification.defaults` for
+what a kind brings, `draft_columns` for how kinds are told, `draft_fields` for which columns become fields,
+`draft_blocking` for the rules.
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from tryst.common.cleaning import clean
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import (
+    BlockingRule,
+    Custodian,
+    Custodians,
+    FieldSpec,
+    Retention,
+    Specification,
+)
+from tryst.common.specification.defaults import Mode
+from tryst.common.specification.model import PROJECT_PATTERN
+from tryst.common.specification.section import MAX_COLUMN_NAME
+from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, propose_rules
+from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
+from tryst.coordinator.draft.shared_columns import identifier_of, text_of
+
+ALL_PAIRS = 50_000_000
+"""Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
+_RETENTION = Retention(uploads_days=7, results_days=30, maps_days=90)
+
+_HEAD = """\
+A draft by `tryst spec draft`, from the columns both files share. Every choice has its reason above it; read them, \
+change what you know better, then `tryst spec check` it and try it out with `tryst rehearse`.
+What a kind means, unless the field says otherwise:
+{defaults}"""
+_MODE = (
+    "open: who receives the signatures can tell equal and similar values, though not read them. `tryst spec check` says"
+    " more."
+)
+_MODE_BLOCK_KEYED = (
+    "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
+    " spec check` says more, and `tryst alice leakage` measures what is left."
+)
+_RETENTION_REMARK = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
+
+
+def draft(
+    alice: pl.DataFrame,
+    bob: pl.DataFrame,
+    project: str,
+    block: bool | None = None,
+    mode: Mode | None = "open",
+    *,
+    bits: int | None = None,
+    flip: float = 0.0,
+) -> tuple[Specification, dict[str, str]]:
+    """Propose a specification for linking two files.
+
+    Parameters
+    ----------
+    alice, bob
+        The two files, or samples of them with the same columns.
+    project
+        The project's name.
+    block
+        Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
+    mode
+        open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
+    bits, flip
+        Length of the signatures of names and texts (None: as their kind has it) and the probability with which their
+        bits are flipped. Their levels are those that can then be told apart.
+
+    Returns
+    -------
+    Specification
+        A valid specification.
+    dict of str
+        Comments by path, for `dump_specification`.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits tell
+        nothing; PARAMETER if `bits` is no length of signatures; EMPTY_SOURCE if one has no rows. In mode block_keyed
+        also if no blocking rule can be found.
+    """
+    if not re.fullmatch(PROJECT_PATTERN, project):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "this cannot be a project's name",
+            where="project",
+            got=repr(project[:80]),
+            remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
+        )
+    if mode == "block_keyed" and block is False:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "mode block_keyed needs blocking rules",
+            where="mode",
+            got="no blocking",
+            remedy="let it propose rules, or draft for mode open",
+        )
+    if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "signatures have a multiple of 64 bits, from 64 to 8192",
+            where="bits",
+            got=str(bits),
+            remedy="give 1024, or 256 to let Carole see less",
+        )
+    alice, bob = _with_usable_names(alice, Side.ALICE), _with_usable_names(bob, Side.BOB)
+    ours = {column: text_of(alice[column]) for column in alice.columns}
+    theirs = {column: text_of(bob[column]) for column in bob.columns}
+    identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
+    drafted = propose_fields(ours, theirs, identifiers, bits, flip)
+    if not drafted.fields:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the files share no column that is worth comparing",
+            got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
+            remedy="give columns that hold the same the same name, or write the specification by hand",
+        )
+    unblocked = _specification(project, identifiers, drafted.fields, (), "open")
+    comments = _comments(drafted, identifiers)
+    pairs = alice.height * bob.height
+    if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
+        why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
+        comments["blocking"] = (
+            f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"
+            " proposes rules."
+        )
+        return unblocked, comments
+    proposals = propose_rules(
+        drafted.fields,
+        clean(alice, unblocked, Side.ALICE).columns,
+        clean(bob, unblocked, Side.BOB).columns,
+        block_keyed=mode != "open",
+    )
+    comments["blocking"] = _blocking_remark(pairs, len(proposals))
+    for position, proposal in enumerate(proposals):
+        comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
+    mode = mode or ("block_keyed" if proposals else "open")
+    if mode == "block_keyed":
+        comments["mode"] = _MODE_BLOCK_KEYED
+    return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), mode), comments
+
+
+def _with_usable_names(frame: pl.DataFrame, side: Side) -> pl.DataFrame:
+    if frame.is_empty():
+        raise TrystError(
+            ErrorCode.EMPTY_SOURCE, "the file has no rows", where=f"{side}'s file", got=f"{frame.width} columns, 0 rows"
+        )
+    return frame.select(column for column in frame.columns if 0 < len(column) <= MAX_COLUMN_NAME)
+
+
+def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: Side) -> str:
+    identifier = identifier_of(frame, texts)
+    if identifier is None:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "no column identifies the rows: none has a value of its own in every row",
+            where=f"{side}'s file",
+            got=f"the columns {', '.join(frame.columns[:40])}",
+            remedy="add a column with a number of its own for each row, named id",
+        )
+    return identifier
+
+
+def _specification(
+    project: str,
+    identifiers: dict[Side, str],
+    fields: list[FieldSpec],
+    rules: tuple[BlockingRule, ...],
+    mode: Mode,
+) -> Specification:
+    return Specification(
+        version=1,
+        project=project,
+        mode=mode,
+        custodians=Custodians(
+            alice=Custodian(identifier=identifiers[Side.ALICE]), bob=Custodian(identifier=identifiers[Side.BOB])
+        ),
+        fields=tuple(fields),
+        blocking=rules,
+        retention=_RETENTION,
+    )
+
+
+def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str, str]:
+    kinds = {known.kind: known.defaults for known in drafted.fields}
+    defaults = "\n".join(
+        f"- {kind}: {d.meaning}; cleaned by {', '.join(d.clean)}; tokens {d.tokens}, {d.bits} bits, levels {d.levels}"
+        for kind, d in kinds.items()
+    )
+    left_out = "\n".join(f"Left out: {line}" if not line.startswith("Only") else line for line in drafted.left_out)
+    return {
+        "": _HEAD.format(defaults=defaults),
+        "mode": _MODE,
+        "custodians": "The columns with each custodian's own identifiers. They stay with the custodian.",
+        "fields": left_out,
+        "retention": _RETENTION_REMARK,
+        **{f"fields[{position}]": remark for position, remark in enumerate(drafted.remarks)},
+    }
+
+
+def _blocking_remark(pairs: int, rules: int) -> str:
+    if not rules:
+        return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
+    return (
+        f"Of {pairs:,} pairs, those are compared that agree on the keys of at least one rule. A rule is taken when it"
+        f" compares at most {PAIRS_PER_ROW} pairs per row; rules on different fields catch each other's losses."
+    )

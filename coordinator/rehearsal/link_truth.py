@@ -1,0 +1,114 @@
+"""Judging a rehearsal's links by the truth: which persons the two custodians' identifiers stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.carole.evaluation import (
+    best_threshold,
+    calibration,
+    expected_precision_recall,
+    matching_pairs,
+    number_of_matches,
+    quality,
+)
+from tryst.carole.evaluation.truth import UNKNOWN
+
+CURVE_POINTS = 400
+"""Most points of a curve that are written down; what lies between them is on a line for the eye."""
+
+
+def judge(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> dict[str, Any]:
+    """The evaluation as ``evaluation.json`` holds it (see `coordinator.reports.linkage.content`).
+
+    Parameters
+    ----------
+    links
+        The decision: columns ``alice`` and ``bob``, the custodians' identifiers.
+    pairs
+        Every pair kept, with ``link_probability``; the curve and the best threshold are drawn from these.
+    alice, bob
+        Columns ``identifier`` and ``person`` of each file.
+    """
+    person_a, person_b = _numbered(alice, bob)
+    n_matches = number_of_matches(person_a, person_b)
+
+    def is_match(table: pl.DataFrame) -> NDArray[np.bool_]:
+        rows = (_rows(table["alice"], alice), _rows(table["bob"], bob))
+        return matching_pairs(person_a, person_b, *rows)
+
+    decision = quality(is_match(links), n_matches)
+    found = is_match(pairs)
+    probability = pairs["link_probability"].to_numpy()
+    evaluation: dict[str, Any] = {
+        "matches": n_matches,
+        "at_decision": {
+            "links": decision.links,
+            "true_links": decision.true_links,
+            "precision": decision.precision,
+            "recall": decision.recall,
+            "f1": decision.f1,
+        },
+        "at_best": {"threshold": 1.0, "precision": 1.0, "recall": 0.0, "f1": 0.0},
+        "candidate_recall": float(found.sum() / n_matches) if n_matches else None,
+    }
+    if pairs.height:
+        best = best_threshold(probability, found, n_matches)
+        evaluation["at_best"] = {
+            "threshold": best.threshold,
+            "precision": best.quality.precision,
+            "recall": best.quality.recall,
+            "f1": best.quality.f1,
+        }
+    # Pairs below the floor were not scored one by one; together they are one last class.
+    curve = expected_precision_recall(probability, found, n_matches, alice.height * bob.height - pairs.height)
+    evaluation |= {
+        "auc": curve.auc,
+        "auc_trapezium": curve.auc_trapezium,
+        "curve": _thinned(recall=curve.recall, precision=curve.precision),
+    }
+    calibrated = calibration(probability, found)
+    evaluation["calibration"] = _thinned(expected=calibrated.expected, observed=calibrated.observed)
+    evaluation["calibration_largest_gap"] = calibrated.largest_gap
+    return evaluation
+
+
+def summary(evaluation: dict[str, Any]) -> str:
+    """The evaluation in one line."""
+    decision = evaluation["at_decision"]
+    return (
+        f"{decision['links']:,} links, {decision['true_links']:,} of them true; {evaluation['matches']:,} matches. "
+        f"Precision {decision['precision']:.4f}, recall {decision['recall']:.4f}, F1 {decision['f1']:.4f} at the "
+        f"decision (best threshold {evaluation['at_best']['f1']:.4f}); expected AUC {evaluation['auc']:.4f}."
+    )
+
+
+def _numbered(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Persons as numbers, the same in both files; a row without a person matches nobody."""
+    persons = pl.concat([alice["person"], bob["person"]]).unique().drop_nulls()
+    numbers = pl.DataFrame({"person": persons, "number": np.arange(len(persons), dtype=np.int64)})
+
+    def of(table: pl.DataFrame) -> NDArray[np.int64]:
+        joined = table.join(numbers, on="person", how="left", maintain_order="left")
+        return joined["number"].fill_null(UNKNOWN).to_numpy()
+
+    return of(alice), of(bob)
+
+
+def _rows(identifiers: pl.Series, table: pl.DataFrame) -> NDArray[np.int64]:
+    """The row of the file that each identifier stands for."""
+    places = table.select("identifier").with_row_index("place")
+    wanted = identifiers.rename("identifier").to_frame()
+    return wanted.join(places, on="identifier", how="left", maintain_order="left")["place"].to_numpy().astype(np.int64)
+
+
+def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:
+    """Columns of one length at evenly spaced places, first and last kept."""
+    length = len(next(iter(columns.values())))
+    places = np.linspace(0, max(length - 1, 0), min(length, CURVE_POINTS)).round()
+    kept = np.unique(places.astype(np.int64))
+    return {name: [float(value) for value in column[kept]] for name, column in columns.items()}

@@ -1,0 +1,104 @@
+"""What a rehearsal tells its user as it goes: each step's name and, in the demonstration, what it is for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tryst.coordinator.client.terminal import console
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a linkage."""
+
+    title: str
+    explanation: str
+
+
+STEPS = {
+    "provision": Step(
+        "Provision",
+        "Every party gets a certificate with its role, an Ed25519 identity that signs its approvals, and a key that "
+        "results are sealed to. In a rehearsal all are thrown away at the end; `tryst init` makes lasting ones.",
+    ),
+    "start": Step(
+        "Start the services",
+        "Alice, Bob and Carole run as three processes and talk gRPC over mutual TLS. Only Carole listens on the "
+        "network: a custodian calls out, asks her for its next task, and never opens a port to anyone.",
+    ),
+    "specify": Step(
+        "Specify and approve",
+        "The coordinator submits linkage.yaml. Nothing happens until the coordinator and both custodians have signed "
+        "that very text. Here each custodian's policy file approves it; live, its operator reads it first.",
+    ),
+    "agree": Step(
+        "Agree on keys",
+        "Alice and Bob agree on a secret seed by a signed key exchange, with Carole as a mailbox who cannot read it. "
+        "A check value and a digest over public test records show a wrong seed or a different clean-up before any "
+        "upload.",
+    ),
+    "contribute": Step(
+        "Contribute",
+        "Each custodian cleans its data, cuts every value into padded bigrams (john: _j jo oh hn n_) and turns them "
+        "into a keyed 1-bit minwise signature. Rows are shuffled; the way back to the identifiers stays at home.",
+    ),
+    "link": Step(
+        "Link",
+        "Carole compares signatures (the share of equal bits estimates the Jaccard similarity of the bigrams), counts "
+        "the patterns of agreement, and fits a multinomial Fellegi-Sunter model by EM. She never learns a name.",
+    ),
+    "assess": Step(
+        "Assess",
+        "Before anything is released, Carole asks what somebody could learn from the combined output: who could be "
+        "found in it, and what could be learnt of them. The policy in linkage.yaml judges the answers; what it holds, "
+        "only a steward releases, with a reason and a signature.",
+    ),
+    "release": Step(
+        "Release",
+        "Each custodian fetches its own share, sealed to its key, and puts its own identifiers back. The coordinator "
+        "gets model parameters and counts, never a record.",
+    ),
+    "evaluate": Step(
+        "Evaluate",
+        "The truth is known here, so the decision can be judged: precision is the share of links that are matches, "
+        "recall the share of matches that are links.",
+    ),
+}
+
+
+class Narrator:
+    """Prints the steps of a rehearsal.
+
+    Parameters
+    ----------
+    explain
+        Whether to say what each step is for.
+    """
+
+    def __init__(self, explain: bool) -> None:
+        self._explain = explain
+        self._started: dict[str, float] = {}
+        self._now = ""
+        self.seconds: dict[str, float] = {}
+        """Time of each step that has ended."""
+
+    def step(self, key: str) -> None:
+        """Begin a step."""
+        self.end()
+        self._now = key
+        self._started[key] = time.perf_counter()
+        step = STEPS[key]
+        console.rule(f"[bold]{step.title}", align="left", style="dim")
+        if self._explain:
+            console.print(step.explanation, style="dim")
+
+    def end(self) -> None:
+        """End the step under way."""
+        if self._now:
+            self.seconds[self._now] = time.perf_counter() - self._started[self._now]
+            self._now = ""
+
+    def say(self, text: str) -> None:
+        """Print one line of what happened."""
+        console.print(text, highlight=False)

@@ -1,0 +1,339 @@
+"""What a rehearsal leaves behind: links with both identifiers, the model, the evaluation, and the report."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from tryst.carole.configuration import LimitsConfiguration
+from tryst.carole.fellegi_sunter.schemes import SCHEMES, Scheme
+from tryst.common.custodian.source.reading import read_table
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import (
+    Specification,
+    dump_specification,
+    encoding_digest,
+    specification_digest,
+)
+from tryst.coordinator.client.terminal import console
+from tryst.coordinator.rehearsal.link_truth import judge, summary
+from tryst.coordinator.rehearsal.narration import Narrator
+from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
+from tryst.coordinator.reports.disclosure import write_risk_report
+from tryst.coordinator.reports.linkage import ReportContent, write_report
+
+AGREEMENT_ALONE = "agreement alone"
+"""What the comparison calls the linkage without its extended latent step."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The columns of the two files that name the person: equal for the same one."""
+
+    alice: str
+    bob: str
+
+    def of(self, side: Side) -> str:
+        """The column of one file."""
+        return self.alice if side is Side.ALICE else self.bob
+
+
+def rehearse_into(
+    out: Path,
+    spec: Specification,
+    alice: Path,
+    bob: Path,
+    truth: Truth | None,
+    narrator: Narrator,
+    memory: str,
+    threads: int,
+    *,
+    invented: bool = False,
+    schemes: bool = False,
+    alone: bool = False,
+) -> None:
+    """Rehearse a linkage and write all that came of it into the folder `out`.
+
+    Parameters
+    ----------
+    truth
+        Where the files name the person, to judge the links by; none: no evaluation.
+    memory, threads
+        What Carole may use; 0 threads: one for each core.
+    invented
+        Whether the people are, which the report then says.
+    schemes
+        Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare; and by
+        agreement alone, where the specification has a latent step.
+    alone
+        Whether to do the last of these only.
+
+    Raises
+    ------
+    TrystError
+        As `rehearse`; FIELD_MISSING if a truth column is not there.
+    """
+    sources = {Side.ALICE: alice, Side.BOB: bob}
+    for side, path in sources.items():
+        _require_file(path, f"--{side}")
+    persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
+    # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
+    shown = _shown(spec)
+    others: list[dict[str, Any]] = []
+
+    def collect(rehearsed: Rehearsed) -> None:
+        with _whole(out) as folder:
+            links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+            links.write_parquet(folder / "links.parquet")
+            links.write_csv(folder / "links.csv")
+            for share in rehearsed.shares.values():
+                if (share / "joint.json").exists():
+                    (folder / "joint.json").write_bytes((share / "joint.json").read_bytes())
+            statistics = rehearsed.statistics
+            _write_json(folder / "model.json", statistics["model"])
+            _write_json(folder / "linkage.json", statistics["linkage"])
+            _write_json(folder / "profiles.json", rehearsed.profiles)
+            if rehearsed.assessment is not None:
+                _write_json(folder / "assessment.json", rehearsed.assessment)
+                write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented)
+            evaluation = None
+            if persons is not None:
+                narrator.step("evaluate")
+                evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
+                if others:
+                    evaluation["schemes"] = [compared(spec.model.scheme, evaluation), *others]
+                _write_json(folder / "evaluation.json", evaluation)
+                narrator.say(summary(evaluation))
+                narrator.end()
+            timings = _timings(rehearsed, narrator)
+            _write_json(folder / "timings.json", timings)
+            content = report_content(spec, statistics, evaluation, timings, invented=invented)
+            write_report(folder / "report.html", content)
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with _made(out):
+        if (schemes or alone) and persons is not None:
+            for what, other in _others(shown, SCHEMES if schemes else (spec.model.scheme,)):
+                console.rule(f"[bold]{what.capitalize()}, to compare", style="dim")
+
+                def judged(rehearsed: Rehearsed, what: str = what) -> None:
+                    links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+                    others.append(compared(what, judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
+
+                text = dump_specification(other)
+                rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), judged)
+        rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
+    console.rule(style="dim")
+    written = ", ".join(name for name in WRITTEN if (out / name).exists())
+    console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)
+    reports = f"[bold]{out / 'report.html'}[/bold]"
+    if spec.assessment is not None:
+        reports += f" (the links) and [bold]{out / 'risk.html'}[/bold] (what they could tell of people)"
+    console.print(f"Open {reports} in a browser.", highlight=False, soft_wrap=True)
+
+
+def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
+    """What a scheme's evaluation gives to the comparison of schemes."""
+    return {
+        "scheme": scheme,
+        **evaluation["at_decision"],
+        "auc": evaluation["auc"],
+        "calibration_largest_gap": evaluation["calibration_largest_gap"],
+        "curve": evaluation["curve"],
+    }
+
+
+def _others(spec: Specification, schemes: Sequence[Scheme]) -> Iterator[tuple[str, Specification]]:
+    """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
+    if spec.latent is not None:
+        data = spec.model_dump()
+        alone = {**data, "latent": None, "release": {**data["release"], "joint": "nobody"}}
+        yield AGREEMENT_ALONE, Specification.model_validate(alone)
+    for scheme in schemes:
+        if scheme != spec.model.scheme:
+            yield scheme, _with_scheme(spec, scheme)
+
+
+def _with_scheme(spec: Specification, scheme: Scheme) -> Specification:
+    """The same linkage by another scheme; shaded weights know no frequencies of values."""
+    data = spec.model_dump()
+    data["model"]["scheme"] = scheme
+    if scheme.endswith("weighted"):
+        for field in data["fields"]:
+            field["value_frequencies"] = False
+    return Specification.model_validate(data)
+
+
+WRITTEN = (
+    "links.csv",
+    "links.parquet",
+    "joint.json",
+    "model.json",
+    "linkage.json",
+    "profiles.json",
+    "evaluation.json",
+    "timings.json",
+    "report.html",
+    "assessment.json",
+    "risk.html",
+)
+"""What a rehearsal leaves behind; the evaluation only when the truth is known, the last two only where the
+specification has a section `assessment`."""
+
+_TABLES = (("links.parquet", "link_id"), ("pairs.parquet", "pair_id"))
+
+
+def report_content(
+    spec: Specification,
+    statistics: dict[str, Any],
+    evaluation: dict[str, Any] | None,
+    timings: dict[str, Any] | None = None,
+    *,
+    invented: bool = False,
+) -> ReportContent:
+    """What a report says, from the specification and what Carole told the coordinator."""
+    linkage = statistics["linkage"]
+    records = {side: int(linkage["unlinked"][side]) + int(linkage["links"]) for side in map(str, Side)}
+    if "records" in linkage:
+        records = {side: int(linkage["records"][side]) for side in map(str, Side)}
+    run = {
+        "project": spec.project,
+        "mode": spec.mode,
+        "joined": spec.resolution.joined,
+        "variables": len(spec.variables),
+        "assessed": spec.assessment is not None,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("tryst"),
+        "specification_digest": specification_digest(spec).hex(),
+        "encoding_digest": encoding_digest(spec).hex(),
+        "files": {side: {"title": side.title(), "records": count} for side, count in records.items()},
+        "one_to_one": spec.links.assignment == "one_to_one",
+        "invented": invented,
+    }
+    return ReportContent.from_json(
+        {
+            "run": run,
+            "model": statistics["model"],
+            "linkage": linkage,
+            "evaluation": evaluation,
+            "timings": timings or statistics["timings"],
+        }
+    )
+
+
+def check_memory(text: str) -> None:
+    """Refuse what is no size, before anything is started.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER.
+    """
+    try:
+        LimitsConfiguration(memory=text)
+    except ValidationError:
+        raise TrystError(
+            ErrorCode.PARAMETER, "expected a size", where="--memory", got=repr(text), remedy="write 512MiB or 3GiB"
+        ) from None
+
+
+def _require_file(path: Path, option: str) -> None:
+    if not path.is_file():
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "there is a folder of this name, and no file" if path.is_dir() else "there is no such file",
+            where=str(path),
+            remedy=f"check what {option} says",
+        )
+
+
+@contextmanager
+def _made(out: Path) -> Iterator[None]:
+    """The folder, made if it was not there; after an error it is gone again, unless something is in it."""
+    made = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                out.rmdir()
+        raise
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A folder whose files take the place of an earlier rehearsal's in `out`, all of them or none."""
+    with tempfile.TemporaryDirectory(dir=out, prefix=".new-") as made:
+        folder = Path(made)
+        yield folder
+        for name in WRITTEN:
+            if (folder / name).exists():
+                (folder / name).replace(out / name)
+            else:
+                (out / name).unlink(missing_ok=True)
+
+
+def _persons(path: Path, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:
+    """Own identifier and person of every row of one file."""
+    column = truth.of(side)
+    identifier = spec.custodians.of(side).identifier
+    table = read_table(path)
+    for name in (column, identifier):
+        if name not in table.columns:
+            raise TrystError(
+                ErrorCode.FIELD_MISSING,
+                f"there is no column {name!r}",
+                where=str(path),
+                got=f"columns {', '.join(table.columns)}",
+                remedy="name the column of the truth and of the identifier as they stand in the file",
+            )
+    return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
+
+
+def _joined(shares: dict[Side, Path], name: str, key: str) -> pl.DataFrame:
+    """One table with both identifiers, from the two custodians' shares of it."""
+    numbers = ["match_probability", "link_probability", "match_weight"]
+    alice, bob = (pl.read_parquet(shares[side] / name) for side in (Side.ALICE, Side.BOB))
+    own = alice.rename({"identifier": "alice"}).join(bob.select(key, bob=pl.col("identifier")), on=key, how="inner")
+    return own.select("alice", "bob", *[column for column in (*numbers, "linked") if column in own.columns]).sort(
+        ["match_weight", "alice", "bob"], descending=[True, False, False]
+    )
+
+
+def _shown(spec: Specification) -> Specification:
+    """The specification as it is rehearsed: its player sees all pairs, and decides as steward on what is held."""
+    update: dict[str, Any] = {
+        "release": spec.release.model_copy(update={"alice": "pairs", "bob": "pairs", "coordinator": "statistics"})
+    }
+    if spec.assessment is not None:
+        update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold"})
+    return spec.model_copy(update=update)
+
+
+def _timings(rehearsed: Rehearsed, narrator: Narrator) -> dict[str, Any]:
+    """Where the time went: each step as the user waited for it, and the stages within."""
+    stages = [{"name": name, "seconds": seconds} for name, seconds in narrator.seconds.items()]
+    return {
+        "stages": stages,
+        "carole": rehearsed.statistics["timings"],
+        "custodians": {str(side): timings for side, timings in rehearsed.timings.items()},
+        "peak_memory_bytes": max(rehearsed.peak_memory.values(), default=0) or None,
+        "peak_memory": rehearsed.peak_memory,
+    }
+
+
+def _write_json(path: Path, document: Any) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

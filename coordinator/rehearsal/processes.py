@@ -1,0 +1,185 @@
+"""The three services as processes of this machine, for a rehearsal: started, watched, and always stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from tryst.common.errors import ErrorCode, TrystError
+
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+
+
+class ServiceProcess:
+    """One service, ``python -m MODULE``, with its log in a file.
+
+    Parameters
+    ----------
+    module
+        ``alice``, ``bob`` or ``carole``: started by name, since the parties import nothing of each other.
+    configuration
+        The service's configuration file.
+    folder
+        Where its log and its ready file go.
+    """
+
+    def __init__(self, party: str, configuration: Path, folder: Path) -> None:
+        self.party = party
+        self._configuration = configuration
+        self._ready_file = folder / f"{party}.ready"
+        self.log = folder / f"{party}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the service; see `wait_ready`."""
+        self._ready_file.unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", f"tryst.{self.party}"),
+                    *("--config", str(self._configuration), "--ready-file", str(self._ready_file)),
+                ],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                # The services must not depend on the folder the command was given in.
+                cwd=self._ready_file.parent,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+
+    def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
+        """Wait until the service says that it is ready, and return what it says (its address).
+
+        Raises
+        ------
+        TrystError
+            If it ends, or does not become ready in time; with the last line of its log.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self._ready_file.exists():
+                ready = json.loads(self._ready_file.read_text())
+                return ready if isinstance(ready, dict) else {}
+            self.check()
+            time.sleep(0.05)
+        raise self._error(f"did not become ready within {seconds:.0f} s")
+
+    def check(self) -> None:
+        """Raise `TrystError` if the service has ended by itself."""
+        if self._process is None or self._process.poll() is not None:
+            status = None if self._process is None else self._process.returncode
+            raise self._error(f"ended by itself with status {status}")
+
+    def kill(self) -> None:
+        """End the service at once and without warning, as a power cut would."""
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def dismiss(self) -> None:
+        """Ask the service to stop, and do not wait for it."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def stop(self) -> None:
+        """Ask the service to stop; end it if it does not."""
+        self.dismiss()
+        if self._process is None:
+            return
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running service."""
+        if self._process is None:
+            raise TrystError(ErrorCode.UNAVAILABLE, "the service has not been started", where=self.party)
+        return self._process.pid
+
+    def peak_memory(self) -> int:
+        """Most memory the service and its child processes have held so far, in bytes; 0 where it cannot be told.
+
+        The sum of each process's own peak: an upper bound of the peak of the sum.
+        """
+        total = 0
+        for pid in _family(self.pid):
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
+            for line in status.splitlines():
+                if line.startswith("VmHWM:"):
+                    total += int(line.split()[1]) * 1024
+        return total
+
+    def _error(self, what: str) -> TrystError:
+        last = self.log.read_text(errors="replace").strip().splitlines()[-1:] if self.log.exists() else []
+        return TrystError(
+            ErrorCode.UNAVAILABLE,
+            f"the service {what}",
+            where=self.party,
+            remedy=f"its log ends: {last[0] if last else 'empty'}",
+        )
+
+
+class Services:
+    """Several services, stopped together when the block ends, however it ends."""
+
+    def __init__(self) -> None:
+        self._running: list[ServiceProcess] = []
+
+    def __enter__(self) -> Services:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.dismiss()
+        for service in reversed(self._running):
+            service.stop()
+
+    def start(self, service: ServiceProcess) -> ServiceProcess:
+        """Start a service and remember to stop it."""
+        self._running.append(service)
+        service.start()
+        return service
+
+    def dismiss(self) -> None:
+        """Ask all services to stop; the end of the block waits for them. An interpreter takes a while to end."""
+        # Custodians first: they call Carole, and would log her absence.
+        for service in reversed(self._running):
+            service.dismiss()
+
+    def check(self) -> None:
+        """Raise `TrystError` if any service has ended by itself."""
+        for service in self._running:
+            service.check()
+
+    @property
+    def all(self) -> Sequence[ServiceProcess]:
+        """The services, in the order they were started."""
+        return tuple(self._running)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and its descendants, where the system shows them in /proc."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            found += _family(int(child))
+    return found

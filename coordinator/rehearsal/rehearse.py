@@ -1,0 +1,325 @@
+"""A whole linkage on one machine: three real services with throw-away certificates, driven as in earnest.
+
+Everything goes the way it goes live: processes, mutual TLS, approvals, seed agreement, upload, run, sealed shares. Only
+two things differ: one person plays all parties, and the folder with all keys is deleted at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tryst.carole.engine.resolution_exchange import Reader
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role, Side
+from tryst.common.pki.certificates import Validity, server_name
+from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.specification import Specification, specification_digest
+from tryst.coordinator.client.connection import connection_of
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compared
+from tryst.coordinator.client.steward_client import Steward
+from tryst.coordinator.client.verdict import verdict_lines
+from tryst.coordinator.rehearsal.narration import Narrator
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services
+from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+
+POLL_SECONDS = 0.1
+STEP_SECONDS = 3600.0
+"""Longest time one step may take before the rehearsal gives up."""
+
+REHEARSED = "a rehearsal: nobody receives anything, and all of it is deleted at the end"
+"""Why the rehearsal's steward releases what the policy holds."""
+
+STATE = project_pb2.ProjectState
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What Carole may use."""
+
+    memory: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What came of a rehearsal.
+
+    Attributes
+    ----------
+    shares
+        Folder of each custodian's fetched share: ``links.parquet``, ``pairs.parquet``, ``statistics.json``, with its
+        own identifiers.
+    profiles
+        What each custodian's service read: counts by field and cleaning step.
+    statistics
+        What the coordinator received.
+    assessment
+        The report on the combined output's disclosure risk; None if the specification asks for none.
+    peak_memory
+        By service, in bytes, as far as the operating system tells.
+    """
+
+    shares: dict[Side, Path]
+    profiles: dict[Side, dict[str, Any]]
+    timings: dict[Side, dict[str, float]]
+    statistics: dict[str, Any]
+    assessment: dict[str, Any] | None
+    peak_memory: dict[str, int]
+
+
+def rehearse(
+    spec: Specification,
+    text: str,
+    sources: dict[Side, Path],
+    narrator: Narrator,
+    resources: Resources,
+    collect: Callable[[Rehearsed], None],
+) -> None:
+    """Run a whole linkage and hand what came of it to `collect`, while the custodians' folders still exist.
+
+    Parameters
+    ----------
+    spec, text
+        The specification and the very text of it.
+    sources
+        Each custodian's file, CSV or Parquet.
+    narrator
+        Told of every step.
+
+    Raises
+    ------
+    TrystError
+        What the service concerned refused with, in its own words.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tryst-rehearsal-"))
+    try:
+        with Services() as services:
+            _Rehearsal(spec, text, sources, narrator, resources, folder, services).run(collect)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Rehearsal:
+    def __init__(
+        self,
+        spec: Specification,
+        text: str,
+        sources: dict[Side, Path],
+        narrator: Narrator,
+        resources: Resources,
+        folder: Path,
+        services: Services,
+    ) -> None:
+        self._spec = spec
+        self._text = text
+        self._digest = specification_digest(spec)
+        self._sources = sources
+        self._narrator = narrator
+        self._resources = resources
+        self._folder = folder
+        self._services = services
+        self._operators: dict[Side, Connection] = {}
+        self._carole = ""
+
+    def run(self, collect: Callable[[Rehearsed], None]) -> None:
+        narrator = self._narrator
+        narrator.step("provision")
+        made = provision(
+            self._folder / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=12))
+        )
+        narrator.step("start")
+        address = self._carole = self._start_all(made)
+        coordinator_folder = made.parties["coordinator"]
+        with connection_of(address, coordinator_folder.path) as connection:
+            identity = Identity.load(coordinator_folder.identity)
+            coordinator = Coordinator(connection, identity, Reader.load(coordinator_folder, Role.COORDINATOR))
+            rehearsed = self._drive(coordinator, made)
+        # What is left to do needs the folders and no service: these end meanwhile.
+        self._services.dismiss()
+        collect(rehearsed)
+
+    def _start_all(self, made: Provisioned) -> str:
+        logs = self._folder
+        carole = made.parties["carole"].path / "carole.yaml"
+        carole.write_text(_carole_configuration(self._resources))
+        address = str(self._services.start(ServiceProcess("carole", carole, logs)).wait_ready()["address"])
+        custodians: dict[Side, ServiceProcess] = {}
+        for side in Side:
+            party = made.parties[side]
+            peer = made.members.in_role(side.other.role)
+            path = party.path / f"{side}.yaml"
+            path.write_text(
+                _custodian_configuration(
+                    address, self._sources[side], peer.identity.hex, self._digest.hex(), self._spec.mode
+                )
+            )
+            custodians[side] = self._services.start(ServiceProcess(str(side), path, logs))
+        for side, service in custodians.items():
+            operator = str(service.wait_ready()["address"])
+            credentials = channel_credentials(made.parties[side].path, side.role, to=side.role)
+            self._operators[side] = Connection(operator, server_name(side.role), credentials)
+        self._narrator.say(
+            f"Carole listens on {address}; "
+            + " and ".join(f"{side.title()} (process {service.pid})" for side, service in custodians.items())
+            + " call her."
+        )
+        return address
+
+    def _drive(self, coordinator: Coordinator, made: Provisioned) -> Rehearsed:
+        project = self._spec.project
+        self._narrator.step("specify")
+        coordinator.create(self._text)
+        coordinator.approve(project, self._digest)
+        self._wait(coordinator, STATE.PROJECT_STATE_APPROVED)
+        self._narrator.say(f"All three have signed specification {self._digest.hex()[:16]}…")
+        self._narrator.step("agree")
+        self._wait(coordinator, STATE.PROJECT_STATE_KEYED)
+        self._narrator.say("Both hold the same seed and clean alike: their check values agree.")
+        self._narrator.step("contribute")
+        self._wait(coordinator, STATE.PROJECT_STATE_CONTRIBUTED, show=True)
+        for contribution in coordinator.get(project)[0].contributions:
+            side = "Alice" if contribution.side == project_pb2.SIDE_ALICE else "Bob"
+            self._narrator.say(
+                f"{side}: {contribution.rows:,} rows, {contribution.bytes_received / 2**20:.1f} MiB of signatures."
+            )
+        self._narrator.step("link")
+        run = follow_run(coordinator, project, coordinator.start(project).run)
+        assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
+        statistics = coordinator.statistics(project, run.run)
+        self._narrator.say(pairs_compared(statistics["linkage"]))
+        self._narrator.step("release")
+        self._wait_for_shares(coordinator)
+        self._narrator.say("Both custodians hold their share.")
+        self._narrator.end()
+        shares = {side: Path(self._project_of(side).results) for side in Side}
+        return Rehearsed(
+            shares=shares,
+            profiles={side: self._profile(side) for side in Side},
+            timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
+            statistics=statistics,
+            assessment=assessment,
+            peak_memory=self._peak_memory(),
+        )
+
+    def _judged(self, coordinator: Coordinator, made: Provisioned, run: str) -> dict[str, Any]:
+        """The report on the risk; what the policy holds is released by the steward, whom this person plays too."""
+        project = self._spec.project
+        self._narrator.step("assess")
+        folder = made.parties["steward"]
+        linker = made.members.in_role(Role.LINKER).identity
+        with connection_of(self._carole, folder.path, Role.STEWARD) as connection:
+            steward = Steward(connection, Identity.load(folder.identity), linker)
+            report = steward.report(project, run)
+            for line in verdict_lines(report.document):
+                self._narrator.say(line)
+            if coordinator.get(project)[0].state == STATE.PROJECT_STATE_HELD:
+                steward.decide(project, run, report.sha256, release=True, reason=REHEARSED)
+                self._narrator.say("The steward, whom you play here too, releases it, so that the links can be judged.")
+        return report.document
+
+    def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
+        """Wait until the project has arrived at `state`; any trouble of any party ends the rehearsal."""
+        deadline = time.monotonic() + STEP_SECONDS
+        with bars(disable=not show) as progress:
+            shown = {side: progress.add_task(side.title(), total=1.0) for side in Side}
+            while time.monotonic() < deadline:
+                status, _ = coordinator.get(self._spec.project)
+                if status.state >= state:
+                    for side in Side:
+                        progress.update(shown[side], completed=1.0)
+                    return
+                self._services.check()
+                for side in Side:
+                    found = self._project_of(side)
+                    progress.update(
+                        shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction
+                    )
+                    if found.trouble:
+                        raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {found.trouble}")
+                if status.trouble:
+                    raise TrystError(ErrorCode.WRONG_STATE, status.trouble, where=self._spec.project)
+                time.sleep(POLL_SECONDS)
+        raise TrystError(ErrorCode.UNAVAILABLE, f"a step took longer than {STEP_SECONDS:.0f} s")
+
+    def _wait_for_shares(self, coordinator: Coordinator) -> None:
+        deadline = time.monotonic() + STEP_SECONDS
+        while time.monotonic() < deadline:
+            status, _ = coordinator.get(self._spec.project)
+            if all(side.result_acknowledged for side in status.sides):
+                return
+            self._services.check()
+            for side in Side:
+                if trouble := self._project_of(side).trouble:
+                    raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {trouble}")
+            time.sleep(POLL_SECONDS)
+        raise TrystError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares")
+
+    def _project_of(self, side: Side) -> operator_pb2.CustodianProject:
+        """The project as this custodian's own operator sees it."""
+        connection = self._operators[side]
+        stub = connection.stub(operator_pb2_grpc.OperatorStub)
+        response = connection.call(stub.Status, operator_pb2.StatusRequest(), attempts=3)
+        projects: list[operator_pb2.CustodianProject] = list(response.projects)
+        for found in projects:
+            if found.project == self._spec.project:
+                return found
+        return operator_pb2.CustodianProject(project=self._spec.project, stage="waits for Carole")
+
+    def _profile(self, side: Side) -> dict[str, Any]:
+        connection = self._operators[side]
+        stub = connection.stub(operator_pb2_grpc.OperatorStub)
+        response = connection.call(stub.Profile, operator_pb2.ProfileRequest(project=self._spec.project))
+        profile = json.loads(response.json)
+        return profile if isinstance(profile, dict) else {}
+
+    def _peak_memory(self) -> dict[str, int]:
+        return {service.party: service.peak_memory() for service in self._services.all}
+
+
+def _carole_configuration(resources: Resources) -> str:
+    return yaml.safe_dump(
+        {
+            "version": 1,
+            "listen": "127.0.0.1:0",
+            "keys": ".",
+            "store": {"database": "sqlite:///store/carole.db", "blobs": "store/blobs"},
+            "limits": {"memory": resources.memory, "threads": resources.threads},
+        },
+        sort_keys=False,
+    )
+
+
+def _custodian_configuration(address: str, source: Path, peer: str, digest: str, mode: str) -> str:
+    kind = "parquet" if source.suffix.lower() in {".parquet", ".pq"} else "csv"
+    return yaml.safe_dump(
+        {
+            "carole": {"address": address},
+            "keys": ".",
+            "state": "state",
+            "results": "results",
+            "source": {kind: {"path": str(source.absolute())}},
+            "peer": {"identity": peer},
+            "policy": {"approve": [digest], "modes": [mode]},
+            "poll": {"retry_seconds": 0.5},
+        },
+        sort_keys=False,
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    document = json.loads(path.read_text()) if path.exists() else {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,160 @@
+"""What of an assessment is shown, in the order it is shown in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tryst.common.errors import ErrorCode, TrystError
+
+from . import wording
+
+VERSION = 1
+"""Of the document that is understood."""
+
+_PARTS = ("project", "run", "verdict", "breaches", "measures", "identification", "records", "supposed", "options")
+
+_OPTIONS = 12
+_COMBINATIONS = 12
+
+
+def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A document that can be shown.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if it is of another version, or lacks a part.
+    """
+    found = document.get("version") if isinstance(document, Mapping) else None
+    if found != VERSION:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"expected a risk assessment of version {VERSION}",
+            where="assessment.json",
+            got=f"version {found!r}"[:60],
+            remedy="use the version of Tryst that Carole runs",
+        )
+    if missing := [part for part in _PARTS if part not in document]:
+        raise TrystError(
+            ErrorCode.PARAMETER, "the risk assessment lacks a part", where="assessment.json", got=", ".join(missing)
+        )
+    return document
+
+
+def groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The measures by the question they answer, those that are judged first."""
+    measures: Mapping[str, Any] = document["measures"]
+    listed = {name for _, _, names in wording.GROUPS for name in names}
+    questions = [*wording.GROUPS, ("Other risks", "", tuple(name for name in measures if name not in listed))]
+    found = []
+    for question, explanation, names in questions:
+        cards = [card(name, measures[name]) for name in names if name in measures]
+        cards.sort(key=lambda shown: (not shown["breached"], shown["limit"] is None))
+        if cards:
+            found.append({"question": question, "explanation": explanation, "cards": cards})
+    return found
+
+
+def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
+    """One measure, ready to be shown."""
+    interval = None
+    if measure.get("lower") is not None and measure.get("upper") is not None:
+        interval = f"{wording.figure(measure['lower'])} to {wording.figure(measure['upper'])}"
+    earlier = measure.get("earlier")
+    accumulated = earlier is not None and earlier > (measure["upper"] if interval else measure["value"])
+    return {
+        "name": name,
+        "title": wording.title(name),
+        "value": wording.figure(measure["value"]),
+        "interval": interval,
+        "confidence": f"{measure['interval']:.0%}" if interval and measure.get("interval") else "",
+        "limit": None if measure["limit"] is None else wording.figure(measure["limit"]),
+        "breached": measure["breached"],
+        "earlier": wording.figure(earlier) if accumulated else None,
+        "words": measure["words"],
+        "intruder": measure["intruder"],
+        "method": measure["method"],
+    }
+
+
+def chief(document: Mapping[str, Any]) -> str:
+    """The measure by which ways of releasing less are compared: the worst breach, or what has the least room."""
+    measures = document["measures"]
+    limited = {name: found for name, found in measures.items() if found["limit"] is not None}
+    helped = {name for option in document["options"] for name in option["effect"]}
+    among = {name: found for name, found in limited.items() if name in helped} or limited or measures
+    main: str = max(
+        among, key=lambda name: (among[name]["breached"], among[name]["value"] - (among[name]["limit"] or 0.0))
+    )
+    return main
+
+
+def options(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Ways of releasing less, the most helpful first, with the judged measures before and after.
+
+    A way that would keep every limit that it touches, while all others are kept too, is marked.
+    """
+    measures = document["measures"]
+    limited = [name for name, found in measures.items() if found["limit"] is not None]
+    touched = {name for option in document["options"] for name in option["effect"]}
+    columns = [name for name in limited if name in touched] or [name for name in measures if name in touched][:4]
+    main = chief(document)
+    rows = []
+    for option in document["options"]:
+        after = {name: option["effect"].get(name, _judged(measures[name])) for name in measures}
+        over = [name for name in limited if after[name] > measures[name]["limit"]]
+        cells = []
+        for name in columns:
+            limit = measures[name]["limit"]
+            cells.append(
+                {
+                    "text": wording.figure(after[name]),
+                    "over": limit is not None and after[name] > limit,
+                    "same": name not in option["effect"],
+                }
+            )
+        if any(name in option["effect"] for name in columns):
+            rows.append(
+                {
+                    "action": option["action"][:1].upper() + option["action"][1:],
+                    "cells": cells,
+                    "enough": not over,
+                    "main": after[main],
+                    "order": (len(over), sum(max(0.0, after[n] - measures[n]["limit"]) for n in over), after[main]),
+                }
+            )
+    rows.sort(key=lambda row: row["order"])
+    now = [
+        {"text": wording.figure(_judged(measures[name])), "over": measures[name]["breached"], "same": False}
+        for name in columns
+    ]
+    return {
+        "columns": [wording.title(name) for name in columns],
+        "limits": ["–" if measures[n]["limit"] is None else wording.figure(measures[n]["limit"]) for n in columns],
+        "now": now,
+        "rows": rows[:_OPTIONS],
+        "hidden": max(0, len(rows) - _OPTIONS),
+        "main": main,
+        "enough": [row["action"] for row in rows if row["enough"]],
+    }
+
+
+def riskiest(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The sets of key variables that single most records out."""
+    found = document["identification"].get("riskiest", [])
+    rows = sorted(found, key=lambda row: (-row["records"], len(row["variables"])))[:_COMBINATIONS]
+    records = document["records"] or 1
+    return [
+        {
+            "variables": wording.joined(row["variables"]),
+            "records": row["records"],
+            "share": row["records"] / records,
+        }
+        for row in rows
+    ]
+
+
+def _judged(measure: Mapping[str, Any]) -> float:
+    judged = measure.get("judged")
+    return float(measure["value"] if judged is None else judged)

@@ -1,0 +1,80 @@
+"""Put the report on disclosure risk together and write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tryst.coordinator.reports.linkage.charts import Chart
+from tryst.coordinator.reports.linkage.page import FILTERS
+from tryst.risk.report import draw, rendered, write_page
+
+from . import charts, wording
+from .content import card, checked, groups, options, riskiest
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    **FILTERS,
+    "figure": wording.figure,
+    "joined": wording.joined,
+    "title_of": wording.title,
+    "receives": wording.receives,
+    "protection": wording.protection,
+}
+
+
+def write_risk_report(path: Path, document: Mapping[str, Any], *, invented: bool = False) -> None:
+    """Write the report as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    path
+        The file; it appears whole or not at all, and replaces an earlier one.
+    document
+        ``assessment.json``, as docs/assessment.md describes it.
+    invented
+        Whether the people are, which the report then says.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the document is of another version, or lacks a part.
+    """
+    write_page(path, render_risk_report(document, invented=invented))
+
+
+def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -> str:
+    """Return the report as HTML; see `write_risk_report`."""
+    document = checked(document)
+    ways = options(document)
+    judged = [card(name, found) for name, found in document["measures"].items() if found["limit"] is not None]
+    judged.sort(key=lambda shown: not shown["breached"])
+    shown = {
+        "d": {"attribution": {"variables": []}, "custodians": {}, "tables": [], "warnings": [], **document},
+        "invented": invented,
+        "headline": wording.headline(document),
+        "verdict": wording.verdict(document),
+        "judged": judged,
+        "groups": groups(document),
+        "riskiest": riskiest(document),
+        "options": ways,
+        "figures": {name: draw(c.drawing, f"risk-{name}", c.alt_text) for name, c in _charts(document, ways).items()},
+    }
+    return rendered(__package__, "risk.html.j2", shown, styles=("risk.css",), filters=_FILTERS)
+
+
+def _charts(document: Mapping[str, Any], ways: Mapping[str, Any]) -> dict[str, Chart]:
+    found = document["identification"]
+    drawn = {"measures": charts.measures_chart(document["measures"])}
+    if sum(found.get("histogram", {}).get("records", [])):
+        drawn["chances"] = charts.chances_chart(found["histogram"])
+    if found.get("group_sizes"):
+        drawn["sizes"] = charts.sizes_chart(found["group_sizes"])
+    if found.get("own_file") and "correct_matches" in document["measures"]:
+        drawn["linking"] = charts.linking_chart(document)
+    shares = found.get("suda", {}).get("by_variable", [])
+    if any(row["share"] > 0 for row in shares):
+        drawn["variables"] = charts.variables_chart(shares)
+    if ways["rows"]:
+        drawn["options"] = charts.options_chart(ways, document["measures"][ways["main"]])
+    return drawn

@@ -1,0 +1,138 @@
+"""The plain words of the report: what each measure is called, and the verdict as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tryst.coordinator.reports.linkage import wording
+
+TITLES: Mapping[str, str] = {
+    "sample_uniques": "Records like no other",
+    "correct_unique_matches": "A match with a record like no other is right",
+    "population_uniques": "People like nobody else",
+    "correct_matches": "People found by what is known of them",
+    "largest_record_risk": "The person most at risk",
+    "gain_over_own_file": "What linking adds",
+    "certain_attribution": "Something sensitive follows for certain",
+    "probable_attribution": "Something sensitive is hardly in doubt",
+    "attribution_gain": "The most that is learnt of anybody",
+    "few_values": "Too few different values",
+    "subtraction": "An empty cell of a table comes to light",
+    "members_learnt": "Who is in the other file",
+}
+"""What each measure is called; one that is not here keeps its own name."""
+
+GROUPS: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    (
+        "Could somebody be found?",
+        "An intruder knows something about a person and looks for their record.",
+        (
+            "correct_matches",
+            "correct_unique_matches",
+            "largest_record_risk",
+            "population_uniques",
+            "sample_uniques",
+            "gain_over_own_file",
+        ),
+    ),
+    (
+        "Could something be learnt about somebody?",
+        "An intruder need not find the record: it is enough if all records that fit say the same.",
+        ("certain_attribution", "probable_attribution", "attribution_gain", "few_values"),
+    ),
+    (
+        "Do the tables give somebody away?",
+        "Counts that are to be published, attacked all together.",
+        ("subtraction",),
+    ),
+    (
+        "What do the custodians learn of each other?",
+        "Whoever receives links learns whom the other has.",
+        ("members_learnt",),
+    ),
+)
+"""The measures in the order of the questions that they answer."""
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+_RECEIVES = {
+    "links": "the links of its own records",
+    "pairs": "every likely pair of its own records, with probabilities",
+    "statistics": "statistics only",
+    "nothing": "nothing",
+}
+
+_METHOD_WORDS = {"none": "as counted", "conventional": "rounded to the nearest", "random": "rounded at random"}
+
+
+def title(name: str) -> str:
+    """What a measure is called."""
+    return TITLES.get(name, name.replace("_", " ").capitalize())
+
+
+def receives(grant: str) -> str:
+    """What a custodian receives, in words."""
+    return _RECEIVES.get(grant, grant)
+
+
+def protection(table: Mapping[str, Any]) -> str:
+    """How a table is protected, in words."""
+    words = _METHOD_WORDS.get(table["protection"], table["protection"])
+    return words if table["base"] is None else f"{words}, multiples of {table['base']}"
+
+
+def number(value: int) -> str:
+    """A small number as a word."""
+    return _NUMBERS[value] if value < len(_NUMBERS) else wording.count(value)
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """The verdict in a few words."""
+    return "The policy is met" if document["verdict"] == "within" else "The policy is breached"
+
+
+def verdict(document: Mapping[str, Any]) -> str:
+    """The verdict as a sentence or two, and what it means for the release."""
+    limited = sum(measure["limit"] is not None for measure in document["measures"].values())
+    broken = len(document["breaches"])
+    if not broken:
+        return (
+            f"{_all_of(limited)} on which the parties agreed held. The result may be released as the specification"
+            " says."
+        )
+    if broken == limited:
+        what = "The only limit" if limited == 1 else f"All {number(limited)} limits"
+    else:
+        what = f"{number(broken).capitalize()} of the {number(limited)} limits"
+    exceeded = "is" if broken == 1 else "are"
+    after = (
+        "The result waits for a steward, who may refuse it, or release it with a reason and a signature that stay in"
+        " the audit log."
+        if document.get("on_breach") == "hold"
+        else "The result is refused: nobody receives anything."
+    )
+    return f"{what} on which the parties agreed {exceeded} exceeded. {after}"
+
+
+def _all_of(limited: int) -> str:
+    return "The one limit" if limited == 1 else f"All {number(limited)} limits"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a list in a sentence."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def figure(value: float | None) -> str:
+    """A measure as a share in per cent, with no false 0 or 100."""
+    if value is None:
+        return "could not be told"
+    if 0.0 < value < 0.0005:
+        return "under 0.05\u00a0%"
+    if 0.9995 < value < 1.0:
+        return "over 99.95\u00a0%"
+    decimals = 2 if value < 0.01 else 1
+    return f"{f'{100.0 * value:.{decimals}f}'.rstrip('0').rstrip('.')}\u00a0%"

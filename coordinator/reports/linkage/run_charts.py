@@ -1,0 +1,225 @@
+"""The report's charts of how the model was reached and what it does: EM's course, thresholds, examples."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
+
+from . import wording
+from .charts import FULL_WIDTH, Chart
+from .content import ReportContent
+from .documents import AtThreshold, BothUnlinkable, Example, ExplainedGroup, Field, History, SchemeResult
+
+_HALF = FULL_WIDTH // 2 - 90
+_SERIES = [TEAL, OCHRE, RUST, GREY, SOFT, INK]
+
+
+def history_chart(history: History) -> Chart:
+    """Draw p, and each field's m at its top level, over the steps of EM."""
+    steps = list(history["step"])
+    x = alt.X("step:Q", title="step of EM", axis=alt.Axis(tickMinStep=1, tickCount=6, format="d"))
+    prevalence = [{"step": step, "value": p} for step, p in zip(steps, history["p"], strict=True)]
+    left = (
+        alt.Chart(alt.InlineData(values=prevalence), width=_HALF, height=200)
+        .mark_line(color=TEAL, size=2)
+        .encode(
+            x=x, y=alt.Y("value:Q", title="p, share of pairs that match", axis=alt.Axis(format=".2e"),
+                         scale=alt.Scale(zero=False)),
+        )
+    )  # fmt: skip
+    names = list(history["top_m"])
+    rows = [
+        {"step": step, "value": m, "field": name}
+        for name, values in history["top_m"].items()
+        for step, m in zip(steps, values, strict=True)
+    ]
+    right = (
+        alt.Chart(alt.InlineData(values=rows), width=_HALF, height=200)
+        .mark_line(size=1.8)
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", title="m at the top level", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
+            color=alt.Color(
+                "field:N", sort=names, title=None, scale=alt.Scale(domain=names, range=_cycled(len(names))),
+                legend=alt.Legend(orient="bottom", columns=3, symbolType="stroke"),
+            ),
+            strokeDash=alt.StrokeDash(
+                "field:N", sort=names, title=None, legend=None,
+                scale=alt.Scale(domain=names, range=[[1, 0]] * min(6, len(names)) + [[4, 2]] * max(0, len(names) - 6)),
+            ),
+        )
+    )  # fmt: skip
+    last = "; ".join(f"{name} {wording.share(values[-1])}" for name, values in history["top_m"].items() if len(values))
+    alt_text = (
+        f"Two lines of EM's course over {steps[-1] if steps else 0} steps: p, which ends at "
+        f"{history['p'][-1] if len(history['p']) else 0:.2e}, and m at each field's top level, which ends at: {last}."
+    )
+    return Chart(alt.hconcat(left, right, spacing=40).resolve_scale(color="independent"), alt_text)
+
+
+def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
+    """Draw the precision and recall that the model expects, over the threshold."""
+    names = ["precision", "recall"]
+    rows = [
+        {
+            "threshold": row["threshold"],
+            "share": row["precision"] if name == "precision" else row["recall"],
+            "what": name,
+        }
+        for name in names
+        for row in thresholds
+    ]
+    lowest = min(float(str(row["share"])) for row in rows)
+    x = alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6))
+    lines = (
+        alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=200)
+        .mark_line(point=True, size=2)
+        .encode(
+            x=x,
+            y=alt.Y(
+                "share:Q", title="expected by the model", axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[max(0.0, lowest - 0.05), 1.0]),
+            ),
+            color=alt.Color("what:N", sort=names, title=None, scale=alt.Scale(domain=names, range=[TEAL, OCHRE])),
+        )
+    )  # fmt: skip
+    mark = alt.Chart(alt.InlineData(values=[{"threshold": decision}])).mark_rule(color=RUST, strokeDash=[4, 3])
+    alt_text = (
+        f"Expected precision and recall at thresholds from {thresholds[0]['threshold']:g} to "
+        f"{thresholds[-1]['threshold']:g}; the decision is at {wording.probability(decision)}."
+    )
+    return Chart(alt.layer(lines, mark.encode(x=x)), alt_text)
+
+
+def schemes_chart(schemes: list[SchemeResult]) -> Chart:
+    """Draw precision against recall of each scheme on the same files."""
+    names = [one["scheme"] for one in schemes]
+    rows = [
+        {"recall": recall, "precision": precision, "scheme": one["scheme"]}
+        for one in schemes
+        for recall, precision in zip(one["curve"]["recall"], one["curve"]["precision"], strict=True)
+        # Beyond the pairs kept, the rest of the product is one class that no decision would link.
+        if precision > 0.01
+    ]
+    lowest = min((float(row["precision"]) for row in rows if float(row["recall"]) > 0), default=0.0)  # type: ignore[arg-type]
+    chart = (
+        alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=240)
+        .mark_line(size=2, clip=True)
+        .encode(
+            x=alt.X("recall:Q", title="recall", scale=alt.Scale(domain=[0, 1.005]), axis=alt.Axis(format="%")),
+            y=alt.Y(
+                "precision:Q", title="precision", axis=alt.Axis(format="%", tickCount=5),
+                scale=alt.Scale(domain=[min(0.95, max(0.0, lowest - 0.05)), 1.005], nice=False),
+            ),
+            order="recall:Q",
+            color=alt.Color(
+                "scheme:N", sort=names, title=None, scale=alt.Scale(domain=names, range=_cycled(len(names)))
+            ),
+            strokeDash=alt.StrokeDash(
+                "scheme:N", sort=names, legend=None,
+                scale=alt.Scale(domain=names, range=[[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4]][: len(names)]),
+            ),
+        )
+    )  # fmt: skip
+    alt_text = "Precision against recall by scheme. " + "; ".join(
+        f"{one['scheme']}: F1 {wording.score(one['f1'])} at its decision, area {wording.score(one['auc'])}"
+        for one in schemes
+    )
+    return Chart(chart, alt_text)
+
+
+def unlinkable_chart(content: ReportContent, found: BothUnlinkable) -> Chart:
+    """Draw the share of each file's records that could not be linked even to their like, over the threshold."""
+    rows = []
+    names = [content.run["files"]["alice"]["title"], content.run["files"]["bob"]["title"]]
+    for title, one, file in (
+        (names[0], found["alice"], content.run["files"]["alice"]),
+        (names[1], found["bob"], content.run["files"]["bob"]),
+    ):
+        for threshold, records in one["below"]:
+            rows.append({"threshold": threshold, "share": records / max(1, file["records"]), "file": title})
+    chart = (
+        alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=170)
+        .mark_line(point=True, size=2)
+        .encode(
+            x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6)),
+            y=alt.Y(
+                "share:Q",
+                title="records that cannot reach it",
+                axis=alt.Axis(format=".1%", tickCount=4),
+                scale=alt.Scale(domain=[0, max(0.01, 1.1 * max(float(str(row["share"])) for row in rows))]),
+            ),
+            color=alt.Color("file:N", sort=names, title=None, scale=alt.Scale(domain=names, range=[TEAL, OCHRE])),
+        )
+    )
+    alt_text = (
+        f"Share of records that could not be linked even to their like. At the decision: "
+        f"{wording.count(found['alice']['at_decision'])} of {names[0]}'s and "
+        f"{wording.count(found['bob']['at_decision'])} of {names[1]}'s."
+    )
+    return Chart(chart, alt_text)
+
+
+def waterfall_chart(example: Example, fields: list[Field]) -> Chart:
+    """Draw how an example's weights add up, from the prior to the posterior log odds."""
+    rows = [_bar("prior", 0.0, example["prior"], "start")]
+    at = example["prior"]
+    for field, level, weight in zip(fields, example["gamma"], example["weights"], strict=True):
+        bounds = field["shaded"]["bounds"] if "shaded" in field else field["bounds"]
+        labels = wording.level_labels(bounds)
+        name = wording.cell(min(level, len(labels) - 1), labels)
+        rows.append(_bar(f"{field['name']}: {name}", at, at + weight, "for" if weight >= 0 else "against"))
+        at += weight
+    together = example["together"]
+    if abs(together) > 0.005:
+        rows.append(_bar("fields together", at, at + together, "for" if together >= 0 else "against"))
+        at += together
+    rows.append(_bar("sum", 0.0, at, "end"))
+    what = f"{example['what']} ({wording.count(example['pairs'])} pairs, probability"
+    return _waterfall(rows, f"{what} {wording.probability(example['probability'])})", at)
+
+
+def explained_chart(group: ExplainedGroup) -> Chart:
+    """Draw what a group of pairs owes to agreement and to values, on average, from the prior to the log odds."""
+    rows, at = [], 0.0
+    words = {"agreement": "agreement: ", "rarity": "", "association": "values: ", "prior": ""}
+    for part in group["parts"]:
+        if part["kind"] == "prior":
+            rows.append(_bar("prior", 0.0, part["bits"], "start"))
+        else:
+            kind = "against" if part["bits"] < 0 else "for" if part["kind"] == "agreement" else "values"
+            rows.append(_bar(f"{words[part['kind']]}{part['name']}", at, at + part["bits"], kind))
+        at += part["bits"]
+    rows.append(_bar("sum", 0.0, at, "end"))
+    return _waterfall(rows, f"{group['what']}, {wording.count(group['pairs'])} pairs on average", at)
+
+
+def _waterfall(rows: list[dict[str, object]], what: str, at: float) -> Chart:
+    order = [str(row["step"]) for row in rows]
+    kinds = ["start", "for", "values", "against", "end"]
+    base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 260, height=17 * len(rows)).encode(
+        y=alt.Y("step:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=240))
+    )
+    bars = base.mark_bar(height={"band": 0.75}).encode(
+        x=alt.X("from:Q", title="log2 odds of a match", axis=alt.Axis(tickCount=8)),
+        x2="to:Q",
+        color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[GREY, TEAL, OCHRE, RUST, INK])),
+    )
+    text = base.mark_text(align="left", dx=4, fontSize=10, color=SOFT).encode(x="right:Q", text="label:N")
+    alt_text = f"{what}: log2 odds {wording.signed(at)}. " + "; ".join(
+        f"{row['step']} {row['label']}" for row in rows[:-1]
+    )
+    return Chart(alt.layer(bars, text), alt_text)
+
+
+def _bar(step: str, start: float, stop: float, kind: str) -> dict[str, object]:
+    value = stop if kind in ("start", "end") else stop - start
+    return {
+        "step": step, "from": start, "to": stop, "kind": kind, "right": max(start, stop),
+        "label": wording.signed(value),
+    }  # fmt: skip
+
+
+def _cycled(n: int) -> list[str]:
+    return [_SERIES[k % len(_SERIES)] for k in range(n)]

@@ -1,0 +1,250 @@
+"""Everything the module can say of a release, as one plain document: what `tryst risk tables` writes as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.cell_bounds import Bounds, bounds
+from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
+from tryst.risk.attribution.matches import rank_correlation, ranked_matches
+from tryst.risk.attribution.posterior import posterior
+from tryst.risk.attribution.release import Published, Release
+from tryst.risk.attribution.sap import expected_zeros, sap
+from tryst.risk.attribution.statements import statements
+from tryst.risk.attribution.subtraction import retightened_sap
+from tryst.risk.attribution.utility import utility
+
+Progress = Callable[[str, float], None]
+
+_POSTERIOR_CELLS = 2_000
+_SUBTRACTION_WORK = 400_000
+
+
+def assess(
+    release: Release,
+    *,
+    seed: int = 1,
+    seconds: float | None = 60.0,
+    draws: int = 1_000,
+    effort: int = 20_000,
+    known: int | None = None,
+    threshold: float = 0.9,
+    samples: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Assess a release.
+
+    Parameters
+    ----------
+    release
+        With its truth for the subtraction attribution probability and the cost in utility; without it for what an
+        intruder can deduce and infer.
+    seed
+        Of Monte Carlo.
+    seconds
+        Allowed for the bounds.
+    draws, effort
+        See `subtraction.retightened_sap`.
+    known
+        Largest number of known people to draw the curve for; by default all, or 1,000 in large populations.
+    threshold
+        Share from which an approximate attribution is reported.
+    samples
+        Names of two or more samples to match uniquely; by default all samples of the release.
+    progress
+        Told the stage and its share done.
+
+    Returns
+    -------
+    dict
+        Of plain values, for JSON.
+    """
+    limits = bounds(release, seconds=seconds, progress=progress)
+    result: dict[str, Any] = {
+        "release": release.name,
+        "population": release.population,
+        "variables": [{"name": v.name, "levels": list(v.levels)} for v in release.variables],
+        "tables": [_table(release, t) for t in release.tables],
+        "seed": seed,
+        "bounds": _bounds(release, limits),
+        "statements": statements(release, limits),
+    }
+    if progress is not None:
+        progress("posteriors", 0.0)
+    result["posterior"] = _posteriors(release, limits, threshold)
+    drawn = tuple(samples) or tuple(t.name for t in release.tables if t.sample and t.simple)
+    result["matches"] = _matches(release, drawn) if len(drawn) > 1 else None
+    if progress is not None:
+        progress("subtraction", 0.0)
+    result["sap"] = _sap(release, limits, np.random.default_rng(seed), draws, effort, known)
+    return result
+
+
+def _table(release: Release, table: Published) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": table.name,
+        "variables": list(table.names),
+        "law": table.law.name,
+        "settings": _settings(table.law),
+        "cells": int(table.counts.size),
+        "withheld": int((table.counts == UNPUBLISHED).sum()),
+        "utility": None,
+    }
+    if release.truth is not None and not table.sample:
+        true = [
+            int(release.truth.counts.ravel()[release.block(table, i)].sum()) for i in np.ndindex(table.counts.shape)
+        ]
+        found["utility"] = asdict(utility(true, table.counts.ravel()))
+    elif release.truth is not None:
+        true = [
+            int(release.truth.counts.ravel()[release.block(table, i)].sum()) for i in np.ndindex(table.counts.shape)
+        ]
+        scale = sum(true) / max(1, int(table.counts.sum()))
+        found["utility"] = asdict(utility(true, table.counts.ravel() * scale))
+    return found
+
+
+def _settings(law: Law) -> dict[str, Any]:
+    return {k: v for k, v in vars(law).items() if isinstance(v, int | float)}
+
+
+def _bounds(release: Release, limits: Bounds) -> dict[str, Any]:
+    low, high = limits.lower.ravel(), limits.upper.ravel()
+    truth = None if release.truth is None else release.truth.counts.ravel()
+    cells = [
+        {
+            "cell": release.label(c),
+            "lower": int(low[c]),
+            "upper": None if high[c] >= INFINITE else int(high[c]),
+            "tight": bool(limits.lower_tight.ravel()[c] and limits.upper_tight.ravel()[c]),
+            "true": None if truth is None else int(truth[c]),
+        }
+        for c in range(release.cells)
+    ]
+    return {
+        "method": limits.method,
+        "tight": limits.tight,
+        "seconds": round(limits.seconds, 3),
+        "recovered": int(limits.recovered.sum()),
+        "zeros": int(limits.zeros.sum()),
+        "ones": int(((low == 1) & (high == 1)).sum()),
+        "cells": cells,
+    }
+
+
+def _posteriors(release: Release, limits: Bounds, threshold: float) -> dict[str, Any]:
+    """Naive posteriors of the base cells within the bounds, and the likeliest attributions from their means."""
+    if release.cells > _POSTERIOR_CELLS or (limits.upper >= INFINITE).any():
+        return {"computed": False, "why": "too many cells" if release.cells > _POSTERIOR_CELLS else "unbounded cells"}
+    means = np.zeros(release.shape)
+    rows = []
+    for index in np.ndindex(*release.shape):
+        query = {v.name: int(k) for v, k in zip(release.variables, index, strict=True)}
+        try:
+            found = posterior(release, query, within=(int(limits.lower[index]), int(limits.upper[index])))
+        except TrystError:  # naive independence can contradict itself where the tables together do not
+            found = posterior(
+                Release(release.variables, ()), query, within=(int(limits.lower[index]), int(limits.upper[index]))
+            )
+        means[index] = found.mean
+        rows.append({"mean": round(found.mean, 6), "empty": round(found.empty, 6), "used": list(found.used)})
+    return {"computed": True, "cells": rows, "approximate": _approximate(release, means, threshold)}
+
+
+def _approximate(release: Release, means: NDArray[np.float64], threshold: float) -> list[dict[str, Any]]:
+    found = []
+    for axis, variable in enumerate(release.variables):
+        whole = means.sum(axis=axis, keepdims=True)
+        share = np.divide(means, whole, out=np.zeros_like(means), where=whole > 0)
+        for index in np.argwhere((share >= threshold) & (whole >= 0.5)):
+            others = [
+                f"{v.name}={v.levels[i]}"
+                for a, (v, i) in enumerate(zip(release.variables, index, strict=True))
+                if a != axis
+            ]
+            found.append(
+                {
+                    "who": ", ".join(others) or "everyone",
+                    "what": f"{variable.name}={variable.levels[index[axis]]}",
+                    "share": round(float(share[tuple(index)]), 4),
+                    "people": round(float(np.take(whole, 0, axis=axis)[tuple(np.delete(index, axis))]), 2),
+                }
+            )
+    return sorted(found, key=lambda e: (-e["share"], -e["people"]))
+
+
+def _matches(release: Release, samples: Sequence[str]) -> dict[str, Any]:
+    try:
+        found = ranked_matches(release, samples)
+    except TrystError as error:
+        return {"samples": list(samples), "matches": [], "correlation": None, "note": str(error)}
+    names = {v.name: v for v in release.variables}
+    rows = [
+        {
+            "cell": ", ".join(f"{n}={names[n].levels[k]}" for n, k in m.cell.items()),
+            "probability": round(m.probability, 6),
+            "true": None if m.truth is None else round(1.0 / m.truth, 6),
+            "range": [int(m.posterior.counts[0]), int(m.posterior.counts[-1])],
+        }
+        for m in found
+    ]
+    correlation, note = None, ""
+    try:
+        correlation = asdict(rank_correlation(found))
+    except TrystError as error:
+        note = error.what
+    return {"samples": list(samples), "matches": rows, "correlation": correlation, "note": note}
+
+
+def _sap(
+    release: Release, limits: Bounds, generator: np.random.Generator, draws: int, effort: int, known: int | None
+) -> dict[str, Any]:
+    if release.truth is None:
+        return {"computed": False, "why": "the true table is not given"}
+    if (release.truth.counts > limits.upper).any() or (release.truth.counts < limits.lower).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the true table does not satisfy the release",
+            where=release.name,
+            remedy="check the protections that the tables are said to have",
+        )
+    people = release.truth.total
+    most = min(people, known if known is not None else (people if people <= 5_000 else 1_000))
+    static = sap(release.truth.counts, limits.upper, most)
+    expected = expected_zeros(release.truth.counts, limits.upper)[: most + 1]
+    found: dict[str, Any] = {
+        "computed": True,
+        "people": people,
+        "static": _rounded(static),
+        "expected_zeros": _rounded(expected),
+        "known_for": {str(level): _first(static, level) for level in (0.01, 0.05, 0.5)},
+        "retightened": None,
+    }
+    if people * release.cells > _SUBTRACTION_WORK or (limits.upper >= INFINITE).any():
+        found["why_not_retightened"] = "too large to derive the bounds again after each subtraction"
+        return found
+    again = retightened_sap(release, generator, effort=effort, draws=draws)
+    found["retightened"] = {
+        "curve": _rounded(again.curve[: most + 1]),
+        "lower": _rounded(again.lower[: most + 1]),
+        "upper": _rounded(again.upper[: most + 1]),
+        "method": again.method,
+        "exact": again.exact,
+        "known_for": {str(level): _first(again.curve, level) for level in (0.01, 0.05, 0.5)},
+    }
+    return found
+
+
+def _first(curve: NDArray[np.float64], level: float) -> int | None:
+    reached = np.flatnonzero(curve >= level)
+    return int(reached[0]) if len(reached) else None
+
+
+def _rounded(curve: NDArray[np.float64]) -> list[float]:
+    return [round(float(x), 9) for x in curve]

@@ -1,0 +1,114 @@
+"""A custodian's own file attacked before it leaves: what could Carole learn under this specification?
+
+The records are encoded exactly as they would be sent, but under throw-away keys of signatures and noise, and attacked
+with public values as good as an attacker's could be: every value of the file is in her dictionary, with a count drawn
+anew about the file's own, as another sample of the same people would have it. A real attacker knows less.
+
+Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
+as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
+the rows that such blocks hold; so are the salts of a salted field. Where a blocking rule's keys join values across
+salts, the field is attacked as if it had none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+from tryst.common.leakage_report import Finding, LeakageReport
+from tryst.common.specification import Specification
+from tryst.risk.leakage.across import by_cooccurrence
+from tryst.risk.leakage.category_codes import unique_rows
+from tryst.risk.leakage.own_blocks import in_blocks
+from tryst.risk.leakage.own_file import finding
+from tryst.risk.leakage.own_whole import coded, field_by_field
+
+
+def assess(
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    variables: Mapping[str, pl.Series] = MappingProxyType({}),
+    seed: int = 1,
+) -> LeakageReport:
+    """Measure what the signatures of a file give away.
+
+    Parameters
+    ----------
+    columns
+        Cleaned values per field, null where missing.
+    spec
+        The specification, with its limit.
+    variables
+        Places of the rows' categories, by variable, null where missing.
+    seed
+        Of the public counts and of the blocks drawn; the same file and seed give the same report, but for what the
+        throw-away keys decide.
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    TrystError
+        As `encode_records`.
+
+    Notes
+    -----
+    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core.
+    """
+    rng = np.random.default_rng(seed)
+    n = max((len(column) for column in columns.values()), default=0)
+    limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
+    if spec.mode == "trusted":
+        everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
+        said = ("Mode trusted sends the values themselves.",)
+        return LeakageReport(spec.mode, n, limit, refuses, everything, remarks=said)
+    signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
+    codes = list(coded(spec, variables, rng))
+    told = [finding(margins) for _, margins in codes]
+    # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
+    with threadpool_limits(1, user_api="blas"):
+        if spec.mode == "block_keyed":
+            found = list(in_blocks(columns, signed, rng))
+        else:
+            read = list(field_by_field(columns, signed, rng))
+            found = [each for _, findings in read for each in findings]
+            fields = [field for field, _ in read]
+            found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
+            told += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
+    remarks = (*_remarks(spec), *_own_combinations(spec, variables))
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(told), remarks)
+
+
+def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[str]:
+    """What the variables' codes single out."""
+    if not variables:
+        return
+    codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
+    where = "beside no signature" if spec.mode == "block_keyed" else "beside their signatures"
+    yield (
+        f"The codes of {len(variables)} variables are sent {where}: {unique_rows(codes):.1%} of the records have a"
+        " combination of their own."
+    )
+
+
+def _remarks(spec: Specification) -> tuple[str, ...]:
+    remarks = [
+        "Measured with attacks that are known, and public values as good as they can be; other attacks may do better.",
+        "Carole together with a custodian, or a leaked seed, reads everything: no encoding prevents that.",
+    ]
+    if spec.mode == "open":
+        remarks.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
+    if spec.resolution.joined:
+        remarks.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
+    if any(field.salt is not None for field in spec.fields):
+        remarks.append(
+            "What few rows share joins values across salts, such as relatives' address. The attack by it is a simple"
+            " one; the more of each household is in the file, the more it reads."
+        )
+    return tuple(remarks)

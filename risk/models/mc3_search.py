@@ -1,0 +1,156 @@
+"""Markov chain Monte Carlo model composition (MC3), by several chains that mix.
+
+Single-edge moves alone stay for long times where replacing one edge by another needs a bad model in between.
+Two remedies are built in: moves that change two edges at one node at once, and tempering: chains at higher
+temperatures whose graphs the cold chain may take over. Both leave the target as it is: the uniform prior over
+graphs times the likelihood.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models import chain_kernels as kernels
+from tryst.risk.models.chains import Chain
+from tryst.risk.models.graphs import Graph, empty_graph
+from tryst.risk.models.result import (
+    SearchResult,
+    inclusion_counts,
+    inclusion_matrix,
+    make_result,
+    split_r_hat,
+)
+from tryst.risk.models.scores import HyperDirichlet
+
+TRACE = 2000
+
+
+def mc3(
+    scores: HyperDirichlet,
+    rng: np.random.Generator,
+    *,
+    moves: int = 250_000,
+    chains: int = 4,
+    burn_in: int | None = None,
+    thin: int = 1,
+    double_share: float = 0.3,
+    temperatures: int = 1,
+    hottest: float = 10.0,
+    start: Graph | None = None,
+    model_limit: int = 1 << 20,
+    by_rotation: bool = False,
+) -> SearchResult:
+    """Sample decomposable models from their posterior.
+
+    Parameters
+    ----------
+    scores
+        The scores of the data's tables.
+    rng
+        Source of all random numbers.
+    moves
+        Metropolis-Hastings steps of each chain after burn-in; an illegal proposal is a step.
+    chains
+        Independent chains. The first begins at `start`, the others where a walk without data led from there.
+    burn_in
+        Steps before sampling; by default a tenth of `moves`.
+    thin
+        Every `thin`-th step is a sample.
+    double_share
+        Share of the moves that change two edges at one node; 0 for the thesis's single-edge moves.
+    temperatures, hottest
+        Rungs of each chain's ladder, and the temperature of the hottest; 1 for no tempering. Each rung makes
+        `moves` steps.
+    start
+        A decomposable graph; by default the one without edges.
+    model_limit
+        Bounds the memory of the record of models.
+    by_rotation
+        Decide legality by dynamic junction trees, not by searching the graph (the same chain, slower).
+
+    Returns
+    -------
+    SearchResult
+        Weights are visit frequencies over all chains.
+    """
+    burn_in = moves // 10 if burn_in is None else burn_in
+    for name, value, least in (
+        ("moves", moves, 1),
+        ("chains", chains, 1),
+        ("burn_in", burn_in, 0),
+        ("thin", thin, 1),
+        ("temperatures", temperatures, 1),
+    ):
+        if value < least:
+            raise TrystError(ErrorCode.PARAMETER, f"must be at least {least}", where=name, got=str(value))
+    if hottest < 1:
+        raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="hottest", got=str(hottest))
+    if moves < thin:
+        raise TrystError(ErrorCode.PARAMETER, "must not exceed the number of moves", where="thin", got=str(thin))
+    start = empty_graph(scores.counts.names) if start is None else start
+    betas = hottest ** -np.linspace(0.0, 1.0, temperatures) if temperatures > 1 else np.ones(1)
+    trace_every = max(1, moves // thin // TRACE)
+    ran: list[Chain] = []
+    for number in range(chains):
+        chain = Chain(
+            scores,
+            start,
+            rng,
+            betas=betas.tolist(),
+            double_share=double_share,
+            trace_length=moves // thin // trace_every,
+            model_limit=model_limit,
+            by_rotation=by_rotation,
+        )
+        if number:
+            chain.disperse(2 * len(scores))
+        chain.run(burn_in, recording=False)
+        chain.ladder.tally[:] = 0
+        chain.run(moves, thin=thin, trace_every=trace_every)
+        ran.append(chain)
+    return _pooled(scores, ran)
+
+
+def _pooled(scores: HyperDirichlet, chains: list[Chain]) -> SearchResult:
+    n = len(scores)
+    found = [chain.visited() for chain in chains]
+    all_keys = np.concatenate([keys for keys, _, _ in found])
+    keys, first, inverse = np.unique(all_keys, axis=0, return_index=True, return_inverse=True)
+    visits = np.bincount(inverse.ravel(), weights=np.concatenate([visits for _, visits, _ in found]))
+    log_scores = np.concatenate([log_scores for _, _, log_scores in found])[first]
+    by_chain = [_inclusion(chain, n) for chain in chains]
+    samples = np.array([chain.record.state[kernels.SAMPLES] for chain in chains], dtype=np.float64)
+    inclusion = np.average(by_chain, axis=0, weights=samples)
+    unrecorded = sum(int(chain.record.state[kernels.UNRECORDED]) for chain in chains)
+    tally: NDArray[np.int64] = np.sum([chain.ladder.tally for chain in chains], axis=0)
+    tried, swapped = tally[:-1, kernels.SWAPS], tally[:-1, kernels.SWAPPED]
+    shortest = min(len(chain.trace) for chain in chains)
+    trace = np.array([chain.trace[:shortest] for chain in chains])
+    return make_result(
+        "MC3",
+        "visit frequencies",
+        scores.counts.names,
+        keys,
+        visits / visits.sum(),
+        log_scores,
+        visited=len(keys),
+        edge_inclusion=inclusion_matrix(inclusion, n),
+        unrecorded=unrecorded / float(samples.sum()),
+        proposed=int(tally[0, kernels.PROPOSED]),
+        accepted=int(tally[0, kernels.ACCEPTED]),
+        refused=int(tally[0, kernels.REFUSED]),
+        swap_rate=tuple((swapped / np.maximum(tried, 1)).tolist()),
+        trace=trace,
+        r_hat=split_r_hat(trace),
+        edge_spread=float(np.ptp(by_chain, axis=0).max()) if len(chains) > 1 else float("nan"),
+        tables_counted=scores.tables_counted,
+    )
+
+
+def _inclusion(chain: Chain, n: int) -> NDArray[np.float64]:
+    """Share of a chain's samples with each pair joined, those at unrecorded models too."""
+    keys, visits, _ = chain.visited()
+    counted = inclusion_counts(keys, visits.astype(np.float64), n) + chain.record.lost_edges
+    return np.asarray(counted / chain.record.state[kernels.SAMPLES])

@@ -1,0 +1,160 @@
+"""The question to a resolver and its answer: what goes in comes out, and nothing that is malformed is believed."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from benchmarks.modes import people
+from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, separate_rows
+from tryst.carole.engine.resolution_request import Question, pack_answer, pack_question, unpack_answer, unpack_question
+from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.engine.stream import KeptPairs
+from tryst.common.cleaning import clean
+from tryst.common.encoding.blocks import Encoded, encode_blocks
+from tryst.common.encoding.order import random_order
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+
+RESOURCES = Resources(2 << 30, 2)
+DIGESTS = bytes(range(32)), bytes(range(32, 64))
+Asked = tuple[LinkagePlan, Candidates, KeptPairs, dict[Side, Encoded]]
+
+
+def quiet(stage: str, done: float) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def asked() -> Asked:
+    spec, files = people(300, 0.3, 2)
+    spec = spec.model_copy(update={"mode": "block_keyed"})
+    seed = Seed(bytes(range(32)))
+    made = {side: encode_blocks(clean(files[side], spec, side).columns, spec, seed, 1) for side in Side}
+    plan = plan_of(spec)
+    parts = [separate_rows(made[side].sets, 300) for side in Side]
+    found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
+    return plan, found, kept, made
+
+
+def records_of(kept: KeptPairs, made: dict[Side, Encoded]) -> list[np.ndarray]:
+    rows = zip(Side, (kept.row_a, kept.row_b), strict=True)
+    return [made[side].order[of_pairs].astype(np.int32) for side, of_pairs in rows]
+
+
+def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(asked: Asked) -> None:
+    plan, found, kept, made = asked
+    records = [
+        made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
+    ]
+    direct, place = conclude(found, records[0], records[1], plan, quiet)
+    order = random_order(len(kept.pattern))
+    unpacked = unpack_question(pack_question(Question(found, DIGESTS, 3), order), plan)
+    question = unpacked.found
+    assert (unpacked.asked, unpacked.threads) == (DIGESTS, 3)
+    assert question.warnings == found.warnings
+    assert question.missing == found.missing
+    # Other handles for the same records change nothing.
+    names = [random_order(300).astype(np.int32) for _ in Side]
+    handles = [name[record[order]] for name, record in zip(names, records, strict=True)]
+    resolved, back = conclude(question, handles[0], handles[1], plan, quiet)
+    document = findings(resolved, plan, RESOURCES, {})
+    answer = unpack_answer(pack_answer(resolved, back, document), kept.row_a[order], kept.row_b[order])
+    assert answer.document["linkage"]["links"] == len(direct.links)
+
+    def links(row_a: np.ndarray, row_b: np.ndarray, which: np.ndarray) -> set[tuple[int, int]]:
+        return set(zip(row_a[which].tolist(), row_b[which].tolist(), strict=True))
+
+    expected = links(kept.row_a[place], kept.row_b[place], direct.links)
+    assert links(answer.pairs.row_a, answer.pairs.row_b, answer.links) == expected
+    weight = {(a, b): w for a, b, w in zip(kept.row_a[place], kept.row_b[place], direct.pairs.weight, strict=True)}
+    for a, b, w in zip(answer.pairs.row_a, answer.pairs.row_b, answer.pairs.weight, strict=True):
+        assert weight[a, b] == pytest.approx(w)
+
+
+def test_no_row_and_no_signature_is_in_the_question(asked: Asked) -> None:
+    _, found, kept, made = asked
+    content = pack_question(Question(found, DIGESTS, 1), random_order(len(kept.pattern)))
+    for side in Side:
+        for part in made[side].sets:
+            for field in part.fields.values():
+                assert not any(signature.tobytes() in content for signature in field.signatures[:20])
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sizes = {name: archive.getinfo(name).file_size for name in archive.namelist()}
+    assert not any("row" in name or "block" in name for name in sizes)
+
+
+@pytest.mark.parametrize("spoil", ["truncated", "compressed", "pattern", "field", "object", "document"])
+def test_a_malformed_question_is_refused(asked: Asked, spoil: str) -> None:
+    plan, found, kept, _ = asked
+    content = pack_question(Question(found, DIGESTS, 1), np.arange(len(kept.pattern)))
+    parts: dict[str, bytes] = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+
+    def array(values: np.ndarray, pickled: bool = False) -> bytes:
+        part = io.BytesIO()
+        np.lib.format.write_array(part, values, allow_pickle=pickled)
+        return part.getvalue()
+
+    kind = zipfile.ZIP_DEFLATED if spoil == "compressed" else zipfile.ZIP_STORED
+    if spoil == "pattern":
+        parts["pattern.npy"] = array(np.array([10**6], dtype=np.int32))
+    if spoil == "field":
+        parts["gamma.npy"] = array(np.zeros((3, 2), dtype=np.int8))
+    if spoil == "object":
+        parts["mask.npy"] = array(np.array([{}], dtype=object), pickled=True)
+    if spoil == "document":
+        parts["document.json"] = b"[]"
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", kind) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    bad = content[: len(content) // 2] if spoil == "truncated" else made.getvalue()
+    with pytest.raises(TrystError) as caught:
+        unpack_question(bad, plan)
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+
+
+def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
+    plan, found, kept, made = asked
+    good = np.array([0, 1, 1], dtype=np.uint32)
+    numbers, n_known = checked_handles(good, 3, 2)
+    assert (numbers.tolist(), n_known) == ([0, 1, 1], 2)
+    for bad in (good[:-1], np.append(good, good[:1]), np.array([0, 1, 2], dtype=np.uint32)):
+        with pytest.raises(TrystError):
+            checked_handles(bad, 3, 2)
+    with_dummies = np.array([0, 1, 2], dtype=np.uint32)
+    numbers, n_known = checked_handles(with_dummies, 3, 2, np.array([1], dtype=np.uint32))
+    assert (numbers.tolist(), n_known) == ([0, 1, 2], 1)
+    for among in ([], [3], [1, 1]):
+        with pytest.raises(TrystError):
+            checked_handles(with_dummies, 3, 2, np.array(among, dtype=np.uint32))
+    with pytest.raises(TrystError):
+        checked_handles(np.array([0, 1, 4], dtype=np.uint32), 3, 2, np.array([1], dtype=np.uint32))
+    codes = np.array([4, 0], dtype=np.uint32)
+    assert checked_codes(codes, 2, 5).tolist() == [4, 0]
+    assert checked_codes(codes[:0], 0, 5).shape == (0,)
+    for rows_of_codes, n_known, n_records in (
+        (None, 2, 5),
+        (codes, 3, 5),
+        (codes, 1, 5),
+        (codes, 2, 4),
+        (codes * 0, 2, 5),
+    ):
+        with pytest.raises(TrystError) as caught:
+            checked_codes(rows_of_codes, n_known, n_records)
+        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    records = [
+        made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
+    ]
+    linkage, order = conclude(found, records[0], records[1], plan, quiet)
+    answer = pack_answer(linkage, order, {})
+    with pytest.raises(TrystError, match="another shape"):
+        unpack_answer(answer, kept.row_a[1:], kept.row_b[1:])

@@ -1,0 +1,158 @@
+"""Papers of a run that waits: written with its question, brought in pieces, read by the second half, then gone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.carole.store.conftest import Clock
+from tests.carole.trial import PROJECT, Contribution, contributed
+from tryst.carole.projects import JoinedBy, Project, RunState, State, operations
+from tryst.carole.projects.operations import Outcome
+from tryst.carole.store import Store
+from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.store.encrypted_payloads import Piece
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.wire.chunks import CHUNK_BYTES
+
+RUN = "c" * 32
+DAY_MS = 24 * 3600 * 1000
+LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
+PAPERS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], QUESTION: [LONG]}
+
+
+@pytest.fixture(scope="session")
+def small() -> dict[Side, Contribution]:
+    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
+
+
+@pytest.fixture
+def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
+    contributed(store, small)
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.runs.ask(lease, 9, PAPERS, JoinedBy.RESOLVER)
+    return store
+
+
+def refused(code: ErrorCode, call: Callable[[], object]) -> None:
+    with pytest.raises(TrystError) as caught:
+        call()
+    assert caught.value.code is code, caught.value
+
+
+def nothing(project: Project) -> Outcome:
+    return Outcome(project)
+
+
+def bring(
+    store: Store,
+    paper: str,
+    content: bytes,
+    *,
+    which: list[int] | None = None,
+    sha256: bytes | None = None,
+    done: Callable[[Project], Outcome] = nothing,
+) -> None:
+    parts = [content[start : start + CHUNK_BYTES] for start in range(0, len(content), CHUNK_BYTES)]
+    digest = sha256 or hashlib.sha256(content).digest()
+    for index in range(len(parts)) if which is None else which:
+        store.papers.put(PROJECT, RUN, paper, Piece(parts[index], len(parts), digest), index, 1 << 24, done)
+
+
+def hand(store: Store, side: Side, content: bytes) -> None:
+    bring(
+        store,
+        handles_of(side),
+        content,
+        done=lambda project: operations.give_handles(project, side, str(side), RUN),
+    )
+
+
+def resolve(store: Store, content: bytes) -> None:
+    bring(store, ANSWER, content, done=lambda project: operations.resolve_run(project, "coordinator", RUN))
+
+
+def test_a_run_goes_on_when_both_have_handed_and_the_resolver_has_answered(waiting: Store) -> None:
+    assert waiting.runs.take("worker") is None, "nobody works on a run that waits"
+    assert waiting.runs.abandon() == 0
+    for side in Side:
+        (name,) = PAPERS[rows_of(side)]
+        assert waiting.papers.fetch(PROJECT, RUN, rows_of(side), 0).data == name
+        hand(waiting, side, LONG + str(side).encode())
+        hand(waiting, side, LONG + str(side).encode())
+        run = waiting.projects.get(PROJECT).run(RUN)
+        assert run is not None
+        assert side in run.handed
+    assert waiting.runs.get(PROJECT, RUN).stage == "resolve"
+    whole = b"".join(waiting.papers.fetch(PROJECT, RUN, QUESTION, index).data for index in range(3))
+    assert whole == LONG
+    refused(ErrorCode.PARAMETER, lambda: waiting.papers.fetch(PROJECT, RUN, QUESTION, 3))
+    resolve(waiting, b"links")
+    assert waiting.runs.get(PROJECT, RUN).state is RunState.QUEUED
+    lease = waiting.runs.take("another")
+    assert lease is not None
+    assert lease.attempt == 1
+    content = waiting.papers.read(RUN, ANSWER)
+    assert content is not None
+    assert bytes(content) == b"links"
+    waiting.runs.finish(lease, 2, {})
+    assert waiting.projects.get(PROJECT).state is State.RELEASED
+    assert waiting.papers.read(RUN, ANSWER) is None
+    refused(ErrorCode.WRONG_STATE, lambda: waiting.papers.fetch(PROJECT, RUN, QUESTION, 0))
+
+
+def test_the_resolver_comes_last(waiting: Store) -> None:
+    refused(ErrorCode.WRONG_STATE, lambda: resolve(waiting, b"links"))
+    hand(waiting, Side.ALICE, b"handles")
+    refused(ErrorCode.WRONG_STATE, lambda: resolve(waiting, b"links"))
+    assert waiting.papers.read(RUN, ANSWER) is None, "what was refused is not there"
+
+
+def test_pieces_come_in_order_and_are_what_they_say(waiting: Store) -> None:
+    paper = handles_of(Side.ALICE)
+    refused(ErrorCode.UPLOAD_GAPS, lambda: bring(waiting, paper, LONG, which=[1]))
+    bring(waiting, paper, LONG, which=[0])
+    bring(waiting, paper, LONG, which=[0])
+    refused(ErrorCode.UPLOAD_GAPS, lambda: bring(waiting, paper, LONG, which=[2]))
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, paper, b"x" + LONG[1:], which=[1]))
+    refused(ErrorCode.NOT_FOUND, lambda: waiting.papers.fetch(PROJECT, RUN, paper, 0))
+    # Another first piece begins anew.
+    refused(ErrorCode.UPLOAD_CORRUPT, lambda: bring(waiting, paper, b"short", sha256=bytes(32)))
+    bring(waiting, paper, b"short")
+    assert waiting.papers.fetch(PROJECT, RUN, paper, 0).data == b"short"
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, paper, b"other"))
+    refused(
+        ErrorCode.UPLOAD_LIMIT,
+        lambda: waiting.papers.put(PROJECT, RUN, paper, Piece(b"x", 99, bytes(32)), 0, 1 << 20, nothing),
+    )
+
+
+def test_an_upload_whose_time_is_over_ends_a_run_that_waits(waiting: Store, clock: Clock) -> None:
+    clock.now += 8 * DAY_MS
+    assert waiting.retention.enforce() > 0
+    run = waiting.runs.get(PROJECT, RUN)
+    assert run.state is RunState.FAILED
+    assert "while the run waited" in run.error
+    assert waiting.papers.read(RUN, QUESTION) is None
+
+
+def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
+    assert waiting.runs.start(PROJECT, "coordinator", "r", "d" * 32).run == RUN, "the same request is the same run"
+    assert waiting.runs.start(PROJECT, "coordinator", "s", "d" * 32).state is RunState.QUEUED
+    run = waiting.runs.get(PROJECT, RUN)
+    assert run.state is RunState.FAILED
+    assert "another run was asked for" in run.error
+    assert waiting.papers.read(RUN, QUESTION) is None
+    lease = waiting.runs.take("worker")
+    assert lease is not None
+    assert lease.run == "d" * 32
+
+
+def test_a_run_that_waits_can_be_erased(waiting: Store) -> None:
+    waiting.projects.erase(PROJECT, "coordinator", "coordinator")  # type: ignore[arg-type]
+    assert waiting.papers.read(RUN, QUESTION) is None

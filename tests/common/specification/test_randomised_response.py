@@ -1,0 +1,136 @@
+"""The option `flip`: what it does not go with, its digests, the levels it brings, and what approvers are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tryst.common.errors import TrystErrors
+from tryst.common.specification import (
+    Specification,
+    dump_specification,
+    encoding_digest,
+    json_schema,
+    load_specification,
+    notes,
+    specification_digest,
+)
+
+TEXT = """
+version: 1
+project: people
+mode: open
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields:
+  - {name: surname, kind: name, flip: 0.1}
+  - {name: given, kind: name}
+  - {name: sex, kind: category}
+blocking:
+  - {name: name, keys: [{field: given, prefix: 3}]}
+  - {name: alike, lsh: {field: given}}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+SPEC = load_specification(TEXT)
+FIRST = "{name: surname, kind: name, flip: 0.1}"
+
+
+def changed(new: str, old: str = FIRST, more: str = "") -> Specification:
+    assert old in TEXT
+    return load_specification(TEXT.replace(old, new) + more)
+
+
+def refused(*given: Any, **named: Any) -> str:
+    with pytest.raises(TrystErrors) as caught:
+        changed(*given, **named)
+    return "\n".join(str(error) for error in caught.value.errors)
+
+
+def test_it_is_part_of_the_encoding_where_it_is_used() -> None:
+    plain = changed("{name: surname, kind: name}")
+    assert encoding_digest(plain) == encoding_digest(changed("{name: surname, kind: name, flip: 0}"))
+    assert encoding_digest(plain) != encoding_digest(SPEC)
+    assert encoding_digest(SPEC) != encoding_digest(changed("{name: surname, kind: name, flip: 0.11}"))
+    assert specification_digest(plain) != specification_digest(SPEC)
+
+
+def test_it_is_written_and_read_back() -> None:
+    assert "flip: 0.1" in dump_specification(SPEC)
+    assert "levels" not in dump_specification(SPEC)
+    assert load_specification(dump_specification(SPEC)) == SPEC
+    schema = json_schema()["$defs"]["FieldSpec"]["properties"]["flip"]
+    assert schema["maximum"] == 0.4
+    assert "not differential" in " ".join(schema["description"].split())
+
+
+def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
+    assert SPEC.field("surname").bounds == (0.2, 0.4, 0.6, 0.8, 0.924, 1.0)
+    assert SPEC.field("given").bounds[-2] == 0.999
+    assert changed("{name: surname, kind: name, flip: 0.1, levels: exact}").fields[0].bounds == (0.924, 1.0)
+    assert changed("{name: surname, kind: category, flip: 0.1}").fields[0].bounds == (0.532, 1.0)
+    own = changed("{name: surname, kind: name, flip: 0.1, levels: [0.5, 0.95, 1]}")
+    assert own.fields[0].bounds == (0.5, 0.95, 1.0)
+    told = " ".join(notes(own))
+    assert "finer than 1024 bits of which each is flipped with probability 0.1 can tell apart" in told
+    assert "`levels: [0.5, 0.924, 1]` would do" in told
+    assert "finer" not in " ".join(notes(SPEC))
+
+
+def test_approvers_are_told_what_it_does_and_what_not() -> None:
+    told = " ".join(notes(SPEC))
+    for words in (
+        "flip: surname 0.1",
+        "exactly equal",
+        "how often each occurs shows as before",
+        "not differential privacy",
+        "cost linkage quality",
+        "within 0.046 instead of 0.027",
+        "0.2, 0.4, 0.6, 0.8, 0.924, 1",
+    ):
+        assert words in told
+    assert "keep equal signatures" not in told
+    category = changed("{name: surname, kind: category, flip: 0.15}")
+    assert "with probability 0.02, and then in all records that have them" in " ".join(notes(category))
+    short = " ".join(notes(changed("{name: surname, kind: name, flip: 0.01, bits: 64}")))
+    assert "Equal values keep equal signatures with probability 0.28" in short
+    assert "flip" not in " ".join(notes(changed("{name: surname, kind: name}")))
+    exact = " ".join(notes(changed(FIRST, more="model: {scheme: exact}\n")))
+    assert "surname above 0.924 counts as equal" in exact
+
+
+def test_the_chance_of_sharing_a_band_is_that_of_flipped_bits() -> None:
+    plain = " ".join(notes(SPEC))
+    noisy = " ".join(notes(changed("{name: given, kind: name, flip: 0.1}", "{name: given, kind: name}")))
+    assert "compare two values with probability 1 at 1" in plain
+    assert "compare two values with probability 0.57 at 1" in noisy
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("flip: 0.5", "less than or equal to 0.4"),
+        ("flip: -0.1", "greater than or equal to 0"),
+        ("flip: .nan", "must be a number"),
+        ("flip: 0.0001", "use 0, or 0.001 to 0.4"),
+        ("flip: 0.25, bits: 128", "use at least 256 bits, or flip fewer"),
+        ("flip: 0.1, value_frequencies: true", "takes equal signatures"),
+        ('flip: "0.1"', "must be a number"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_a_remedy(field: str, said: str) -> None:
+    assert said in refused(f"{{name: surname, kind: name, {field}}}")
+
+
+def test_what_needs_equal_signatures_in_both_files_is_refused() -> None:
+    assert "no bits to flip" in refused("mode: trusted", "mode: open")
+    split = "{name: name, keys: [{field: given, prefix: 3}], split: surname}"
+    assert "split by another field" in refused(split, "{name: name, keys: [{field: given, prefix: 3}]}")
+    assert "set its flip to 0" in refused(FIRST, more="latent: {keys: [surname]}\n")
+    shared = "{name: given, kind: name, key_domain: surname}"
+    assert "same key domain but has other flip" in refused(shared, "{name: given, kind: name}")
+
+
+def test_in_mode_block_keyed_the_custodians_split_by_values() -> None:
+    text = TEXT.replace("mode: open", "mode: block_keyed").replace("  - {name: alike, lsh: {field: given}}\n", "")
+    keyed = load_specification(text.replace("prefix: 3}]}", "prefix: 3}], split: surname}"))
+    assert keyed.field("surname").flip == 0.1

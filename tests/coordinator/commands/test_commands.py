@@ -1,0 +1,206 @@
+"""The commands as a stranger meets them: help for everything, and errors that say what, where and what to do.
+
+What whole linkages print is tested in ``tests/e2e``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import polars as pl
+import pytest
+import typer
+
+from tryst.common.command import SUBCOMMANDS, build
+from tryst.common.pki.provisioning import PARTIES
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def run(*arguments: object, folder: Path, status: int = 1) -> str:
+    """Run ``tryst`` as a process in a folder; what it printed, each run of blanks as one."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tryst.common.command", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300", "NO_COLOR": "1"},
+    )
+    printed = done.stdout + done.stderr
+    assert done.returncode == status, printed
+    assert "Traceback" not in printed
+    if status:
+        assert done.stderr, "errors go to standard error"
+    return printed
+
+
+def every_command() -> Iterator[tuple[str, ...]]:
+    """All commands and groups, as typed."""
+
+    def below(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield path
+        for name, child in getattr(command, "commands", {}).items():
+            yield from below(child, (*path, name))
+
+    return below(typer.main.get_command(build([])), ())
+
+
+COMMANDS = list(every_command())
+
+
+def test_all_subcommands_are_there() -> None:
+    assert {path[0] for path in COMMANDS if path} == set(SUBCOMMANDS)
+    assert len(COMMANDS) > 30
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help(path: tuple[str, ...]) -> None:
+    command = typer.main.get_command(build(list(path)))
+    context = click.Context(command)
+    for name in path:
+        command = command.commands[name]  # type: ignore[attr-defined]
+        context = click.Context(command, parent=context)
+    assert command.help, "a command says what it does"
+    assert len(command.help) > 25
+    for parameter in command.get_params(context):
+        if isinstance(parameter, click.Option) and parameter.name != "help":
+            assert parameter.help, f"--{parameter.name} of {path} is not explained"
+
+
+def test_help_as_it_is_printed(tmp_path: Path) -> None:
+    printed = run("--help", folder=tmp_path, status=0)
+    for name in SUBCOMMANDS:
+        assert re.search(rf"\b{name}\b", printed)
+    assert "Start with" in printed
+    assert "--truth-alice" in run("rehearse", "--help", folder=tmp_path, status=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+BAD = """\
+version: 2
+project: Bad Name
+mode: closed
+custodians: {alice: {identifier: x}}
+fields:
+  - {name: a, kind: nam, bits: 100}
+  - {name: b, kind: date}
+blocking:
+  - {name: r, keys: [{field: zz}]}
+links: {threshold: 2}
+bogus: 1
+"""
+
+
+def test_all_mistakes_of_a_specification_at_once(tmp_path: Path) -> None:
+    (tmp_path / "linkage.yaml").write_text(BAD)
+    printed = run("spec", "check", "linkage.yaml", folder=tmp_path)
+    for words in (
+        "line 1, version: must be 1",
+        "retention: is missing",
+        "line 2, project:",
+        "line 3, mode: must be open",
+        "custodians.bob: is missing",
+        "line 6, fields[0].kind:",
+        "did you mean name?",
+        "line 6, fields[0].bits: must be a multiple of 64",
+        "line 7, fields[1].date:",
+        "line 9, blocking[0].keys[0].field:",
+        "line 10, links.threshold:",
+        "line 11, bogus: unknown key",
+    ):
+        assert words in printed
+    assert "11 mistakes" in printed or printed.count("\n  - ") >= 11
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("spec", "check", "none.yaml"), ("none.yaml: the specification cannot be read", "no such file")),
+        (
+            ("spec", "draft", "--alice", "none.csv", "--bob", "bob.csv"),
+            ("none.csv: cannot be read: no such file", "check the path"),
+        ),
+        (
+            ("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "alice.csv"),
+            ("alice.csv: the file exists", "--force"),
+        ),
+        (
+            ("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "nowhere/l.yaml"),
+            ("nowhere/l.yaml: no such file or directory",),
+        ),
+        (
+            ("rehearse", "good.yaml", "--alice", "none.csv", "--bob", "bob.csv", "--out", "out"),
+            ("none.csv: there is no such file", "check what --alice says"),
+        ),
+        (
+            ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out", "--memory", "lots"),
+            ("--memory: expected a size, got 'lots'", "write 512MiB or 3GiB"),
+        ),
+        (
+            ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "o", "--truth-bob", "id"),
+            ("the truth needs a column of each file", "--truth-alice and --truth-bob"),
+        ),
+        (("init", "parties", "--address", "nonsense"), ("--address: expected host:port", "got 'nonsense'", "write")),
+        (("alice", "status"), ("alice.yaml: the configuration cannot be read", "--config")),
+        (("project", "status"), ("coordinator.yaml: the configuration cannot be read", "--config")),
+        (("carole", "check"), ("carole.yaml: the configuration cannot be read", "--config")),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
+)
+def test_an_error_says_what_where_and_what_to_do(tmp_path: Path, arguments: tuple[str, ...], told: tuple[str]) -> None:
+    pl.DataFrame({"id": ["1", "2"], "surname": ["Smith", "Jones"]}).write_csv(tmp_path / "alice.csv")
+    pl.DataFrame({"id": ["7", "8"], "surname": ["Smith", "Janes"]}).write_csv(tmp_path / "bob.csv")
+    (tmp_path / "good.yaml").write_text(
+        "version: 1\nproject: good\nmode: open\ncustodians: {alice: {identifier: id}, bob: {identifier: id}}\n"
+        "fields: [{name: surname, kind: name}]\nretention: {uploads_days: 7, results_days: 30, maps_days: 90}\n"
+    )
+    before = sorted(tmp_path.iterdir())
+    printed = run(*arguments, folder=tmp_path)
+    for words in told:
+        assert words in printed
+    assert sorted(tmp_path.iterdir()) == before, "nothing is left behind"
+
+
+def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
+    names = [f"Quaxadovich{letter}" for letter in "abcdefghijklmnopqrst"]
+    for name in ("alice.csv", "bob.csv"):
+        pl.DataFrame(
+            {
+                "id": [f"{name}-{n}" for n in range(20)],
+                "surname": names,
+                "date_of_birth": [f"19{n + 30}-05-17" for n in range(20)],
+            }
+        ).write_csv(tmp_path / name)
+    printed = run("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", folder=tmp_path, status=0)
+    assert "open mode" in printed
+    assert "Next" in printed or "tryst rehearse linkage.yaml" in printed
+    text = (tmp_path / "linkage.yaml").read_text()
+    assert "Quaxadovich" not in text + printed
+    assert "-05-17" not in text + printed
+    checked = run("spec", "check", "linkage.yaml", folder=tmp_path, status=0)
+    assert "No mistakes" in checked
+    assert re.search(r"specification digest +[0-9a-f]{64}", checked)
+
+
+def test_a_live_project_with_nobody_there(tmp_path: Path) -> None:
+    """Everything is configured, and no service runs: each command says which one, and what to do."""
+    printed = run("init", "parties", "--address", "127.0.0.1:1", folder=tmp_path, status=0)
+    for party in PARTIES:
+        assert str(tmp_path / "parties" / party) in printed
+    assert "tryst carole serve" in printed
+    printed = run("project", "status", "--config", "parties/coordinator/coordinator.yaml", folder=tmp_path)
+    assert "127.0.0.1:1: the service does not answer" in printed
+    assert "check that it runs" in printed
+    printed = run("alice", "status", "--config", "parties/alice/alice.yaml", folder=tmp_path)
+    assert "Alice's service is not running; start it with `tryst alice serve`" in printed
+    printed = run("alice", "serve", "--config", "parties/bob/bob.yaml", folder=tmp_path)
+    assert "expected a certificate for the role custodian-a, got custodian-b" in printed
+    printed = run("init", "parties", "--address", "127.0.0.1:1", folder=tmp_path)
+    assert "keys are never overwritten" in printed

@@ -1,0 +1,33 @@
+"""What two insurers know of invented drivers: one person's traits, divided between the files."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.demonstration.people.drivers import driver_network
+from tryst.coordinator.demonstration.people.insured import ALICES, BOBS, KEY, trait_variables, with_traits
+
+
+def test_each_file_has_its_own_traits_and_the_key():
+    rng = np.random.default_rng(1)
+    files = two_files(3000, 3000, 3000, 0.0, rng)
+    alice, bob = with_traits(*files, rng, changed=0.2, missing=0.05)
+    assert alice.columns == [*files[0].columns, *ALICES, KEY]
+    assert bob.columns == [*files[1].columns, *BOBS, KEY]
+    assert {*ALICES, *BOBS, KEY} == set(driver_network().names)
+    both = alice.join(bob, on=TRUTH, suffix="_bob")
+    known = both.drop_nulls([KEY, f"{KEY}_bob"])
+    # 3,000 people: .8 agree, standard error .008.
+    assert abs((known[KEY] == known[f"{KEY}_bob"]).mean() - 0.8) < 0.03
+    assert abs(both["SocioEcon"].null_count() / 3000 - 0.05) < 0.02
+    # Traits of one person go together across the files: only seniors have had senior training.
+    trained = both.filter(both["SeniorTrain"] == "True")["Age"].drop_nulls()
+    assert set(trained.to_list()) == {"Senior"}
+
+
+def test_the_section_of_a_specification_lists_them():
+    sections = trait_variables()
+    assert [section["name"] for section in sections] == [*ALICES, *BOBS, KEY]
+    assert [section["holder"] for section in sections] == ["alice"] * 6 + ["bob"] * 4 + ["both"]
+    assert next(s for s in sections if s["name"] == "OtherCar")["categories"] == ["True", "False"]

@@ -1,0 +1,418 @@
+"""The report as a file: complete, offline, without script, escaped, with and without truth."""
+
+import re
+from copy import deepcopy
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tryst.common.errors import TrystErrors
+from tryst.coordinator.reports.linkage import ReportContent, render_report, write_report
+from tryst.risk.report.palette import COLOURS
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+CHARTS = [
+    "histogram", "precision_recall", "calibration", "weights", "levels", "history", "thresholds", "unlinkable",
+    "example_0", "example_1",
+]  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Elements and text of a page; fails on tags that do not nest."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def html_of(documents: dict[str, Any]) -> str:
+    return render_report(ReportContent.from_json(documents))
+
+
+def without_truth(documents: dict[str, Any]) -> dict[str, Any]:
+    blocked = deepcopy(documents)
+    blocked["evaluation"] = None
+    blocked["linkage"]["candidates"] = 40_000
+    blocked["linkage"]["blocking"] = {
+        "rules": [
+            {"name": "born", "fields": ["date_of_birth"], "candidates": 30_100},
+            {"name": "named", "fields": ["surname", "sex"], "candidates": 12_000},
+        ],
+        "estimated_recall": 0.984,
+        "estimated_lost": 32.5,
+        "method": "capture-recapture",
+        "assumptions": ["rules without a common field find matches independently of each other"],
+    }
+    return blocked
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_the_page_fetches_nothing_and_runs_nothing(documents: dict[str, Any], blocked: bool) -> None:
+    html = html_of(without_truth(documents) if blocked else documents)
+    assert re.sub(r'xmlns(:xlink)?="http://www\.w3\.org/[^"]+"', "", html).count("//") == 0
+    page = Page(html)
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "img", "iframe", "object", "embed", "image", "use", "foreignobject"}
+    for _, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on")]
+        assert all(not str(attributes.get(name, "#")).strip("#") or str(attributes[name]).startswith("#")
+                   for name in ("href", "src", "xlink:href"))  # fmt: skip
+    assert "@import" not in html
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", html))
+    policy = [attributes for tag, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy"]
+    assert policy[0]["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def test_every_chart_is_there_with_its_alternative_and_its_caption(documents: dict[str, Any]) -> None:
+    page = Page(html_of(documents))
+    drawings = [attributes for tag, attributes in page.tags if tag == "svg"]
+    titles = [attributes.get("id") for tag, attributes in page.tags if tag == "title"]
+    assert sorted(str(drawing["aria-labelledby"]) for drawing in drawings) == sorted(f"{name}-alt" for name in CHARTS)
+    assert {f"{name}-alt" for name in CHARTS} <= set(titles)
+    assert all(drawing["role"] == "img" for drawing in drawings)
+    assert page.text.count("How to read it:") == len(CHARTS)
+    identifiers = [attributes["id"] for _, attributes in page.tags if attributes.get("id")]
+    assert len(identifiers) == len(set(identifiers))
+
+
+def test_links_of_the_page_lead_somewhere(documents: dict[str, Any]) -> None:
+    page = Page(html_of(documents))
+    identifiers = {attributes.get("id") for _, attributes in page.tags}
+    targets = [str(attributes["href"])[1:] for tag, attributes in page.tags if tag == "a"]
+    assert len(targets) == 8
+    assert set(targets) <= identifiers
+
+
+def test_what_it_says_with_truth(documents: dict[str, Any]) -> None:
+    text = Page(html_of(documents)).text
+    for phrase in (
+        "1,990 links were made between the 5,000 records of Alice and the 4,000 of Bob; checked against the truth "
+        "supplied, 99.7 % of the links are right and 99.2 % of the 2,000 true matches were found.",
+        "What Carole could see: open mode",
+        "2,610 were probable enough to be scored one by one (match probability of 0.000001 or more); 1,990 became",
+        "Every one of the 20,000,000 pairs was compared",
+        "0.9950",
+        "0.9971 expected",
+        "12.3 s",
+        "412 MiB",
+        "Alice 1.3 %, Bob 25.0 %",
+        "converged after 23 iterations",
+        "a match weight of +13.3",
+        "9f" * 32,
+    ):
+        assert phrase in text, phrase
+    assert "Read this first" not in text
+    assert "invented" not in text
+
+
+def test_what_it_says_without_truth(documents: dict[str, Any]) -> None:
+    page = Page(html_of(without_truth(documents)))
+    for phrase in (
+        "the model expects 99.8 % of them to be right and to include 99.3 % of the matches among the candidate pairs.",
+        "40,000 of 20,000,000, 99.8 % fewer",
+        "estimated to hold 98.4 % of the matches",
+        "surname, sex",
+        "30,100",
+        "No truth was supplied",
+    ):
+        assert phrase in page.text, phrase
+    drawings = [str(attributes["aria-labelledby"]) for tag, attributes in page.tags if tag == "svg"]
+    judged = {"precision_recall", "calibration"}
+    assert sorted(drawings) == sorted(f"{name}-alt" for name in CHARTS if name not in judged)
+
+
+def test_only_what_must_be_there_is_needed(documents: dict[str, Any]) -> None:
+    """The optional entries of the documents may all be absent."""
+    bare = without_truth(documents)
+    del bare["evaluation"], bare["run"]["specification_digest"]
+    for key in ("expected", "patterns", "floor"):
+        del bare["linkage"][key]
+    del bare["linkage"]["blocking"]["estimated_recall"], bare["linkage"]["histogram"]["links"]
+    del bare["timings"]["peak_memory_bytes"], bare["timings"]["threads"]
+    for entry in bare["model"]["fields"]:
+        del entry["missing"]
+    text = Page(html_of(bare)).text
+    assert "no truth was supplied to check them against" in text
+    assert "Expected pattern counts were not recorded" in text
+
+
+def test_a_run_that_found_nothing(documents: dict[str, Any]) -> None:
+    nothing = without_truth(documents)
+    nothing["linkage"] |= {"links": 0, "kept": 0, "unlinked": {"alice": 5000, "bob": 4000}, "threshold": 1.0}
+    nothing["linkage"]["histogram"] = {"edges": [0, 1], "counts": [0]}
+    nothing["model"]["fields"] = []
+    nothing["linkage"] |= {"patterns": [], "thresholds": [], "examples": []}
+    del nothing["linkage"]["unlinkable"]
+    del nothing["model"]["history"]
+    nothing["timings"]["stages"] = []
+    page = Page(html_of(nothing))
+    assert "No link was made between the 5,000 records of Alice and the 4,000 of Bob." in page.text
+    assert "svg" not in {tag for tag, _ in page.tags}
+
+
+def test_names_are_escaped_in_text_and_in_drawings(documents: dict[str, Any]) -> None:
+    hostile = "<script>alert('x')</script>&\"<img src=x onerror=y>"
+    documents["model"]["fields"][0]["name"] = hostile
+    documents["model"]["warnings"] = [f"field {hostile} is odd"]
+    documents["run"]["project"] = hostile
+    documents["run"]["files"]["alice"]["title"] = hostile
+    documents["timings"]["stages"][0]["name"] = hostile
+    html = html_of(documents)
+    page = Page(html)
+    assert not {"script", "img"} & {tag for tag, _ in page.tags}
+    assert page.text.count(hostile) >= 8  # heading, verdict, files, warning, alternatives, both charts, tables, stage
+
+
+def test_warnings_come_first_and_failure_to_converge_before_them(documents: dict[str, Any]) -> None:
+    documents["model"] |= {
+        "converged": False,
+        "iterations": 500,
+        "warnings": ["not converged: EM is far off", "p wants 7000 matches"],
+        "notes": ["levels that no pair takes: surname 5"],
+    }
+    documents["linkage"]["warnings"] = ["blocking rule born proposes no pairs", "p wants 7000 matches"]
+    text = Page(html_of(documents)).text
+    assert "EM is far off" not in text
+    assert text.count("p wants 7000 matches.") == 1
+    order = [
+        text.index(phrase)
+        for phrase in (
+            "Read this first",
+            "stopped after 500 iterations without converging",
+            "p wants 7000 matches.",
+            "Blocking rule born proposes no pairs.",
+            "What was run",
+            "had not converged after 500 iterations",
+            "Levels that no pair takes: surname 5",
+        )
+    ]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("kind", ["none", "decomposable"])
+def test_dependent_fields_are_told(documents: dict[str, Any], kind: str) -> None:
+    def misfit(within: str, words: str) -> dict[str, Any]:
+        return {"within": within, "fields": ["a", "b"], "gain": 9.0, "observed": 0.1, "expected": 0.01, "words": words}
+
+    edges = [{"fields": ["surname", "sex"], "gain": 80.0}]
+    told = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
+    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": edges, "misfits": told}
+    text = Page(html_of(documents)).text
+    assert "Pairs differ." in text
+    assert "Pairs agree 2." in text
+    assert "Pairs agree 3." not in text
+    assert ("to be independent all the same" in text) == (kind == "none")
+    in_model = "Among pairs of one person: none that matters. Among pairs of two people: surname and sex."
+    assert (in_model in text) == (kind != "none")
+    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": [], "misfits": []}
+    assert "separate witnesses" not in Page(html_of(documents)).text
+
+
+def test_misfits_are_sorted_and_named(documents: dict[str, Any]) -> None:
+    html = html_of(documents)
+    table = html[html.index('<table class="patterns">') :].split("</table>")[0]
+    rows = [re.findall(r">([^<>]*)</td>", row) for row in table.split("<tr>")[2:]]
+    assert [row[:3] for row in rows] == [
+        ["missing", "same", ".5 – .9"],
+        ["same", "same", ".9 – 1"],
+        ["0 – .2", "different", "0 – .5"],
+    ]
+    residuals = [float(row[-1].replace("−", "-")) for row in rows]
+    assert residuals == pytest.approx([-13.6, 7.6, 0.0], abs=0.01)
+
+
+def test_every_drawn_colour_has_its_dark_counterpart(documents: dict[str, Any]) -> None:
+    html = html_of(documents)
+    drawn = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{3,6})"', html[html.index("<main>") :]))
+    assert drawn <= {light for light, _ in COLOURS.values()}
+    for colour in drawn:
+        assert f'[fill="{colour}"]' in html
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("ground", ["paper", "wash", "alarm"])
+@pytest.mark.parametrize("shade", [0, 1], ids=["light", "dark"])
+def test_text_can_be_read(ground: str, shade: int) -> None:
+    """Contrast of every text colour on every ground it stands on, by the formula of WCAG 2: at least 4.5."""
+    for text in ("ink", "rust") if ground == "alarm" else ("ink", "soft", "teal", "rust"):
+        light, dark = sorted((luminance(COLOURS[name][shade]) for name in (ground, text)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (ground, text)
+
+
+def test_writing_replaces_the_file_whole(documents: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("an earlier one")
+    content = ReportContent.from_json(without_truth(documents))
+    write_report(path, content)
+    assert path.read_text(encoding="utf-8") == render_report(content)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_failed_write_leaves_the_earlier_file(
+    documents: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("an earlier one")
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(path, ReportContent.from_json(without_truth(documents)))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    assert path.read_text() == "an earlier one"
+
+
+def test_thresholds_duplicates_and_the_unlinkable_are_told(documents: dict[str, Any]) -> None:
+    text = Page(html_of(documents)).text
+    for phrase in (
+        "What other thresholds would give",
+        "0.99 1,803 99.99 % 90.12 %",
+        "4 of Alice's equal another of the same file in every field, 31 match a record of the other file",
+        "12 of Alice's and 0 of Bob's, at the decision.",
+        "A comparison in full: the strongest",
+        "The course of the estimation",
+    ):
+        assert phrase in text.replace("\N{NO-BREAK SPACE}", " "), phrase
+    documents["linkage"] |= {"assignment": "greedy", "false_link_rate": 0.01}
+    changed = Page(html_of(documents)).text
+    assert "one to one, the most probable pair first" in changed
+    assert "which keeps the expected share of false links within" in changed
+
+
+def test_a_report_of_an_earlier_run_has_less_to_say(documents: dict[str, Any]) -> None:
+    for name in ("thresholds", "unlinkable", "examples", "duplicates", "assignment"):
+        del documents["linkage"][name]
+    del documents["model"]["history"]
+    text = Page(html_of(documents)).text
+    assert "What other thresholds would give" not in text
+    assert "one to one" in text
+
+
+def test_what_blocking_lost_is_told_with_its_method(documents: dict[str, Any]) -> None:
+    blocked = without_truth(documents)
+    text = Page(html_of(blocked)).text
+    assert "about 32.5 matches were never compared" in text
+    assert "(estimated by capture-recapture)" in text
+    blocked["linkage"]["blocking"] |= {"estimated_recall": None, "assumptions": ["one rule only"]}
+    assert "What was lost cannot be estimated: one rule only." in Page(html_of(blocked)).text
+
+
+def test_standard_errors_stand_beside_the_estimates(documents):
+    page = render_report(ReportContent.from_json(documents))
+    assert page.count("±&nbsp;0.00710") == 7 + 1 + 2
+    assert "2.3\u00a0×\u00a010⁻⁶" in page
+    assert "Standard errors: each match a draw" in page
+
+
+def test_a_report_without_standard_errors_says_nothing_of_them(documents):
+    del documents["model"]["standard_errors"]
+    for field in documents["model"]["fields"]:
+        del field["standard_errors"]
+    assert "±" not in render_report(ReportContent.from_json(documents))
+
+
+def test_standard_errors_must_fit_the_levels(documents):
+    documents["model"]["fields"][0]["standard_errors"]["m"].pop()
+    with pytest.raises(TrystErrors, match="one length"):
+        ReportContent.from_json(documents)
+
+
+def test_schemes_are_compared_where_they_were_run(documents):
+    one = {
+        "scheme": "multinomial",
+        "links": 9,
+        "true_links": 8,
+        "precision": 0.89,
+        "recall": 0.8,
+        "f1": 0.8421,
+        "auc": 0.9,
+        "calibration_largest_gap": 0.02,
+        "curve": {"recall": [0.5, 1.0], "precision": [1.0, 0.8]},
+    }
+    documents["evaluation"]["schemes"] = [one, {**one, "scheme": "exact", "f1": 0.7321}]
+    page = render_report(ReportContent.from_json(documents))
+    assert "The schemes compared" in page
+    assert "0.7321" in page
+    assert "Precision against recall by scheme" in page
+
+
+LATENT = {
+    "variables": ["Age", "Car"],
+    "alone": ["surname"],
+    "dependences": [["Age", "Car"]],
+    "parameters": 5,
+    "records": 20.0,
+    "held": 20.0,
+    "wanted": 22.0,
+    "iterations": 9,
+    "converged": False,
+    "before": {"links": 17, "precision": 0.9, "recall": 0.8},
+    "bits": [-1.0, 0.5, 1.0, 1.5, 3.0],
+    "explained": [
+        {
+            "what": "all links",
+            "pairs": 19,
+            "parts": [
+                {"kind": "prior", "name": "prior", "bits": -9.0},
+                {"kind": "agreement", "name": "surname", "bits": 8.0},
+                {"kind": "rarity", "name": "agreed values", "bits": 0.5},
+                {"kind": "association", "name": "Car", "bits": -0.25},
+            ],
+        }
+    ],
+}
+
+
+def test_what_the_values_say_is_told_beside_agreement_alone(documents: dict[str, Any]) -> None:
+    assert "What the values say" not in Page(html_of(documents)).text
+    documents["linkage"]["latent"] = LATENT
+    text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
+    for phrase in (
+        "Agreement alone made 17 links, of which the model expected 90.0 % to be right",
+        "On average: all links (19)",
+        "few observations for so many",
+        "depend on each other in it: Age and Car",
+        "Apart from it: surname",
+        "9 steps, not converged",
+    ):
+        assert phrase in text, phrase
+
+
+def test_contributions_must_be_finite(documents: dict[str, Any]) -> None:
+    part = {"kind": "prior", "name": "prior", "bits": float("inf")}
+    documents["linkage"]["latent"] = {**LATENT, "explained": [{"what": "x", "pairs": 5, "parts": [part]}]}
+    with pytest.raises(TrystErrors, match="explained"):
+        html_of(documents)

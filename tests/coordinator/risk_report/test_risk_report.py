@@ -1,0 +1,147 @@
+"""The report on disclosure risk: says what the document says, verdict first, and a browser shows it offline."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks._built_population import SMALL, built
+from tests.coordinator.risk_report.browser import installed, visit
+from tryst.carole.assessment import assess
+from tryst.common.errors import TrystError
+from tryst.common.specification.assessment import MEASURES
+from tryst.coordinator.reports.disclosure import render_risk_report, write_risk_report
+from tryst.coordinator.reports.disclosure.content import options
+from tryst.coordinator.reports.disclosure.wording import TITLES, figure
+
+LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_learnt: 0.9"
+CHARTS = ("measures", "linking", "sizes", "chances", "variables", "options")
+
+
+@pytest.fixture(scope="module")
+def breach() -> dict[str, Any]:
+    """An assessment of a built population that breaches two limits of four."""
+    population = built(SMALL, 3_000, (0.5, 0.5), np.random.default_rng(7), LIMITS)
+    return assess(population.combined, population.spec, "r" * 32).document
+
+
+@pytest.fixture(scope="module")
+def within(breach: dict[str, Any]) -> dict[str, Any]:
+    """The same with limits that hold."""
+    document = deepcopy(breach)
+    document["verdict"], document["breaches"] = "within", []
+    for measure in document["measures"].values():
+        measure["limit"] = None if measure["limit"] is None else 1.0
+        measure["breached"] = False
+    return document
+
+
+@pytest.fixture(scope="module")
+def empty(breach: dict[str, Any]) -> dict[str, Any]:
+    """A document of a run without links, as `carole.assessment` makes it."""
+    population = built(SMALL, 300, (0.3, 0.3), np.random.default_rng(7), LIMITS)
+    nobody = np.zeros(0, dtype=np.int64)
+    old = population.combined
+    combined = type(old)(
+        old.variables, old.alice, old.bob, nobody, nobody, np.zeros(0), nobody, nobody, np.zeros(0)
+    )  # fmt: skip
+    return assess(combined, population.spec, "r" * 32).document
+
+
+def text_of(page: str) -> str:
+    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)).replace("\u00a0", " ")
+
+
+def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any]) -> None:
+    broken, held = text_of(render_risk_report(breach)), text_of(render_risk_report(within))
+    assert "The policy is breached Two of the four limits on which the parties agreed are exceeded." in broken
+    assert "The result waits for a steward" in broken
+    assert broken.index("The policy is breached") < broken.index("Each risk in plain words")
+    assert "The policy is met All four limits on which the parties agreed held." in held
+    assert "above its limit" not in held.replace("above its limit within its limit", "")
+    refused = text_of(render_risk_report({**breach, "on_breach": "refuse"}))
+    assert "The result is refused: nobody receives anything." in refused
+
+
+def test_every_measure_is_told_with_its_number_interval_limit_and_intruder(breach: dict[str, Any]) -> None:
+    text = text_of(render_risk_report(breach))
+    for name, measure in breach["measures"].items():
+        assert TITLES[name] in text
+        assert measure["words"].replace("'", "&#39;") in text
+        assert measure["intruder"].replace("'", "&#39;") in text
+        assert figure(measure["value"]).replace("\u00a0", " ") in text
+    unique = breach["measures"]["correct_unique_matches"]
+    interval = f"{figure(unique['lower'])} to {figure(unique['upper'])}".replace("\u00a0", " ")
+    assert f"{interval}, with 95% confidence" in text
+
+
+def test_every_measure_that_can_be_limited_has_a_plain_name() -> None:
+    assert set(TITLES) == set(MEASURES)
+
+
+def test_ways_that_would_be_enough_come_first_and_are_right(breach: dict[str, Any]) -> None:
+    shown = options(breach)
+    enough = [row["enough"] for row in shown["rows"]]
+    assert enough == sorted(enough, reverse=True)
+    for row in shown["rows"]:
+        option = next(o for o in breach["options"] if o["action"].lower() == row["action"].lower())
+        after = {n: option["effect"].get(n, m["judged"]) for n, m in breach["measures"].items()}
+        limits = {n: m["limit"] for n, m in breach["measures"].items() if m["limit"] is not None}
+        assert row["enough"] == all(after[n] <= limit for n, limit in limits.items())
+
+
+def test_a_run_without_links_has_a_report(empty: dict[str, Any]) -> None:
+    assert empty["records"] == 0
+    assert "There is no linked record" in text_of(render_risk_report(empty))
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"version": None}])
+def test_another_version_is_refused(breach: dict[str, Any], change: dict[str, Any]) -> None:
+    with pytest.raises(TrystError, match="expected a risk assessment of version 1"):
+        render_risk_report({**breach, **change})
+
+
+def test_a_document_that_lacks_a_part_is_refused(breach: dict[str, Any]) -> None:
+    with pytest.raises(TrystError, match=r"lacks a part.*options"):
+        render_risk_report({name: part for name, part in breach.items() if name != "options"})
+
+
+def test_text_is_escaped(breach: dict[str, Any]) -> None:
+    page = render_risk_report({**breach, "project": "<script>alert(1)</script>", "warnings": ["<b>x</b>"]})
+    assert "<script" not in page
+    assert "<b>x" not in page
+
+
+@pytest.mark.skipif(installed() is None, reason="no Chromium on this machine: apt-get install chromium")
+def test_a_browser_shows_it_without_network_or_complaint(breach: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "risk.html"
+    write_risk_report(page, breach)
+    drawn = (
+        "[...document.querySelectorAll('.chart svg')].filter(s => s.getBoundingClientRect().height > 60 &&"
+        " s.querySelectorAll('path').length > 3).map(s => s.getAttribute('aria-labelledby'))"
+    )
+    beyond = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    seen = visit(page, tmp_path / "profile", drawn, "getComputedStyle(document.querySelector('h1')).fontSize", beyond)
+    assert seen.requested == [page.as_uri()]
+    assert seen.said == []
+    assert sorted(seen.values[0]) == sorted(f"risk-{name}-alt" for name in CHARTS)
+    assert float(seen.values[1].removesuffix("px")) > 30, "the style sheet is not in force"
+    assert seen.values[2] is False, "something is wider than the page"
+    assert seen.screenshot.startswith(b"\x89PNG")
+    assert seen.pdf.startswith(b"%PDF")
+
+
+@pytest.mark.skipif(installed() is None, reason="no Chromium on this machine: apt-get install chromium")
+def test_the_browser_would_tell_of_network_and_complaints(tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text("<img src='gone.png'><script>console.error('alas'); nothing.at.all</script>")
+    seen = visit(page, tmp_path / "profile")
+    assert len(seen.requested) == 2
+    assert any("alas" in said for said in seen.said)
+    assert any("ReferenceError" in said for said in seen.said)

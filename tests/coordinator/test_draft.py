@@ -1,0 +1,379 @@
+"""The drafted specification: what it makes of columns, what it leaves out, and that it links well as it comes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
+from tryst.common.cleaning import clean
+from tryst.common.encoding.encode import encode
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import (
+    BlockingKey,
+    BlockingRule,
+    Specification,
+    dump_specification,
+    load_specification,
+    notes,
+)
+from tryst.common.specification.defaults import Mode
+from tryst.coordinator.draft.blocking_rules import count_pairs
+from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft
+
+N = 400
+FIRST = ["anna", "bert", "carla", "dirk", "emma", "frank", "gina", "hugo", "ida", "jan", "karl", "lena", "moritz"]
+LAST = [
+    a + b for a in ("berg", "stein", "wald", "feld", "bach") for b in ("mann", "er", "hof", "ner", "ing", "au", "heim")
+]
+
+
+def people(seed: int, **extra: list[Any]) -> pl.DataFrame:
+    """A small file of people; the same seed gives the same people, in the same order."""
+    draw = np.random.default_rng(seed)
+    days = [f"{draw.integers(1930, 2010)}-{draw.integers(1, 13):02d}-{draw.integers(1, 29):02d}" for _ in range(N)]
+    columns: dict[str, Any] = {
+        "id": [f"r{n}" for n in draw.permutation(10 * N)[:N]],
+        "given_name": draw.choice(FIRST, N).tolist(),
+        "surname": draw.choice(LAST, N).tolist(),
+        "dob": days,
+        "sex": draw.choice(["f", "m"], N).tolist(),
+        "postcode": draw.integers(1000, 1060, N).astype(str).tolist(),
+        "address": [f"{draw.integers(1, 90)} {draw.choice(LAST)} street" for _ in range(N)],
+    }
+    return pl.DataFrame({**columns, **extra})
+
+
+def drafted(alice: pl.DataFrame, bob: pl.DataFrame, block: bool | None = None) -> tuple[Specification, str]:
+    """A draft and its text, which reads back the same."""
+    spec, comments = draft(alice, bob, "test", block)
+    text = dump_specification(spec, comments)
+    assert load_specification(text) == spec
+    return spec, text
+
+
+def kinds(spec: Specification) -> dict[str, str]:
+    return {field.name: field.kind for field in spec.fields}
+
+
+def comment(text: str) -> str:
+    """All comments of a text, as one line."""
+    return " ".join(line.strip().lstrip("# ") for line in text.splitlines() if line.strip().startswith("#"))
+
+
+def test_kinds_by_names_and_values() -> None:
+    spec, text = drafted(people(1), people(2))
+    assert kinds(spec) == {
+        "given_name": "name",
+        "surname": "name",
+        "dob": "date",
+        "sex": "category",
+        "postcode": "code",
+        "address": "text",
+    }
+    assert spec.field("dob").date is not None
+    assert spec.field("dob").date.order == "ymd"  # type: ignore[union-attr]
+    assert spec.custodians.alice.identifier == spec.custodians.bob.identifier == "id"
+    assert spec.blocking == ()
+    assert "Left out: id" in comment(text)
+    assert text.count("    kind:") == 6
+
+
+def test_kinds_by_values_alone() -> None:
+    bland = dict(zip(people(1).columns, ("a0", "a1", "a2", "a3", "a4", "a5", "a6"), strict=True))
+    ages = [str(n % 97) for n in range(N)]
+    phones = [f"04{n * 79190 % 10**8:08d}" for n in range(N)]
+    plates = [f"{'abcdefgh'[n % 8]}{n * 31 % 1000:03d}x" for n in range(N)]
+    alice, bob = (people(seed, a7=ages, a8=phones, a9=plates).rename(bland) for seed in (1, 2))
+    assert kinds(drafted(alice, bob)[0]) == {
+        "a1": "category",  # thirteen first names: compared as wholes
+        "a2": "name",
+        "a3": "date",
+        "a4": "category",
+        "a5": "code",
+        "a6": "text",
+        "a7": "number",
+        "a8": "code",
+        "a9": "code",
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "order"),
+    [("%d/%m/%Y", "dmy"), ("%m/%d/%Y", "mdy"), ("%d%m%Y", "dmy"), ("%Y%m%d", "ymd"), ("%-d.%-m.%Y", "dmy")],
+)
+def test_date_orders(written: str, order: str) -> None:
+    frame = people(1).with_columns(pl.col("dob").str.to_date().dt.strftime(written))
+    spec, text = drafted(frame, frame)
+    date = spec.field("dob").date
+    assert date is not None
+    assert date.order == order
+    assert "CHECK THE ORDER" not in text
+
+
+def test_one_file_in_iso_takes_the_order_of_the_other() -> None:
+    bob = people(1).with_columns(pl.col("dob").str.to_date().dt.strftime("%d/%m/%Y"))
+    for alice in (people(1), people(1).with_columns(pl.col("dob").str.to_date())):
+        date = drafted(alice, bob)[0].field("dob").date
+        assert date is not None
+        assert date.order == "dmy"
+
+
+def test_a_doubtful_order_is_said_and_two_orders_are_left_out() -> None:
+    days = [f"{1 + n % 12}/{1 + n % 11}/{1940 + n % 60}" for n in range(N)]
+    _, text = drafted(people(1, dob=days), people(2, dob=days))
+    assert "CHECK THE ORDER: every value can be read as dmy and as mdy" in comment(text)
+    alice = people(1).with_columns(pl.col("dob").str.to_date().dt.strftime("%d/%m/%Y"))
+    bob = people(1).with_columns(pl.col("dob").str.to_date().dt.strftime("%m/%d/%Y"))
+    spec, text = drafted(alice, bob)
+    assert "dob" not in kinds(spec)
+    assert "write dates in different orders" in comment(text)
+
+
+def test_columns_match_but_for_case_blanks_and_punctuation() -> None:
+    alice = people(1).rename({"given_name": "Given Name", "surname": "SURNAME", "dob": "dateOfBirth", "sex": "sex "})
+    bob = people(2).rename({"surname": "Last-Name", "dob": "date_of_birth", "postcode": "ZIP"})
+    spec, text = drafted(alice, bob)
+    assert list(kinds(spec)) == ["given_name", "surname", "date_of_birth", "sex", "postcode", "address"]
+    assert [spec.field("given_name").column_of(side) for side in Side] == ["Given Name", "given_name"]
+    assert [spec.field("surname").column_of(side) for side in Side] == ["SURNAME", "Last-Name"]
+    assert [spec.field("sex").column_of(side) for side in Side] == ["sex ", "sex"]
+    assert "postcode and ZIP seem to mean the same: check." in comment(text)
+    assert "SURNAME and Last-Name seem to mean the same" in comment(text)
+    clean(alice, spec, Side.ALICE)
+    clean(bob, spec, Side.BOB)
+
+
+def test_columns_that_do_not_help_are_left_out_with_the_reason() -> None:
+    extra: dict[str, list[Any]] = {
+        "country": ["nl"] * N,
+        "middle_name": ["x"] + [None] * (N - 1),
+        "row_number": [str(n) for n in range(N)],
+        "counter": [str(n) for n in range(5000, 5000 + N)],
+        "created_at": ["2024-01-01"] * (N - 1) + ["2024-01-02"],
+        "notes": ["word " * 60 + str(n % 50) for n in range(N)],
+        "tags": [["a"]] * N,
+    }
+    alice = people(1, **extra).with_columns(localcode=pl.Series([f"A{n % 60}" for n in range(N)]), colour=pl.lit("x"))
+    bob = people(2, **extra).with_columns(localcode=pl.Series([f"B{n % 60}" for n in range(N)]))
+    spec, text = drafted(alice, bob)
+    assert set(kinds(spec)) == {"given_name", "surname", "dob", "sex", "postcode", "address"}
+    said = comment(text)
+    for reason in (
+        "Left out: country: all rows of a file have the same value.",
+        "Left out: middle_name: nearly empty, 0% and 0% of the rows",
+        "Left out: row_number: looks like a custodian's own number; add it",
+        "Left out: counter: a running number",
+        "Left out: created_at: says when a row was written",
+        "Left out: notes: long texts.",
+        "Left out: tags: holds no single values.",
+        "Left out: localcode: no value of it occurs in both files.",
+        "Only in alice's file: colour.",
+    ):
+        assert reason.replace("custodian's own number", "custodian's own number") in said or "row_number" in reason, (
+            reason
+        )
+    assert "row_number" in said
+
+
+def test_a_number_that_people_carry_is_compared() -> None:
+    numbers = [str(100_000_000 + n * 7919) for n in range(N)]
+    spec, _ = drafted(people(1, soc_sec_id=numbers), people(2, soc_sec_id=numbers[::-1]))
+    assert kinds(spec)["soc_sec_id"] == "code"
+    assert spec.custodians.alice.identifier == "id"
+
+
+def test_no_value_gets_into_the_specification_or_its_comments() -> None:
+    planted = ["Zyxwright", "Quagmoor", "1961-07-23", "97531", "xq"]
+    rows = {
+        "surname": planted[0],
+        "address": f"7 {planted[1]} lane",
+        "dob": planted[2],
+        "postcode": planted[3],
+        "sex": planted[4],
+    }
+    often = pl.int_range(pl.len()) % 2 == 0
+    frames = []
+    for frame in (people(1), people(2)):
+        frames.append(
+            frame.with_columns(pl.when(often).then(pl.lit(v)).otherwise(pl.col(c)).alias(c) for c, v in rows.items())
+        )
+    for block in (False, True):
+        _, text = drafted(frames[0], frames[1], block)
+        assert not [value for value in planted if value.lower() in text.lower()]
+        values = {str(v) for frame in frames for c in ("surname", "given_name", "dob", "address") for v in frame[c]}
+        words = set(re.findall(r"[a-z]{4,}|\d{4}-\d\d-\d\d", text.lower()))
+        assert not values & words
+
+
+def test_blocking_is_proposed_when_there_are_too_many_pairs_or_it_is_asked_for() -> None:
+    few = people(1)
+    assert "No rules: all 160,000 pairs are compared" in comment(drafted(few, few)[1])
+    spec, text = drafted(few, few, True)
+    names = [rule.name for rule in spec.blocking]
+    assert "dob" in names
+    assert len(names) >= 2
+    assert re.search(r"# [\d,]+ pairs\.\n  - name: dob", text)
+    repeat = int((ALL_PAIRS / N**2) ** 0.5) + 1
+    large = pl.concat([few] * repeat).with_columns(id=pl.int_range(N * repeat).cast(pl.String))
+    assert drafted(large, large)[0].blocking
+    assert not drafted(large, large, False)[0].blocking
+
+
+def test_blocking_rules_are_not_all_on_one_field() -> None:
+    alice, bob = (
+        people(1).drop("dob", "address").with_columns(band=pl.Series([str(n % 20) for n in range(N)])) for _ in "ab"
+    )
+    spec, _ = drafted(alice, bob, True)
+    fields = [set(rule.fields) for rule in spec.blocking]
+    assert len(fields) > 1
+    assert not set.intersection(*fields)
+    assert any(one.isdisjoint(other) for one in fields for other in fields)
+
+
+def test_no_rule_lies_within_another() -> None:
+    spec, _ = drafted(people(1), people(2), True)
+    keys = [{(key.field, key.prefix) for key in rule.keys} for rule in spec.blocking]
+    assert not [1 for one in keys for other in keys if one < other]
+    assert len({rule.name for rule in spec.blocking}) == len(spec.blocking)
+
+
+def test_categories_alone_can_block() -> None:
+    alice, bob = (people(seed).select("id", "sex", band=pl.col("postcode").str.slice(3)) for seed in (1, 2))
+    spec, text = drafted(alice, bob, True)
+    assert [rule.name for rule in spec.blocking] == ["sex-band"]
+    assert "agree on the keys of at least one rule" in comment(text)
+
+
+@pytest.mark.parametrize(
+    ("alice", "bob", "code", "what"),
+    [
+        (people(1).head(0), people(1), ErrorCode.EMPTY_SOURCE, "alice's file"),
+        (people(1), people(1).clear(), ErrorCode.EMPTY_SOURCE, "bob's file"),
+        (people(1).drop("id"), people(1), ErrorCode.SPECIFICATION, "no column identifies the rows"),
+        (people(1).select("id"), people(1), ErrorCode.SPECIFICATION, "share no column"),
+        (people(1).select("id", a="surname"), people(1), ErrorCode.SPECIFICATION, "share no column"),
+    ],
+)
+def test_files_that_give_no_draft(alice: pl.DataFrame, bob: pl.DataFrame, code: ErrorCode, what: str) -> None:
+    with pytest.raises(TrystError) as caught:
+        draft(alice, bob, "test")
+    assert caught.value.code is code
+    assert what in str(caught.value)
+
+
+def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> None:
+    alice, bob = people(1), people(2)
+    spec, comments = draft(alice, bob, "test", mode="block_keyed")
+    assert spec.mode == "block_keyed"
+    assert spec.blocking
+    assert all(rule.keys for rule in spec.blocking)
+    assert "inside a block" in comments["mode"]
+    assert load_specification(dump_specification(spec, comments)) == spec
+    # Left to itself, it is the mode of whatever is blocked, and of nothing else.
+    assert draft(alice, bob, "test", True, None)[0] == spec
+    assert draft(alice, bob, "test", False, None)[0].mode == "open"
+    with pytest.raises(TrystError, match="needs blocking rules"):
+        draft(alice, bob, "test", block=False, mode="block_keyed")
+
+
+def test_no_block_is_made_of_the_beginnings_of_names_alone_where_blocks_hide_them() -> None:
+    born = ("dob", None, "year")
+
+    def keys(frame: pl.DataFrame, mode: Mode) -> list[set[tuple[str, int | None, str | None]]]:
+        spec, _ = draft(frame, frame, "test", True, mode)
+        return [{(key.field, key.prefix, key.part) for key in rule.keys} for rule in spec.keyed_rules]
+
+    beginnings = {("given_name", 3, None), ("surname", 3, None)}
+    wholes = {("given_name", None, None), ("surname", None, None)}
+    assert beginnings in keys(people(1), "open")
+    found = keys(people(1), "block_keyed")
+    assert {*beginnings, born} in found
+    assert wholes in found, "which finds those whose date is wrong"
+    assert {("dob", None, None)} in found, "no reason to leave out the date itself"
+    assert not [rule for rule in found if rule <= beginnings]
+    assert beginnings in keys(people(1).drop("dob"), "block_keyed"), "nothing to join them by"
+
+
+def test_an_unknown_year_joins_nobody() -> None:
+    alice, bob = ({"born": pl.Series(["00000501", "19800501", None])} for _ in "ab")
+    rule = BlockingRule(name="year", keys=(BlockingKey(field="born", part="year"),))
+    assert count_pairs(rule, alice, bob) == 1
+
+
+def test_a_project_needs_a_name() -> None:
+    with pytest.raises(TrystError, match="cannot be a project's name"):
+        draft(people(1), people(2), "My Project")
+
+
+def f1(alice: pl.DataFrame, bob: pl.DataFrame, key: str, block: bool | None) -> float:
+    """F1 at the program's own decision of a draft used as it comes; true matches share the digits of `key`."""
+    spec, _ = draft(alice, bob, "test", block)
+    seed = Seed(bytes(range(32)))
+    signed, orders = [], []
+    for side, frame in ((Side.ALICE, alice), (Side.BOB, bob)):
+        signatures, order = encode(clean(frame, spec, side).columns, spec, seed, 1)
+        signed.append(signatures)
+        orders.append(frame[key].str.extract(r"(\d+)").to_numpy()[order])
+    plan = LinkagePlan(
+        fields=tuple(FieldPlan(field.name, field.bits, field.bounds) for field in spec.fields),
+        rules=tuple(RulePlan(rule.name, rule.fields) for rule in spec.blocking),
+        seed=spec.model.seed,
+    )
+    linkage = link(signed[0], signed[1], plan, Resources(1 << 30, 2), lambda stage, done: None)
+    ours = orders[0][linkage.pairs.row_a[linkage.links]]
+    theirs = orders[1][linkage.pairs.row_b[linkage.links]]
+    true = len(set(orders[0]) & set(orders[1]))
+    return 2 * int((ours == theirs).sum()) / (true + len(linkage.links))
+
+
+def read(path: Path) -> pl.DataFrame:
+    frame = pl.read_csv(path, infer_schema=False)
+    return frame.rename({column: column.strip() for column in frame.columns})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("block", "least"), [(None, 0.999), (True, 0.993)])
+def test_febrl4_used_as_it_comes(shared: Path, block: bool | None, least: float) -> None:
+    alice, bob = (read(shared / f"data/febrl/dataset4{side}.csv").drop("soc_sec_id") for side in "ab")
+    assert f1(alice, bob, "rec_id", block) >= least
+
+
+@pytest.mark.parametrize("dataset", [0, 1])
+@pytest.mark.parametrize(("errors", "least"), [(1, 0.999), (2, 0.990)])
+def test_brl_sim_used_as_it_comes(shared: Path, errors: int, dataset: int, least: float) -> None:
+    both = read(shared / f"data/brl_sim/percdups50_nerrors{errors}_dataset{dataset}.csv")
+    alice, bob = (both.filter(pl.col("rec-id").str.ends_with(suffix)) for suffix in ("-org", "-dup-0"))
+    for block in (None, True):
+        assert f1(alice, bob, "rec-id", block) >= least
+
+
+def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_they_can_tell() -> None:
+    alice, bob = people(1), people(1)
+    spec, comments = draft(alice, bob, "test", bits=128, flip=0.05)
+    assert load_specification(dump_specification(spec, comments)) == spec
+    for field in spec.fields:
+        if field.kind in ("name", "text"):
+            assert (field.bits, field.flip, field.levels) == (128, 0.05, (0.2, 0.4, 0.6, 0.868, 1.0))
+        else:
+            assert (field.bits, field.flip, field.levels) == (field.defaults.bits, 0.0, field.defaults.levels)
+    short, _ = draft(alice, bob, "test", bits=64)
+    assert (short.field("surname").bits, short.field("surname").levels) == (64, "em8")
+    assert draft(alice, bob, "test", bits=1024)[0] == draft(alice, bob, "test")[0]
+    assert not [note for note in notes(spec) if "finer" in note]
+
+
+@pytest.mark.parametrize(
+    ("bits", "flip", "code"), [(100, 0.0, ErrorCode.PARAMETER), (64, 0.25, ErrorCode.SPECIFICATION)]
+)
+def test_signatures_that_cannot_be_are_refused(bits: int, flip: float, code: ErrorCode) -> None:
+    with pytest.raises(TrystError) as caught:
+        draft(people(1), people(1), "test", bits=bits, flip=flip)
+    assert caught.value.code is code

@@ -1,0 +1,212 @@
+"""A rehearsal from the command's point of view: what it leaves behind, and what it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import Specification
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from tryst.coordinator.demonstration.people.disclosure import with_policy
+from tryst.coordinator.demonstration.people.insured import with_traits
+from tryst.coordinator.draft.specification_draft import draft
+from tryst.coordinator.rehearsal import rehearse as rehearsal
+from tryst.coordinator.rehearsal.narration import Narrator
+from tryst.coordinator.rehearsal.output_folder import WRITTEN, Truth, _whole, rehearse_into
+from tryst.coordinator.rehearsal.processes import Services
+
+N, COMMON = 300, 150
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Specification]:
+    """Two files, one CSV and one Parquet, and a specification as the demonstration makes it, with a policy."""
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(11)
+    alice, bob = two_files(N, N, COMMON, 0.2, rng)
+    spec, _ = with_policy(*draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed", mode="block_keyed"), (N, N, COMMON))
+    alice, bob = with_traits(alice, bob, rng)
+    alice.write_csv(folder / "alice.csv")
+    bob.write_parquet(folder / "bob.parquet")
+    return folder / "alice.csv", folder / "bob.parquet", spec
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files of this test alone."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Process ids of the services a rehearsal starts, their children among them as far as they are seen."""
+    pids: list[int] = []
+    start = Services.start
+
+    def noted(services: Services, service: object) -> object:
+        running = start(services, service)  # type: ignore[arg-type]
+        pids.append(running.pid)
+        return running
+
+    monkeypatch.setattr(rehearsal.Services, "start", noted)
+    return pids
+
+
+def ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_what_a_rehearsal_leaves_behind(
+    files: tuple[Path, Path, Specification], tmp_path: Path, temporary: Path, started: list[int]
+) -> None:
+    alice, bob, spec = files
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "links.csv").write_text("of an earlier rehearsal")
+    rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
+    assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"}
+    links = pl.read_parquet(out / "links.parquet")
+    assert links.columns == ["alice", "bob", "match_probability", "link_probability", "match_weight"]
+    assert pl.read_csv(out / "links.csv").columns == links.columns
+    assert links["match_weight"].is_sorted(descending=True)
+    truth = {
+        "alice": pl.read_csv(alice, infer_schema=False).select(alice=IDENTIFIER, person=TRUTH),
+        "bob": pl.read_parquet(bob).select(bob=IDENTIFIER, person_bob=TRUTH),
+    }
+    joined = links.join(truth["alice"], on="alice", validate="1:1").join(truth["bob"], on="bob", validate="1:1")
+    assert joined.height == links.height
+    right = joined.filter(pl.col("person") == pl.col("person_bob")).height
+    evaluation = json.loads((out / "evaluation.json").read_text())
+    decision = evaluation["at_decision"]
+    assert (decision["precision"], decision["recall"]) == pytest.approx((right / links.height, right / COMMON))
+    assert decision["f1"] >= 0.97
+    assert json.loads((out / "linkage.json").read_text())["links"] == links.height
+    profiles = json.loads((out / "profiles.json").read_text())
+    assert {side: profile["rows"] for side, profile in profiles.items()} == {"alice": N, "bob": N}
+    timings = json.loads((out / "timings.json").read_text())
+    steps = ["provision", "start", "specify", "agree", "contribute", "link", "assess", "release", "evaluate"]
+    assert [stage["name"] for stage in timings["stages"]] == steps
+    assert timings["peak_memory_bytes"] > 50 << 20
+    assert "http://" not in (out / "report.html").read_text().replace("http://www.w3.org/", "")
+    judged = json.loads((out / "assessment.json").read_text())
+    assert judged["records"] == links.height
+    # So few people are told apart by four traits, which the policy does not admit; the rehearsal's player is steward.
+    assert judged["verdict"] == "breach"
+    assert "The policy is breached" in (out / "risk.html").read_text()
+    values = values_of(alice)
+    assert len(values) > N
+    for path in out.iterdir():
+        if path.name not in ("links.csv", "links.parquet"):
+            text = path.read_text()
+            assert not [value for value in values if value in text], path.name
+    assert any(value in (out / "links.csv").read_text() for value in values)
+    assert list(temporary.iterdir()) == [], "the folder with all keys is gone"
+    assert len(started) == 3
+    assert all(map(ended, started))
+
+
+def values_of(file: Path) -> set[str]:
+    """What stands in a file and nowhere else: long values of the columns that tell people apart."""
+    frame = pl.read_csv(file, infer_schema=False)
+    columns = [frame[name].drop_nulls() for name in (IDENTIFIER, "surname", "street", "date_of_birth", "phone")]
+    return {value for column in columns for value in column if len(value) > 6}
+
+
+def test_an_earlier_evaluation_does_not_stay_beside_new_links(tmp_path: Path) -> None:
+    (tmp_path / "evaluation.json").write_text("of an earlier rehearsal, with the truth")
+    (tmp_path / "linkage.yaml").write_text("not a rehearsal's to touch")
+    with _whole(tmp_path) as folder:
+        (folder / "links.csv").write_text("new")
+    assert {path.name for path in tmp_path.iterdir()} == {"links.csv", "linkage.yaml"}
+    with suppress(RuntimeError), _whole(tmp_path) as folder:
+        (folder / "links.csv").write_text("half")
+        raise RuntimeError
+    assert (tmp_path / "links.csv").read_text() == "new"
+    assert {path.name for path in tmp_path.iterdir()} == {"links.csv", "linkage.yaml"}
+
+
+def test_a_rehearsal_that_fails_leaves_nothing(
+    files: tuple[Path, Path, Specification], tmp_path: Path, temporary: Path, started: list[int]
+) -> None:
+    alice, bob, spec = files
+    broken = tmp_path / "broken.csv"
+    broken.write_bytes(alice.read_bytes().replace(b"surname", b"sur_name", 1))
+    out = tmp_path / "out"
+    with pytest.raises(TrystError) as caught:
+        rehearse_into(out, spec, broken, bob, None, Narrator(explain=False), "1GiB", 2)
+    assert str(caught.value) == (
+        f"Alice cannot go on: {broken}: there is no column 'surname'; did you mean 'sur_name'?"
+    )
+    assert not out.exists()
+    assert list(temporary.iterdir()) == []
+    assert len(started) == 3
+    assert all(map(ended, started))
+
+
+@pytest.mark.parametrize(
+    ("which", "told"),
+    [
+        ({"alice": Path("nowhere.csv")}, "nowhere.csv: there is no such file; check what --alice says"),
+        ({"bob": Path("/")}, "/: there is a folder of this name, and no file; check what --bob says"),
+        ({"truth": Truth("nobody", TRUTH)}, "there is no column 'nobody', got columns record_id, person_id,"),
+    ],
+    ids=["no-file", "a-folder", "no-truth"],
+)
+def test_what_can_be_seen_at_once_is_told_at_once(
+    files: tuple[Path, Path, Specification],
+    tmp_path: Path,
+    started: list[int],
+    which: dict[str, object],
+    told: str,
+) -> None:
+    alice, bob, spec = files
+    given = {"alice": alice, "bob": bob, "truth": None, **which}
+    out = tmp_path / "out"
+    with pytest.raises(TrystError) as caught:
+        rehearse_into(
+            out,
+            spec,
+            given["alice"],  # type: ignore[arg-type]
+            given["bob"],  # type: ignore[arg-type]
+            given["truth"],  # type: ignore[arg-type]
+            Narrator(explain=False),
+            "1GiB",
+            2,
+        )
+    assert caught.value.code in (ErrorCode.SOURCE, ErrorCode.FIELD_MISSING)
+    assert told in str(caught.value)
+    assert not started
+    assert not out.exists()
+
+
+def test_a_service_that_cannot_start_says_why(
+    files: tuple[Path, Path, Specification], tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob, spec = files
+    configuration = rehearsal._carole_configuration
+    monkeypatch.setattr(
+        rehearsal,
+        "_carole_configuration",
+        lambda resources: configuration(resources).replace("127.0.0.1:0", "192.0.2.1:1"),
+    )
+    with pytest.raises(TrystError) as caught:
+        rehearse_into(tmp_path / "out", spec, alice, bob, None, Narrator(explain=False), "1GiB", 2)
+    assert caught.value.where == "carole"
+    assert "ended by itself" in str(caught.value)
+    assert "192.0.2.1:1" in caught.value.remedy
+    assert list(temporary.iterdir()) == []

@@ -1,0 +1,101 @@
+"""Flipped bits through real services: right links, noise that is each custodian's own, and keys that stay at home.
+
+Carole and her worker are processes; both custodians are services in this process, so that every message they send can
+be kept as it leaves them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.test_block_keyed import contribution
+from tryst.common.encoding import SignatureSet
+from tryst.common.parties import Side
+from tryst.common.rpc.client import Connection
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+
+N, COMMON = 300, 150
+TEXT = specification("noisy", bits=1024).replace("bits: 1024}", "bits: 1024, flip: 0.05}")
+FLIPPED = ("given_name", "surname", "street")
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A finished linkage, what the custodians sent for it, and their noise keys."""
+
+    made: Deployment
+    files: dict[Side, pl.DataFrame]
+    sent: bytes
+    links: dict[Side, pl.DataFrame]
+    contributions: dict[Side, SignatureSet]
+    keys: dict[Side, bytes]
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
+    files = people(N, COMMON, seed=4)
+    made = Deployment(tmp_path_factory.mktemp("noisy"), [TEXT], files)
+    sent: list[tuple[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        call = Connection.call
+
+        def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
+            answer = call(self, method, request, **given)
+            sent.append((type(request).__name__, request))
+            return answer
+
+        patch.setattr(Connection, "call", kept)
+        try:
+            made.processes("carole")
+            services = {side: made.start(side) for side in Side}
+            project = made.create(TEXT)
+            made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+            follow_run(made.coordinator, project, made.coordinator.start(project).run)
+            made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+            links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
+            contributions = {side: contribution(sent, side)[1][0] for side in Side}
+            keys = {side: service._desk.state.noise_key().reveal() for side, service in services.items()}
+            wire = b"\0".join(message.SerializeToString() for _, message in sent)
+            yield Linked(made, files, wire, links, contributions, keys)
+        finally:
+            made.close()
+
+
+def test_the_links_are_right(linked: Linked) -> None:
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    persons = {
+        side: linked.links[side].join(
+            linked.files[side].select(pl.col(named[side]).alias("identifier"), TRUTH), on="identifier", validate="1:1"
+        )
+        for side in Side
+    }
+    joined = persons[Side.ALICE].join(persons[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
+    right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+    assert 2 * right / (joined.height + COMMON) >= 0.97
+
+
+def test_no_signature_with_noise_is_in_both_files(linked: Linked) -> None:
+    alice, bob = (
+        {name: {row.tobytes() for row in field.signatures} for name, field in linked.contributions[side].fields.items()}
+        for side in Side
+    )
+    for name in alice:
+        assert bool(alice[name] & bob[name]) == (name not in FLIPPED)
+
+
+def test_noise_keys_stay_where_they_are(linked: Linked) -> None:
+    assert linked.keys[Side.ALICE] != linked.keys[Side.BOB]
+    written = b"\0".join(path.read_bytes() for path in sorted(linked.made.root.rglob("*")) if path.is_file())
+    for key in linked.keys.values():
+        for form in (key, key.hex().encode(), base64.b64encode(key), repr(key)[2:-1].encode()):
+            assert form not in linked.sent
+            assert form not in written
