@@ -1,7 +1,7 @@
 """The transitions of a project: one table of who may do what in which state, and where it leads.
 
 `permit` asks whether an action may happen, `arrive` where the project is after it. `operations` holds what each
-action does to the project; nothing else changes one.
+action does to the project; nothing else changes one. `diagram` draws the table.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Action(StrEnum):
     COMMIT_UPLOAD = "commit-upload"
     START_RUN = "start-run"
     TAKE_RUN = "take-run"
+    REQUEUE_RUN = "requeue-run"
     FAIL_RUN = "fail-run"
     ASK_HANDLES = "ask-handles"
     GIVE_HANDLES = "give-handles"
@@ -53,6 +54,14 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What must hold of a project, as an action leaves it, for the action to move it."""
+
+    text: str
+    holds: Callable[[Project], bool]
+
+
+@dataclass(frozen=True)
 class Transition:
     """A row of the table.
 
@@ -65,9 +74,10 @@ class Transition:
     states
         In which states.
     arrives
-        The state after it, as soon as `when` holds; None if the action moves nothing.
+        The state after it, if `when` holds; None if the action moves nothing. Of several rows for one action, actor
+        and state the first counts whose condition holds.
     when
-        Asked of the project as the action leaves it.
+        The condition.
     audit
         What the audit log says of it, in words.
     """
@@ -76,15 +86,11 @@ class Transition:
     who: frozenset[Actor]
     states: frozenset[State]
     arrives: State | None
-    when: Callable[[Project], bool]
+    when: Condition
     audit: str
 
 
-def _always(project: Project) -> bool:
-    return True
-
-
-def _all_approved(project: Project) -> bool:
+def _approved(project: Project) -> bool:
     return {Role.COORDINATOR, *CUSTODIANS} <= project.approvals.keys()
 
 
@@ -92,13 +98,23 @@ def _same_keys(project: Project) -> bool:
     return len(project.reports) == len(Side) and len(set(project.reports.values())) == 1
 
 
-def _both_contributed(project: Project) -> bool:
+def _contributed(project: Project) -> bool:
     return all(project.contributed(side) for side in Side)
 
 
-def _one_is_missing(project: Project) -> bool:
-    return not _both_contributed(project)
-
+_ALWAYS = Condition("", lambda project: True)
+_ALL_APPROVED = Condition("all have approved", _approved)
+_APPROVED_AGAIN = Condition(
+    "all have approved an amendment, and the keys are agreed",
+    lambda project: _approved(project) and _same_keys(project),
+)
+_ALL_AGAIN = Condition(
+    "all have approved an amendment, and both have contributed",
+    lambda project: _APPROVED_AGAIN.holds(project) and _contributed(project),
+)
+_SAME_KEYS = Condition("both reports are equal", _same_keys)
+_BOTH_CONTRIBUTED = Condition("both have contributed", _contributed)
+_ONE_IS_MISSING = Condition("a contribution is missing", lambda project: not _contributed(project))
 
 _CUSTODIANS: frozenset[Actor] = frozenset(CUSTODIANS)
 _COORDINATOR: frozenset[Actor] = frozenset({Role.COORDINATOR})
@@ -113,19 +129,28 @@ def _row(
     states: set[State] | frozenset[State],
     arrives: State | None,
     audit: str,
-    when: Callable[[Project], bool] = _always,
+    when: Condition = _ALWAYS,
 ) -> Transition:
     return Transition(action, who, frozenset(states), arrives, when, audit)
 
 
 TRANSITIONS: tuple[Transition, ...] = (
-    _row(
-        Action.APPROVE,
-        _COORDINATOR | _CUSTODIANS,
-        {State.DRAFT},
-        State.APPROVED,
-        "consented to the specification",
-        _all_approved,
+    # Consent to an amended specification leads on to where the project has been before: keys and contributions that
+    # are there already need not be made again.
+    *(
+        _row(
+            Action.APPROVE,
+            _COORDINATOR | _CUSTODIANS,
+            {State.DRAFT},
+            arrives,
+            "consented to the specification",
+            when,
+        )
+        for arrives, when in (
+            (State.CONTRIBUTED, _ALL_AGAIN),
+            (State.KEYED, _APPROVED_AGAIN),
+            (State.APPROVED, _ALL_APPROVED),
+        )
     ),
     # What was signed and sent stays good: only what is done with it is agreed anew.
     _row(
@@ -148,7 +173,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         {State.APPROVED},
         State.KEYED,
         "reported a key-check value and a canary digest",
-        _same_keys,
+        _SAME_KEYS,
     ),
     _row(Action.BEGIN_UPLOAD, _CUSTODIANS, {State.KEYED}, None, "began an upload"),
     _row(
@@ -157,10 +182,12 @@ TRANSITIONS: tuple[Transition, ...] = (
         {State.KEYED},
         State.CONTRIBUTED,
         "completed an upload",
-        _both_contributed,
+        _BOTH_CONTRIBUTED,
     ),
     _row(Action.START_RUN, _COORDINATOR, {State.CONTRIBUTED}, None, "asked for a run"),
     _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "began to work on the run"),
+    # Where a worker has died or lost its lease: queued again while attempts are left, else given up.
+    _row(Action.REQUEUE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "queued the run again, which its worker had left"),
     _row(Action.FAIL_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "gave the run up"),
     _row(
         Action.ASK_HANDLES,
@@ -206,7 +233,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         {State.KEYED, State.CONTRIBUTED},
         State.KEYED,
         "erased an upload whose time was over",
-        _one_is_missing,
+        _ONE_IS_MISSING,
     ),
     _row(
         Action.EXPIRE_UPLOAD,
@@ -264,13 +291,9 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
 
 
 def arrive(row: Transition, after: Project) -> State:
-    """The state of a project that the action of `row` has left as `after`.
-
-    Consent to an amended specification leads on to where the project has been before: keys and contributions that are
-    there already need not be made again.
-    """
-    if row.arrives is None or not row.when(after):
-        return after.state
-    if row.action is Action.APPROVE and _same_keys(after):
-        return State.CONTRIBUTED if _both_contributed(after) else State.KEYED
-    return row.arrives
+    """The state of a project that the action of `row` has left as `after`."""
+    for other in TRANSITIONS:
+        same = (other.action, other.who) == (row.action, row.who) and after.state in other.states
+        if same and other.arrives is not None and other.when.holds(after):
+            return other.arrives
+    return after.state

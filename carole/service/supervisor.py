@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tryst.carole.projects.operations import Interruption
 from tryst.carole.store import Store
 from tryst.common.errors import TrystError
 from tryst.common.logging_setup import log
@@ -116,7 +117,8 @@ class Supervisor:
 
     def _free(self, stopping: bool) -> None:
         try:
-            freed = self._store.runs.abandon(self._owner, stopped=stopping)
+            cause = Interruption.STOPPED if stopping else Interruption.DIED
+            freed = self._store.runs.abandon(self._owner, cause)
         except TrystError as error:
             # The lease's own time will free it.
             log.error("run not freed", code=error.code.name)

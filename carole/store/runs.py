@@ -14,19 +14,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
 from tryst.carole.projects import JoinedBy, Judgement, Project, Run, RunState, operations
+from tryst.carole.projects.operations import Interruption
 from tryst.carole.store.artifacts import Papers
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.results import Results
 from tryst.carole.store.tables import projects, runs
-from tryst.carole.store.view import hold, look, not_found, run_of, settle
+from tryst.carole.store.view import Held, hold, look, not_found, run_of, settle
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 
 LEASE_MS = 60_000
 """How long a worker may be silent before its run is taken up again."""
-
-MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Runs:
     def take(self, owner: str) -> Lease | None:
         """Take the oldest run that waits, or whose worker has been silent for too long; None if there is none.
 
-        A run whose attempts are used up is given up on the way.
+        A run that its worker has left is queued again on the way, or given up when its attempts are used up.
         """
         while True:
             now = self._clock()
@@ -129,9 +128,8 @@ class Runs:
                 ).first():
                     run = held.project.run(found.run)
                     assert run is not None  # noqa: S101 - the row above is of this project
-                    if run.attempt >= MOST_ATTEMPTS:
-                        error = f"the worker died {run.attempt} times at this run; see Carole's log"
-                        self._fail(connection, found.name, found.run, error)
+                    if run.state is RunState.RUNNING:
+                        self._requeue(connection, held, found.run, Interruption.LEASE_LOST)
                         continue
                     outcome = operations.take_run(held.project, found.run)
                     attempt = run.attempt + 1
@@ -287,20 +285,22 @@ class Runs:
             return []
         return self._fail(connection, name, run.run, error)
 
-    def abandon(self, owner: str | None = None, *, stopped: bool = False) -> int:
-        """Let the runs of a dead worker (None: of all) be taken up at once; returns how many.
-
-        With `stopped`, the worker was told to stop, and its attempt does not count: only what a run may itself have
-        brought about uses up its attempts.
-        """
+    def abandon(self, owner: str | None = None, cause: Interruption = Interruption.RESTARTED) -> int:
+        """Requeue the runs of a worker that has ended (None: of all) as `operations.requeue_run`; returns how many."""
         which: list[ColumnElement[bool]] = [runs.c.active == 1, runs.c.state == int(RunState.RUNNING)]
         if owner is not None:
             which.append(runs.c.owner == owner)
-        freed = update(runs).where(*which).values(lease_until=None, owner=None)
-        if stopped:
-            freed = freed.values(state=int(RunState.QUEUED), attempt=runs.c.attempt - 1)
-        with self._database.write() as connection:
-            return connection.execute(freed).rowcount
+        query = select(projects.c.name, runs.c.run).join(projects).where(*which)
+        with self._database.read() as connection:
+            found = connection.execute(query).all()
+        count = 0
+        for name, run in found:
+            with self._database.write() as connection:
+                held = hold(connection, name)
+                if connection.execute(query.where(runs.c.run == run)).first() is not None:
+                    self._requeue(connection, held, run, cause)
+                    count += 1
+        return count
 
     def end(self, connection: Connection, project: int, error: str) -> list[str]:
         """End a project's active run and erase its papers; returns the bodies to remove after the commit."""
@@ -310,6 +310,17 @@ class Runs:
             .values(state=int(RunState.FAILED), active=None, error=error, lease_until=None, ended_at=self._clock())
         )
         return self._papers.end(connection, project)
+
+    def _requeue(self, connection: Connection, held: Held, run: str, cause: Interruption) -> None:
+        outcome = operations.requeue_run(held.project, run, cause)
+        after = outcome.project.run(run)
+        assert after is not None  # noqa: S101 - the operation is about this run
+        values = {"state": int(after.state), "attempt": after.attempt, "stage": after.stage, "fraction": after.fraction}
+        ended = {} if after.state.active else {"active": None, "error": after.error, "ended_at": self._clock()}
+        connection.execute(
+            update(runs).where(runs.c.run == run).values(owner=None, lease_until=None, **values, **ended)
+        )
+        settle(connection, held, outcome, self._clock())
 
     def _fail(self, connection: Connection, name: str, run: str, error: str) -> list[str]:
         held = look(connection, name)

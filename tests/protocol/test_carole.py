@@ -33,6 +33,9 @@ from tests.carole.deployment import (
     make_upload,
     people,
 )
+from tryst.carole.projects import RunState
+from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
+from tryst.carole.projects.transitions import Action
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 from tryst.common.pki.certificates import Validity
@@ -84,7 +87,9 @@ class Parties(RuleBasedStateMachine):
         self.have: dict[tuple[Side, int], dict[int, bool]] = {}
         self.under_way: dict[Side, int] = {}
         self.committed: dict[Side, int] = {}
-        self.created = self.run_asked = self.released = self.erased = False
+        self.created = self.run_active = self.released = self.erased = False
+        self.requests: set[str] = set()
+        self.deaths = self.requeued = 0
         self.connect(self.deployment.start)
         if far:
             # Half of the sequences start with the keys agreed: few random ones would get that far.
@@ -144,8 +149,8 @@ class Parties(RuleBasedStateMachine):
             self.begin_upload(waiting, which)
             self.put_what_is_missing(waiting, [2, 0, 1])
             self.commit(waiting, which)
-        elif not self.run_asked:
-            self.start_run("r")
+        elif not self.run_active and not self.released:
+            self.start_run(f"r{len(self.requests)}")
         elif not self.released:
             self.work()
         else:
@@ -235,15 +240,36 @@ class Parties(RuleBasedStateMachine):
         answer = self.attempt(lambda: self.connection.call(stub.StartRun, message, deadline=20))
         if not refused(answer):
             assert len(self.committed) == len(Side)
-            self.run_asked = True
+            if request not in self.requests:
+                assert not self.run_active
+                self.requests.add(request)
+                self.run_active, self.deaths = True, 0
 
-    @precondition(lambda self: self.run_asked)
+    @precondition(lambda self: self.requests)
+    @rule()
+    def die(self) -> None:
+        """A worker takes a run and dies of it: the run is queued again while attempts are left, else it has failed."""
+        runs = self.deployment.store.runs
+        lease = runs.take("dying")
+        assert (lease is None) == (self.erased or not self.run_active)
+        assert runs.abandon("dying", Interruption.DIED) == (lease is not None)
+        if lease is not None:
+            self.deaths += 1
+            assert lease.attempt == self.deaths
+            state = runs.get("trial", lease.run).state
+            self.run_active = self.deaths < MAX_ATTEMPTS
+            assert state is (RunState.QUEUED if self.run_active else RunState.FAILED)
+            self.requeued += self.run_active
+            event(f"died, {state.name}")
+
+    @precondition(lambda self: self.requests)
     @rule()
     def work(self) -> None:
         """What the worker does with the database, without the linking."""
         lease = self.deployment.store.runs.take("worker")
-        assert (lease is None) == (self.released or self.erased)
+        assert (lease is None) == (self.erased or not self.run_active)
         if lease is not None:
+            self.run_active = False
             self.deployment.store.runs.finish(lease, 3, {recipient: [share] for recipient, share in SHARES.items()})
             self.released = True
             event("released")
@@ -282,6 +308,7 @@ class Parties(RuleBasedStateMachine):
         assert status.state == self.expected
         log = self.deployment.store.audit.entries()
         assert [entry.sequence for entry in log] == list(range(1, len(log) + 1))
+        assert [entry.action for entry in log].count(Action.REQUEUE_RUN) == self.requeued
 
 
 TestParties = Parties.TestCase

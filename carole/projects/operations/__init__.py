@@ -15,15 +15,25 @@ from tryst.carole.projects.operations.consent import (
 )
 from tryst.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
 from tryst.carole.projects.operations.ending import acknowledge, erase, expire_result
-from tryst.carole.projects.operations.linking import fail_run, finish_run, start_run, take_run
+from tryst.carole.projects.operations.linking import (
+    MAX_ATTEMPTS,
+    Interruption,
+    fail_run,
+    finish_run,
+    requeue_run,
+    start_run,
+    take_run,
+)
 from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
 from tryst.carole.projects.operations.resolving import ask_handles, give_handles, join_rows, resolve_run
 from tryst.carole.projects.operations.stewardship import decide
 
 __all__ = [
+    "MAX_ATTEMPTS",
     "MAX_LETTER_BYTES",
     "Detail",
     "Entry",
+    "Interruption",
     "Outcome",
     "acknowledge",
     "amend",
@@ -42,6 +52,7 @@ __all__ = [
     "key_trouble",
     "post_letter",
     "report_keys",
+    "requeue_run",
     "resolve_run",
     "start_run",
     "take_run",

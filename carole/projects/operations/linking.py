@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
 from tryst.carole.projects.project import Judgement, Project, Run
@@ -10,6 +11,18 @@ from tryst.carole.projects.state import Policy, RunState
 from tryst.carole.projects.transitions import SYSTEM, Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
+
+MAX_ATTEMPTS = 3
+"""How often a run is begun whose worker dies at it."""
+
+
+class Interruption(StrEnum):
+    """Why a worker has left its run, as the audit log has it."""
+
+    LEASE_LOST = "lease lost"
+    DIED = "worker died"
+    STOPPED = "worker stopped"
+    RESTARTED = "service restarted"
 
 
 def start_run(project: Project, member: str, request: str, name: str) -> Outcome:
@@ -37,25 +50,51 @@ def start_run(project: Project, member: str, request: str, name: str) -> Outcome
 
 
 def take_run(project: Project, name: str) -> Outcome:
-    """Begin to work on a queued run, or on one whose worker has died.
+    """Begin to work on a queued run.
 
     Raises
     ------
     TrystError
-        WRONG_STATE if the run is not active.
+        WRONG_STATE if the run is not queued.
     """
     run = active_run(project, name)
-    if run.state is RunState.RESOLVING:
+    if run.state is not RunState.QUEUED:
+        waits = run.state is RunState.RESOLVING
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "the run waits for others",
+            "the run waits for others" if waits else "a worker has the run already",
             where=f"{project.name}, run {name}",
-            got=run.stage,
-            remedy="the custodians give handles and the resolver answers; then it is queued again",
+            got=run.stage or run.state.name,
+            remedy="the custodians give handles and the resolver answers; then it is queued again" if waits else "",
         )
     row = permit(project, SYSTEM, Action.TAKE_RUN)
     taken = replace(run, state=RunState.RUNNING, attempt=run.attempt + 1, stage="", fraction=0.0)
     return move(row, with_run(project, taken), SYSTEM, {"run": name, "attempt": taken.attempt})
+
+
+def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
+    """Queue a run again whose worker has left it, or give it up when its attempts are used up.
+
+    An attempt that ended because the worker was stopped does not count: only what a run may itself have brought about
+    uses attempts up.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE if nobody worked on the run.
+    """
+    run = active_run(project, name)
+    if run.state is not RunState.RUNNING:
+        raise TrystError(
+            ErrorCode.WRONG_STATE, "nobody works on the run", where=f"{project.name}, run {name}", got=run.state.name
+        )
+    if cause is not Interruption.STOPPED and run.attempt >= MAX_ATTEMPTS:
+        return fail_run(project, name, f"the worker died {run.attempt} times at this run; see Carole's log")
+    row = permit(project, SYSTEM, Action.REQUEUE_RUN)
+    attempts = run.attempt - (cause is Interruption.STOPPED)
+    queued = replace(run, state=RunState.QUEUED, attempt=attempts, stage="", fraction=0.0)
+    details: dict[str, Detail] = {"run": name, "attempt": run.attempt, "cause": str(cause)}
+    return move(row, with_run(project, queued), SYSTEM, details)
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:

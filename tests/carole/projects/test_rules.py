@@ -29,7 +29,8 @@ from tryst.carole.projects import (
     Upload,
     operations,
 )
-from tryst.carole.projects.operations import Entry, Outcome
+from tryst.carole.projects.diagram import state_diagram
+from tryst.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
 from tryst.carole.projects.tasks import TaskKind, choose, next_task, trouble
 from tryst.carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
 from tryst.common.errors import ErrorCode, TrystError
@@ -127,6 +128,20 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(name=names)
     def take(self, name: str) -> None:
         self.attempt(operations.take_run, f"run-{name}")
+
+    @rule(name=names, cause=st.sampled_from(Interruption))
+    def interrupt(self, name: str, cause: Interruption) -> None:
+        before = self.project.run(f"run-{name}")
+        outcome = self.attempt(operations.requeue_run, f"run-{name}", cause)
+        if outcome is None or before is None:
+            assert before is None or before.state is not RunState.RUNNING
+            return
+        after = outcome.project.run(f"run-{name}")
+        assert after is not None
+        spent = before.attempt >= MAX_ATTEMPTS and cause is not Interruption.STOPPED
+        assert outcome.entries[0].action is (Action.FAIL_RUN if spent else Action.REQUEUE_RUN)
+        assert after.state is (RunState.FAILED if spent else RunState.QUEUED)
+        assert after.attempt == before.attempt - (cause is Interruption.STOPPED)
 
     @rule(name=names)
     def fail(self, name: str) -> None:
@@ -234,7 +249,7 @@ class AnyOrder(RuleBasedStateMachine):
 _SILENT = {Action.BEGIN_UPLOAD, Action.EXPIRE_UPLOAD, Action.JOIN}
 """What may change nothing that a `Project` shows: an upload beside the one that counts, a join that is written down."""
 
-_REPEATABLE = {Action.TAKE_RUN, *_SILENT}
+_REPEATABLE = _SILENT
 """What is done anew when it is done again; the store knows which upload is which."""
 
 TestAnyOrder = AnyOrder.TestCase
@@ -378,6 +393,50 @@ def test_agreed_keys_are_not_unagreed(report: KeyReport, code: ErrorCode) -> Non
         operations.report_keys(project, Side.BOB, "bob", 1, report)
     assert caught.value.code is code
     assert not operations.report_keys(project, Side.BOB, "bob", 1, REPORTS[0]).changed
+
+
+@pytest.mark.parametrize("cause", list(Interruption))
+def test_a_run_that_its_worker_has_left_is_queued_again_while_attempts_are_left(cause: Interruption) -> None:
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    with pytest.raises(TrystError, match="nobody works on the run"):
+        operations.requeue_run(project, "run", cause)
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        project = operations.take_run(project, "run").project
+        with pytest.raises(TrystError, match="a worker has the run already"):
+            operations.take_run(project, "run")
+        outcome = operations.requeue_run(project, "run", cause)
+        (entry,) = outcome.entries
+        assert entry.actor == SYSTEM
+        project, counted = outcome.project, cause is not Interruption.STOPPED
+        run = project.run("run")
+        assert run is not None
+        if counted and attempt == MAX_ATTEMPTS:
+            assert (entry.action, run.state) == (Action.FAIL_RUN, RunState.FAILED)
+            assert entry.details["error"] == run.error == "the worker died 3 times at this run; see Carole's log"
+        else:
+            assert (entry.action, run.state) == (Action.REQUEUE_RUN, RunState.QUEUED)
+            assert entry.details == {"run": "run", "attempt": attempt if counted else 1, "cause": str(cause)}
+            assert run.attempt == (attempt if counted else 0)
+    assert project.state is State.CONTRIBUTED
+
+
+def test_the_diagram_has_every_row_of_the_table_and_no_other() -> None:
+    lines = state_diagram().splitlines()
+    boxes = {line.split(":")[0].strip(): line for line in lines if "-->" not in line}
+    arrows = [line.strip() for line in lines if "-->" in line]
+    drawn = set()
+    for row in TRANSITIONS:
+        for state in row.states:
+            if row.arrives in (None, state):
+                assert str(row.action) in boxes[state.name]
+            else:
+                begin = f"{state.name} --> {row.arrives.name}: "  # type: ignore[union-attr]
+                drawn.add(begin)
+                (arrow,) = (line for line in arrows if line.startswith(begin))
+                assert str(row.action) in arrow
+                assert row.when.text in arrow
+    assert len(arrows) == len(drawn) + 2, "and one into the first state, one out of the last"
+    assert set(boxes) - {"stateDiagram-v2"} == {state.name for state in State}
 
 
 def test_a_second_run_is_refused_while_one_is_under_way_but_the_same_request_is_the_same_run() -> None:

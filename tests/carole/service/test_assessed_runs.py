@@ -244,7 +244,7 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
             assert report(carole, run)["verdict"] == "breach"
             assert [action for action in actions(carole) if action in ("assess", "hold")] == ["assess", "hold"]
         else:
-            assert (found.state, project.state) == (RunState.RUNNING, State.CONTRIBUTED)
+            assert (found.state, project.state) == (RunState.QUEUED, State.CONTRIBUTED)
             with pytest.raises(TrystError) as caught:
                 report(carole, run)
             assert caught.value.code is ErrorCode.NOT_FOUND

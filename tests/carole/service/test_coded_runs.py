@@ -162,6 +162,6 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
             assert report(carole, run)["verdict"] == "breach"
             assert carole.store.papers.read(run, ANSWER) is None
         else:
-            assert (found.state, known.state) == (RunState.RUNNING, State.CONTRIBUTED)
+            assert (found.state, known.state) == (RunState.QUEUED, State.CONTRIBUTED)
             assert carole.store.papers.read(run, ANSWER) is not None
             assert not {"assess", "hold", "release"} & set(actions(carole))

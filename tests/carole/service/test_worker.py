@@ -17,8 +17,8 @@ import pytest
 
 from tests.carole.deployment import Deployment, make_upload, people
 from tryst.carole.projects import RunState, State
+from tryst.carole.projects.operations import MAX_ATTEMPTS
 from tryst.carole.service.supervisor import Supervisor
-from tryst.carole.store.runs import MOST_ATTEMPTS
 from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Side
@@ -134,7 +134,7 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
     carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
     eventually(lambda: carole.store.runs.get("trial", run).state is RunState.FAILED)
     found = carole.store.runs.get("trial", run)
-    assert found.attempt == MOST_ATTEMPTS
+    assert found.attempt == MAX_ATTEMPTS
     assert "died" in found.error
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
 

@@ -11,9 +11,10 @@ import pytest
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed
 from tryst.carole.projects import RunState, State
+from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import Store
-from tryst.carole.store.runs import LEASE_MS, MOST_ATTEMPTS, Lease
+from tryst.carole.store.runs import LEASE_MS, Lease
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -79,6 +80,9 @@ def test_a_silent_worker_loses_its_run_to_another(ready: Store, clock: Clock) ->
     clock.now += 2
     second = take(ready, "second")
     assert second.attempt == 2
+    requeued, took = ready.audit.entries(PROJECT)[-2:]
+    assert (requeued.action, requeued.details["cause"]) == (Action.REQUEUE_RUN, "lease lost")
+    assert (requeued.details["attempt"], took.action, took.details["attempt"]) == (1, Action.TAKE_RUN, 2)
     assert not ready.runs.beat(former, "count", 0.6)
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(former, 7, SHARES))
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.fail(former, "late"))
@@ -106,22 +110,27 @@ def test_a_refused_finish_leaves_nothing_on_the_disk(ready: Store, clock: Clock,
 
 def test_a_run_whose_worker_dies_again_and_again_is_given_up(ready: Store) -> None:
     start(ready)
-    for attempt in range(1, MOST_ATTEMPTS + 1):
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         assert take(ready, f"worker-{attempt}").attempt == attempt
-        assert ready.runs.abandon(f"worker-{attempt}") == 1
+        assert ready.runs.abandon(f"worker-{attempt}", Interruption.DIED) == 1
     assert ready.runs.take("one more") is None
     run = ready.runs.get(PROJECT, RUN)
     assert run.state is RunState.FAILED
     assert "died 3 times" in run.error
+    took, requeued, failed = Action.TAKE_RUN, Action.REQUEUE_RUN, Action.FAIL_RUN
+    actions = [entry.action for entry in ready.audit.entries(PROJECT)]
+    assert actions[-6:] == [took, requeued, took, requeued, took, failed]
+    cause = [entry.details["cause"] for entry in ready.audit.entries(PROJECT) if entry.action == requeued]
+    assert cause == ["worker died"] * 2
     assert ready.projects.get(PROJECT).state is State.CONTRIBUTED
     assert start(ready, "again", "d" * 32).state is RunState.QUEUED
 
 
 def test_stopping_a_worker_costs_no_attempt(ready: Store) -> None:
     start(ready)
-    for number in range(2 * MOST_ATTEMPTS):
+    for number in range(2 * MAX_ATTEMPTS):
         assert take(ready, f"worker-{number}").attempt == 1
-        ready.runs.abandon(f"worker-{number}", stopped=True)
+        ready.runs.abandon(f"worker-{number}", Interruption.STOPPED)
     assert ready.runs.get(PROJECT, RUN).state is RunState.QUEUED
 
 
