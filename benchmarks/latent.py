@@ -25,6 +25,7 @@ from tryst.carole.evaluation.classes import tied_classes
 from tryst.carole.evaluation.curve import curve_of
 from tryst.carole.extended_latent import Values, Variable, attribute, fit_extended
 from tryst.carole.fellegi_sunter import PatternCounts, fit_scheme
+from tryst.common.progress import StageProgress
 from tryst.coordinator.demonstration.people.drivers import driver_network
 from tryst.coordinator.demonstration.people.names import name_tables
 
@@ -48,7 +49,7 @@ class ProductPairs:
         """Their number."""
         return len(self.keys_a) * len(self.keys_b)
 
-    def map(self, visit: Callable[..., object], progress: Callable[[float], None]) -> Iterator[object]:
+    def map(self, visit: Callable[..., object], progress: StageProgress) -> Iterator[object]:
         """Visit stretches of A's rows, each with all rows of B."""
         n_b = len(self.keys_b)
         rows = max(1, PART // n_b)

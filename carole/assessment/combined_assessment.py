@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from tryst.carole.assessment.publication import publication
 from tryst.carole.engine.plan import Resources
 from tryst.carole.projects import Judgement
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.common.specification.assessment import MEASURES
 
@@ -32,8 +33,6 @@ VERSION = 1
 
 UNLESS_TOLD = Resources(3 << 30, 1)
 """What an assessment may use."""
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ allowed number is small to all pairs when it is near half of the bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from tryst.carole.comparison.kernels import popcount
+from tryst.common.progress import StageProgress
 
 LEAF = 8
 """Signatures of a leaf, which are compared one by one."""
@@ -43,7 +42,7 @@ class MultibitTree:
         self._tree = _build(self._signatures)
 
     def within(
-        self, queries: NDArray[np.uint64], allowed: int, most: int, progress: Callable[[float], None]
+        self, queries: NDArray[np.uint64], allowed: int, most: int, progress: StageProgress
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """For each query the signatures with at most `allowed` disagreeing bits.
 

@@ -7,7 +7,6 @@ rows; two rows are candidates when their values are related.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ from tryst.carole.blocking.multibit_tree import MultibitTree
 from tryst.carole.comparison.kernels import popcount
 from tryst.common.encoding.signature_sets import FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
 
 BYTES_EACH = 8 + 4 + 8
 """Memory of a pair of values: its code while they are gathered, then its place and the pairs of rows up to it."""
@@ -54,7 +54,7 @@ def similar_pairs(
     b: FieldSignatures,
     least: float,
     most: int,
-    progress: Callable[[float], None],
+    progress: StageProgress,
     flip: float = 0.0,
 ) -> ValuePairs:
     """All pairs of values whose estimated similarity is at least `least`, by a multibit tree over B's.
@@ -78,7 +78,7 @@ def similar_pairs(
 
 def canopy_pairs(
     a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, most: int,
-    progress: Callable[[float], None], flip: float = 0.0,
+    progress: StageProgress, flip: float = 0.0,
 ) -> ValuePairs:  # fmt: skip
     """Pairs of values that lie in a common canopy.
 

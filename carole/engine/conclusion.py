@@ -8,7 +8,7 @@ by a resolver who has none: rows are then handles that the custodians gave, the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -36,8 +36,7 @@ from tryst.carole.fellegi_sunter import (
 )
 from tryst.carole.fellegi_sunter.dependence import Beyond
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
-
-Progress = Callable[[str, float], None]
+from tryst.common.progress import Progress
 
 
 @dataclass(frozen=True)

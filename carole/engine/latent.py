@@ -7,7 +7,6 @@ and values together. What the first decision was stays beside it, so that what t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +39,7 @@ from tryst.carole.fellegi_sunter.model import probability
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.progress import StageProgress
 from tryst.risk.models import JointDistribution, JointVariable
 
 FEWEST_PAIRS = 5
@@ -127,7 +127,7 @@ def extended(
     linkage: Linkage,
     plan: LinkagePlan,
     budget: MemoryBudget,
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
 

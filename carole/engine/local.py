@@ -8,7 +8,7 @@ above which pairs are kept is known before the second pass, since the model has 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tryst.carole.blocking import AllPairs, PairSource
 from tryst.carole.comparison import FieldComparison
 from tryst.carole.engine.block_keyed import SeparateRows, check_pairs, no_rules, rows_without_key, separate_source
-from tryst.carole.engine.conclusion import Candidates, Progress, conclude, fitted_scheme, scored_patterns
+from tryst.carole.engine.conclusion import Candidates, conclude, fitted_scheme, scored_patterns
 from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.latent import check_variables, extended, values_of
 from tryst.carole.engine.memory import MemoryBudget
@@ -46,6 +46,7 @@ from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
 from tryst.carole.fellegi_sunter.dependence import Beyond
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress, StageProgress
 
 PATTERNS_SHARE = 0.25
 """Share of the memory left that comparison vectors may take."""
@@ -270,7 +271,7 @@ class _Run:
         self,
         tables: dict[str, NDArray[np.int8]],
         pool: ThreadPoolExecutor,
-        progress: Callable[[float], None],
+        progress: StageProgress,
     ) -> NDArray[np.float64] | None:
         """Levels over the whole product, which the patterns give themselves when nothing is blocked."""
         if not self._plan.rules:
@@ -359,7 +360,7 @@ class _Run:
         )  # fmt: skip
 
     @contextmanager
-    def _stage(self, name: str) -> Iterator[Callable[[float], None]]:
+    def _stage(self, name: str) -> Iterator[StageProgress]:
         """Time a stage and tell its progress."""
         started = time.perf_counter()
         self._progress(name, 0.0)

@@ -8,7 +8,6 @@ get the link probabilities that they would have if dummies were records.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +19,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
-
-Progress = Callable[[str, float], None]
+from tryst.common.progress import Progress
 
 
 def conclude_padded(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +13,7 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
 
 CELLS_PER_PAIR = 4
 """A field's level table is made when it has at most so many cells per pair to be compared."""
@@ -97,7 +97,7 @@ def level_tables(
     n_pairs: int,
     budget: MemoryBudget,
     pool: ThreadPoolExecutor,
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> dict[str, NDArray[np.int8]]:
     """Level tables of the fields that are cheaper to look up than to compare, the smallest first.
 
@@ -122,7 +122,7 @@ def all_pairs_levels(
     plan: LinkagePlan,
     tables: dict[str, NDArray[np.int8]],
     pool: ThreadPoolExecutor,
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> NDArray[np.float64]:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.
 

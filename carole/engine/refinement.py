@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_proba
 from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
+from tryst.common.progress import StageProgress
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
@@ -62,7 +63,7 @@ def refine(
     rules: Sequence[RuleFields],
     level_counts: NDArray[np.float64] | None,
     beyond: Beyond | None,
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
     """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other; with errors.
 

@@ -6,7 +6,6 @@ content what can be checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -24,10 +23,9 @@ from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role, Side
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
+from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
 from tryst.common.wire.row_handles import CODES_ROWS, HANDLES, RECORDS, About, open_answer
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

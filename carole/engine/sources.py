@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from tryst.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, simil
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import Bands, LinkagePlan, RulePlan, Similar
 from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.progress import StageProgress
 
 BlockedPairs = CandidatePairs | UnionPairs
 
@@ -31,7 +31,7 @@ class Source:
 
 
 def pair_source(
-    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget, progress: Callable[[float], None]
+    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
 ) -> Source:
     """Make the source of pairs: keys that came along, and what is formed from signatures.
 
@@ -59,7 +59,7 @@ def pair_source(
 
 def _rule(
     a: SignatureSet, b: SignatureSet, rule: RulePlan, plan: LinkagePlan, budget: MemoryBudget,
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> tuple[Rule, Skew]:  # fmt: skip
     formed = rule.formed
     if formed is None:

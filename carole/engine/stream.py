@@ -22,6 +22,7 @@ from tryst.carole.comparison.crosswise import CrosswiseComparison
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.parallel import in_order
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
 
 Result = TypeVar("Result")
 
@@ -115,9 +116,7 @@ class PairStream:
         """Memory of stored vectors."""
         return 8 * n_pairs
 
-    def count(
-        self, progress: Callable[[float], None]
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    def count(self, progress: StageProgress) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
         """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
 
         Raises
@@ -156,7 +155,7 @@ class PairStream:
         code: NDArray[np.int64],
         mask: NDArray[np.uint32],
         pattern: NDArray[np.int64],
-        progress: Callable[[float], None],
+        progress: StageProgress,
         *,
         last: bool = True,
     ) -> KeptPairs:
@@ -214,7 +213,7 @@ class PairStream:
         code: NDArray[np.int64],
         mask: NDArray[np.uint32],
         visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
-        progress: Callable[[float], None],
+        progress: StageProgress,
     ) -> Iterator[Result]:
         """A further pass: do something with all pairs that have one of some vectors, part by part.
 
@@ -276,7 +275,7 @@ class PairStream:
             straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
             exchange.add(work.row_a, work.row_b, n, stride, straight, work.code)
 
-    def _run(self, function: Callable[[Part], int], progress: Callable[[float], None]) -> None:
+    def _run(self, function: Callable[[Part], int], progress: StageProgress) -> None:
         total, done = max(1, self._source.n_pairs), 0
         parts = self._source.parts(PART_PAIRS)
         for n in in_order(self._pool, function, parts, _TASKS_PER_THREAD * self._threads):
@@ -313,7 +312,7 @@ class StreamedPairs:
     def map(
         self,
         visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
-        progress: Callable[[float], None],
+        progress: StageProgress,
     ) -> Iterator[Result]:
         """Visit every part: see `PairStream.map`."""
         return self.stream.map(self.code, self.mask, visit, progress)

@@ -7,7 +7,6 @@ less than a two-thousandth.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,8 +17,7 @@ from tryst.carole.extended_latent.compiled import BayesFactors
 from tryst.carole.extended_latent.kernels import take
 from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
 from tryst.common.errors import ErrorCode, TrystError
-
-Progress = Callable[[float], None]
+from tryst.common.progress import StageProgress
 
 MOST_CLASSES = 1 << 23
 """Distinct patterns and Bayes factors that are counted."""
@@ -45,7 +43,7 @@ class Classes:
 
 
 def sampled_pairs(
-    pairs: Pairs, weight: NDArray[np.float64], heaviest: float, seed: int, progress: Progress
+    pairs: Pairs, weight: NDArray[np.float64], heaviest: float, seed: int, progress: StageProgress
 ) -> WeightedPairs:
     """Pairs to learn from, weighted by the match probability of their pattern.
 
@@ -86,7 +84,7 @@ def posterior_pairs(
     log_odds: NDArray[np.float64],
     heaviest: float,
     seed: int,
-    progress: Progress,
+    progress: StageProgress,
 ) -> WeightedPairs:
     """The same by the extended match probabilities: `log_odds` are those of the patterns by themselves."""
 
@@ -106,7 +104,7 @@ def posterior_pairs(
     return WeightedPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
-def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: Progress) -> Classes:
+def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:
     """Count pairs by pattern and Bayes factor.
 
     Raises
@@ -157,7 +155,7 @@ class KeptPairs:
 
 
 def kept(
-    pairs: Pairs, factors: BayesFactors, score: NDArray[np.float64], least: float, progress: Progress
+    pairs: Pairs, factors: BayesFactors, score: NDArray[np.float64], least: float, progress: StageProgress
 ) -> KeptPairs:
     """Pairs whose pattern's score and log Bayes factor together reach `least` (natural logarithms)."""
 

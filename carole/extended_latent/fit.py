@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,10 +22,8 @@ from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.schemes import FittedScheme, scheme_of
 from tryst.carole.fellegi_sunter.settings import RuleFields
+from tryst.common.progress import Progress, StageProgress
 from tryst.risk.models.fitted import FittedModel
-
-Progress = Callable[[str, float], None]
-"""Told the stage ("learn", "count", "model") and the fraction of it done."""
 
 MOST_TAKEN = 1 << 22
 """Pairs to learn from, about: with more expected matches than make so many, each stands for more."""
@@ -107,7 +105,7 @@ class ExtendedFit:
         return np.asarray(weights[self.classes.pattern] + self.classes.log_factor / math.log(2.0))
 
     def keep(
-        self, pairs: Pairs, patterns: PatternCounts, least: float, progress: Callable[[float], None] = lambda _: None
+        self, pairs: Pairs, patterns: PatternCounts, least: float, progress: StageProgress = lambda _: None
     ) -> KeptPairs:
         """Pairs whose match weight is at least `least` bits, in a pass over all pairs."""
         score = self.scheme.match_weights(patterns.gamma) * math.log(2.0)
@@ -182,7 +180,7 @@ def fit_extended(
     free = fitted.joint is None and fitted.scheme in ("multinomial", "exact")
     weights = None if free else fitted.match_weights(patterns.gamma)
 
-    def told(stage: str) -> Callable[[float], None]:
+    def told(stage: str) -> StageProgress:
         return lambda done: progress(stage, done)
 
     heaviest = settings.heaviest

@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.progress import StageProgress
+
 Result = TypeVar("Result")
 
 Visit = Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result]
@@ -25,7 +27,7 @@ class Pairs(Protocol):
     def n_pairs(self) -> int:
         """Their number, for progress."""
 
-    def map(self, visit: Visit[Result], progress: Callable[[float], None]) -> Iterator[Result]:
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         """Visit every part once and yield what comes of it, in the order of the parts.
 
         `progress` is told the fraction done, on the calling thread.
@@ -55,7 +57,7 @@ class ArrayPairs:
         """Their number."""
         return len(self.row_a)
 
-    def map(self, visit: Visit[Result], progress: Callable[[float], None]) -> Iterator[Result]:
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         """Visit the parts one after another."""
         for start in range(0, self.n_pairs, self.part):
             stop = min(start + self.part, self.n_pairs)

@@ -16,7 +16,6 @@ greatest; where they differ, the one with the greater posterior is taken and the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +25,7 @@ from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
 from tryst.carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
 
 MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""
@@ -83,7 +83,7 @@ def link_probabilities(
     n_b: int,
     prior: BetaBipartite | None = None,
     tolerance: float = 3e-3,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: StageProgress = lambda _: None,
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
@@ -162,7 +162,7 @@ def link_probabilities(
 
 def _fixed_point(
     messages: Propagation, prior: BetaBipartite, start: float, end: float, tolerance: float,
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> _FixedPoint:  # fmt: skip
     """Number of links that is expected at its own prior odds, nearest to `start` on the way to `end`.
 

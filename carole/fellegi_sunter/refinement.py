@@ -15,7 +15,7 @@ and .992 by these, from either start. Where the fit is good (FEBRL4, all of brl_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +30,7 @@ from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_proba
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.common.progress import StageProgress
 
 MAX_UNSETTLED_ROUNDS = 3
 """Rounds of estimation where a giant group of competing records does not settle."""
@@ -52,7 +53,7 @@ def refined(
     level_counts: NDArray[np.float64] | None = None,
     pseudo_matches: float = PSEUDO_MATCHES,
     max_rounds: int = 30,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: StageProgress = lambda _: None,
 ) -> tuple[Model, LinkProbabilities]:
     """Estimate a model from one-to-one link probabilities, and those from it, until the number of links settles.
 
@@ -173,13 +174,13 @@ def _posterior(
     row_a: NDArray[np.integer],
     row_b: NDArray[np.integer],
     pattern: NDArray[np.integer],
-    progress: Callable[[float], None],
+    progress: StageProgress,
 ) -> LinkProbabilities:
     weight = model.match_weights(gamma)[pattern]
     return link_probabilities(row_a, row_b, weight, model.n_a, model.n_b, progress=progress)
 
 
-def _part(progress: Callable[[float], None], done: int) -> Callable[[float], None]:
+def _part(progress: StageProgress, done: int) -> StageProgress:
     """Progress within one of an unknown number of rounds: each takes a fifth of what is left."""
     before, after = 1 - 0.8**done, 1 - 0.8 ** (done + 1)
     return lambda fraction: progress(after if fraction == 1 else before + (after - before) * fraction)

@@ -5,7 +5,7 @@ People with the same keys have the same patterns, so distinct combinations are c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from tryst.carole.extended_latent.pairs import Result, Visit
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.intruder.files import AttackedFiles
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
 from tryst.risk.models.counts import distinct_rows
 
 MOST_PAIRS = 400_000_000
@@ -92,7 +93,7 @@ class AllPairs:
             code += 3**q * (level + 1)
         return code
 
-    def map(self, visit: Visit[Result], progress: Callable[[float], None]) -> Iterator[Result]:
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         """Visit every part once, in the order of the people known."""
         n_a = len(self._of_a)
         step = max(1, _PART // max(self._n_b, len(self._distinct_b)))

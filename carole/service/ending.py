@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,8 @@ from tryst.carole.store.results import REPORT
 from tryst.carole.store.runs import Lease
 from tryst.common.parties import Side
 from tryst.common.pki.members import Members
+from tryst.common.progress import Progress
 from tryst.common.specification import Specification
-
-Progress = Callable[[str, float], None]
 
 
 def end_run(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from tryst.carole.assessment import combine
 from tryst.carole.engine import link
@@ -19,9 +18,8 @@ from tryst.carole.store.runs import Lease
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.progress import Progress
 from tryst.common.specification import Specification
-
-Progress = Callable[[str, float], None]
 
 
 def carry_out(

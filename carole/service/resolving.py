@@ -11,7 +11,6 @@ second half answers the question by itself. The join is in the audit log before 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -31,10 +30,9 @@ from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
 from tryst.carole.store.runs import Lease
 from tryst.common.encoding.order import random_order
 from tryst.common.parties import Side
+from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.common.wire.row_handles import RowsQuestion, question_digest
-
-Progress = Callable[[str, float], None]
 
 
 def ask_or_release(

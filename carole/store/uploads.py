@@ -39,7 +39,7 @@ from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, missing_ranges, r
 
 
 @dataclass(frozen=True)
-class Progress:
+class UploadProgress:
     """How far an upload is. `missing` are ranges of chunk indices, both ends inclusive."""
 
     total_bytes: int
@@ -66,7 +66,7 @@ class Uploads:
         upload: str,
         layout: Layout,
         measured: Mapping[str, Detail] = MappingProxyType({}),
-    ) -> Progress:
+    ) -> UploadProgress:
         """Begin an upload, or learn how far it is; the audit log is told what the custodian measured before.
 
         Raises
@@ -281,11 +281,11 @@ class Uploads:
             which.append(uploads.c.committed_at.is_(None))
         return self.end(connection, held, "replaced", *which)
 
-    def _progress(self, connection: Connection, body: str, upload: Upload) -> Progress:
+    def _progress(self, connection: Connection, body: str, upload: Upload) -> UploadProgress:
         count = chunk_count(upload.total_bytes)
         present = [chunk.position for chunk in self._bodies.chunks(connection, body)]
         missing = () if upload.committed else tuple(missing_ranges(present, count, MOST_RANGES))
-        return Progress(upload.total_bytes, count, missing, upload.committed)
+        return UploadProgress(upload.total_bytes, count, missing, upload.committed)
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:

@@ -40,7 +40,7 @@ from tryst.common.encoding.blocking_keys import blocking_keys
 from tryst.common.encoding.categories import coded_variables
 from tryst.common.encoding.columns import check_columns, check_variables
 from tryst.common.encoding.distinct import distinct_values
-from tryst.common.encoding.jobs import Progress, run_jobs
+from tryst.common.encoding.jobs import run_jobs
 from tryst.common.encoding.layout import CODES, SAMPLE_ROWS, Layout
 from tryst.common.encoding.order import random_order
 from tryst.common.encoding.padding import RuleRows, rows_of_rules
@@ -50,6 +50,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import encrypt
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.keys.noise import NoiseKey
+from tryst.common.progress import Progress
 from tryst.common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 from tryst.common.tokens import Tokens
 

@@ -24,7 +24,7 @@ from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
 from tryst.common.encoding.categories import coded_variables
 from tryst.common.encoding.columns import check_columns, check_variables
 from tryst.common.encoding.distinct import distinct_values
-from tryst.common.encoding.jobs import Progress, run_jobs
+from tryst.common.encoding.jobs import run_jobs
 from tryst.common.encoding.order import random_order
 from tryst.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignatures, SignatureSet
 from tryst.common.encoding.signing import as_sent, canonical, field_tokens, signed_in_blocks
@@ -33,6 +33,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.minhash import signatures
+from tryst.common.progress import Progress
 from tryst.common.specification import BlockingRule, FieldSpec, Specification, encoding_digest
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-Progress = Callable[[str, float], None]
-"""Told what has just been done, and which part of the whole is done, up to 1."""
+from tryst.common.progress import Progress
 
 
 def run_jobs(jobs: Mapping[str, Callable[[], None]], threads: int, progress: Progress | None) -> None:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding.blocks import Encoded, encode_blocks
 from tryst.common.encoding.encode import encode
-from tryst.common.encoding.jobs import Progress
 from tryst.common.encoding.order import random_order
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
+from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
@@ -108,7 +109,7 @@ class Coordinator:
             if status.state in ENDED:
                 return
 
-    def resolve(self, project: str, run: str, progress: Callable[[str, float], None]) -> None:
+    def resolve(self, project: str, run: str, progress: Progress) -> None:
         """Say who is who in a run of mode block_keyed that waits for it; see `resolution`."""
         from tryst.coordinator.resolver.resolver import resolve
 

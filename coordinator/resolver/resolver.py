@@ -15,11 +15,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from tryst.carole.engine.resolution_exchange import Progress, Reader, answer
+from tryst.carole.engine.resolution_exchange import Reader, answer
 from tryst.carole.engine.resolution_request import unpack_question
 from tryst.carole.engine.specified import plan_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.progress import Progress
 from tryst.common.rpc.client import CHUNK_SECONDS, Connection
 from tryst.common.specification import load_specification
 from tryst.common.wire.chunks import CHUNK_BYTES

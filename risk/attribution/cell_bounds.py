@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress, StageProgress
 from tryst.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from tryst.risk.attribution.constraints import system
 from tryst.risk.attribution.lattice import Kind, lattice
@@ -28,7 +29,6 @@ from tryst.risk.attribution.search import LARGEST, Search
 from tryst.risk.attribution.shuttle import Contradiction, shuttle
 
 Method = Literal["auto", "programming", "shuttle", "extended", "closed"]
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,5 +303,5 @@ def _sweeps(progress: Progress | None) -> Callable[[int, int], None] | None:
     return lambda sweep, changed: progress(f"shuttle, sweep {sweep}, {changed} bounds tightened", 0.0)
 
 
-def _stage(progress: Progress | None, stage: str) -> Callable[[float], None] | None:
+def _stage(progress: Progress | None, stage: str) -> StageProgress | None:
     return None if progress is None else lambda share: progress(stage, share)

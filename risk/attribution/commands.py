@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -31,18 +30,18 @@ def tables(
     seed: Annotated[int, typer.Option(help="Of the random orders.")] = 1,
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
+    from tryst.common.progress import stages_on_terminal
     from tryst.risk.attribution.reader import read_release
     from tryst.risk.attribution.table_assessment import assess
 
-    last = [""]
-
-    def show(stage: str, share: float) -> None:
-        if sys.stderr.isatty() and stage != last[0]:
-            typer.echo(f"... {stage}", err=True)
-            last[0] = stage
-
     found = assess(
-        read_release(release), seed=seed, seconds=seconds, draws=draws, known=known, threshold=threshold, progress=show
+        read_release(release),
+        seed=seed,
+        seconds=seconds,
+        draws=draws,
+        known=known,
+        threshold=threshold,
+        progress=stages_on_terminal(),
     )
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

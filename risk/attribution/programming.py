@@ -7,7 +7,7 @@ in some solution needs no programme of its own. That saves most of the work, sin
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, milp
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
 from tryst.risk.attribution.constraints import System, system
 from tryst.risk.attribution.laws import INFINITE
 from tryst.risk.attribution.release import Release
@@ -165,7 +166,7 @@ def programme_bounds(
     outer: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     witnesses: NDArray[np.int64] | None = None,
     seconds: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: StageProgress | None = None,
 ) -> Programmed:
     """Least and largest value of sums of cells over all feasible tables.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress
 from tryst.risk.attribution.cell_bounds import Bounds, bounds
 from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Law
 from tryst.risk.attribution.matches import rank_correlation, ranked_matches
@@ -19,8 +20,6 @@ from tryst.risk.attribution.sap import expected_zeros, sap
 from tryst.risk.attribution.statements import statements
 from tryst.risk.attribution.subtraction import retightened_sap
 from tryst.risk.attribution.utility import utility
-
-Progress = Callable[[str, float], None]
 
 _POSTERIOR_CELLS = 2_000
 _SUBTRACTION_WORK = 400_000

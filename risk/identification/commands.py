@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +39,7 @@ def identify(
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, the riskiest records."""
+    from tryst.common.progress import stages_on_terminal
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
     from tryst.risk.identification.reader import read_key_file, read_weights
@@ -60,10 +60,6 @@ def identify(
         perturbed=bool(rates),
     )
 
-    def show(stage: str) -> None:
-        if sys.stderr.isatty():
-            typer.echo(f"... {stage}", err=True)
-
     found = assess(
         file,
         max_msu=max_msu,
@@ -73,7 +69,7 @@ def identify(
         swapped=rates,
         wanted=wanted,
         records=listed,
-        progress=show,
+        progress=stages_on_terminal(),
     )
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

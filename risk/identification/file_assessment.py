@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress
 from tryst.risk.identification import wording
 from tryst.risk.identification.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
 from tryst.risk.identification.file_level import FileMeasures, file_measures
@@ -28,8 +29,6 @@ from tryst.risk.identification.record_risk import chances, histogram, riskiest
 from tryst.risk.identification.risk_reduction import lowering
 from tryst.risk.identification.strategies import Frequencies, attacks
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
-
-Progress = Callable[[str], None]
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _CELLS = 2**21  # of a log-linear model
@@ -46,7 +45,7 @@ def assess(
     swapped: Mapping[str, float] | None = None,
     wanted: float | None = None,
     records: bool = True,
-    progress: Progress = lambda stage: None,
+    progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Assess a file.
 
@@ -70,7 +69,7 @@ def assess(
     records
         List the riskiest records with their key values.
     progress
-        Called with the name of each stage.
+        Called with each stage as it begins.
 
     Returns
     -------
@@ -88,21 +87,21 @@ def assess(
         "uniques": len(file.uniques),
         "missing": file.missing,
     }
-    progress("file measures")
+    progress("file measures", 0.0)
     _counted(file, found)
-    progress("special uniques")
+    progress("special uniques", 0.0)
     most = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
     suda = suda_scores(file, max_size=most)
     found["suda"] = _suda(file, suda)
-    progress("log-linear models")
+    progress("log-linear models", 0.0)
     loglinear = _attempt(found, "log-linear risk", lambda: _log_linear(file, found, weights))
-    progress("decomposable models")
+    progress("decomposable models", 0.0)
     matching = _attempt(found, "modelled matching", lambda: _modelled(file, found, models, seed))
     if matching is not None:
-        progress("what would lower the risk")
+        progress("what would lower the risk", 0.0)
         _attempt(found, "recoding", lambda: lowering(matching, found, wanted))
     if swapped:
-        progress("misclassification")
+        progress("misclassification", 0.0)
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
     own = chances(file, loglinear, matching)
     found["histogram"] = histogram(own)

@@ -21,7 +21,7 @@ exactly and the others come from a random sample of them (`Beyond`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +46,7 @@ from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, taught
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.common.progress import StageProgress
 
 Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 """Rows of A, rows of B and patterns of pairs."""
@@ -140,7 +141,7 @@ def fit_joint(
     beyond: Beyond | None = None,
     pairs: Pairs | None = None,
     first: LinkProbabilities | None = None,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: StageProgress = lambda _: None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class by itself.
 
