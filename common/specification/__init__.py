@@ -23,7 +23,7 @@ from tryst.common.specification.model import (
     Retention,
     Specification,
 )
-from tryst.common.specification.notes import notes
+from tryst.common.specification.approval_notes import notes
 from tryst.common.specification.parts import BlockingKey
 from tryst.common.specification.resolution import ResolutionSpec
 from tryst.common.specification.schema import json_schema

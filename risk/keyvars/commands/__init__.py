@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.risk.keyvars.commands import add, edit, export, show
+from tryst.risk.keyvars.commands.add import app as add_app
+from tryst.risk.keyvars.commands.edit import app as edit_app
+from tryst.risk.keyvars.commands.export import app as export_app
 from tryst.risk.keyvars.commands.options import Folder, pairs, put, where_option
+from tryst.risk.keyvars.commands.show import app as show_app
 
 if TYPE_CHECKING:
     from tryst.risk.keyvars.environment import Finding
@@ -19,10 +22,10 @@ app = typer.Typer(
     " differently. Nothing is sent anywhere.",
     no_args_is_help=True,
 )
-app.add_typer(add.app, name="add")
-app.add_typer(edit.app, name="edit")
-app.add_typer(show.app, name="show")
-app.add_typer(export.app, name="export")
+app.add_typer(add_app, name="add")
+app.add_typer(edit_app, name="edit")
+app.add_typer(show_app, name="show")
+app.add_typer(export_app, name="export")
 
 
 @app.command()
