@@ -5,6 +5,7 @@
 those who approve it should know; `json_schema` helps editors.
 """
 
+from tryst.common.specification.approval_notes import notes
 from tryst.common.specification.blocking import BlockingRule
 from tryst.common.specification.categorisation import CommonCategory, Span
 from tryst.common.specification.defaults import KINDS, LEVELS, STEPS
@@ -23,7 +24,6 @@ from tryst.common.specification.model import (
     Retention,
     Specification,
 )
-from tryst.common.specification.approval_notes import notes
 from tryst.common.specification.parts import BlockingKey
 from tryst.common.specification.resolution import ResolutionSpec
 from tryst.common.specification.schema import json_schema

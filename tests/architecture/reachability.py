@@ -2,8 +2,8 @@
 
 A definition is a function, class or constant of a module, or a method of a class. From the entry points the names that
 reached code mentions are followed: a name to what it is bound to in its module, through imports and re-exports; an
-attribute to every method of that name in a reached class, unless it is one of a package that is not ours. Re-exports and
-``__all__`` by themselves reach nothing. So what is reported as unreached is; what is not may still be.
+attribute to every method of that name in a reached class, unless it is one of a package that is not ours. Re-exports
+and ``__all__`` by themselves reach nothing. So what is reported as unreached is; what is not may still be.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class Reachability:
                 self._reach(found)
 
     def _resolve(self, module: Module, name: str) -> Definition | Module | str | None:
-        """What a dotted name means in a module: a definition, a module, or the full name of another package's object."""
+        """What a dotted name means in a module: a definition, a module, or the name of another package's object."""
         head, _, rest = name.partition(".")
         if head in module.definitions:
             return module.definitions[head] if not rest else None
