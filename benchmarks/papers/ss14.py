@@ -25,7 +25,7 @@ from tryst.carole.evaluation.classes import merged_classes
 from tryst.carole.evaluation.curve import PrecisionRecall, curve_of, expected_precision_recall
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
 from tryst.carole.fellegi_sunter.model import log2_ratios
-from tryst.carole.fellegi_sunter.schemes import shaded
+from tryst.carole.fellegi_sunter.schemes import Shade, log_ratio_shaded, ratio_shaded
 from tryst.common.encoding.signature_sets import FieldSignatures
 from tryst.common.encoding.signing import canonical
 from tryst.common.keys.derivation import FieldKeys
@@ -206,7 +206,7 @@ def linked(files: Files, u: str, rng: np.random.Generator) -> dict[str, Outcome]
         patterns = PatternCounts(gamma, np.zeros(len(gamma), dtype=np.uint32), count)
         n_a, n_b = member.shape
         all_bounds = [bounds] * len(fields)
-        fitted = fit_scheme(scheme, patterns, FIELDS, all_bounds, n_a, n_b, settings)  # type: ignore[arg-type]
+        fitted = fit_scheme(scheme, patterns, FIELDS, all_bounds, n_a, n_b, settings)
         classes = merged_classes(fitted.match_weights(gamma), count, matches)
         outcomes[method] = Outcome(curve_of(classes, int(truth.sum())), fitted.model)
         return fitted
@@ -217,21 +217,21 @@ def linked(files: Files, u: str, rng: np.random.Generator) -> dict[str, Outcome]
     binary = run("binary EM", signed, "em8", "exact")
     run("LR weighted", signed, "em8", "lr_weighted")
     run("log-LR weighted", signed, "em8", "log_lr_weighted")
-    for method, scheme in zip(UNROUNDED, ("log_lr_weighted", "lr_weighted"), strict=True):
-        weights = _own_similarity(signed, binary, scheme)
+    for method, shade in zip(UNROUNDED, (log_ratio_shaded, ratio_shaded), strict=True):
+        weights = _own_similarity(signed, binary, shade)
         outcomes[method] = Outcome(expected_precision_recall(weights.ravel(), truth.ravel(), int(truth.sum())))
     run("Jaro", [by_value(a, b, "jaro") for a, b in columns], "em8", "multinomial")
     run("Jaro-Winkler", [by_value(a, b, "jaro_winkler") for a, b in columns], "em8", "multinomial")
     return outcomes
 
 
-def _own_similarity(fields: Sequence[Compared], binary: FittedScheme, scheme: str) -> NDArray[np.float64]:
+def _own_similarity(fields: Sequence[Compared], binary: FittedScheme, shade: Shade) -> NDArray[np.float64]:
     """Match weight of every pair by a weighted scheme, from the pair's own similarities."""
     ratios = log2_ratios(binary.model.m, binary.model.u)
     total = np.zeros((len(fields[0].codes_a), len(fields[0].codes_b)))
     for q, field in enumerate(fields):
         table = np.zeros((len(field.similarity) + 1, field.similarity.shape[1] + 1))
-        table[:-1, :-1] = shaded(scheme, ratios[q, 1], ratios[q, 0], field.similarity)  # type: ignore[arg-type]
+        table[:-1, :-1] = shade(ratios[q, 1], ratios[q, 0], field.similarity)
         total += table[field.codes_a[:, None], field.codes_b[None, :]]
     # Sums in another order differ in the last digits; equal pairs must tie.
     return np.round(total, 9)

@@ -96,7 +96,7 @@ def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
         gamma = scored.gamma[k]
         parts = [float(scheme.weights[q, level]) if level >= 0 else 0.0 for q, level in enumerate(gamma)]
         told = gamma
-        if scheme.scheme == "exact":
+        if not scheme.scheme.facts.graded:
             told = scheme.estimated(gamma[None], [len(field.bounds) for field in plan.compared])[0]
         found[int(k)] = {
             "what": what,

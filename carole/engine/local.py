@@ -44,6 +44,7 @@ from tryst.carole.engine.unlinkable import fields_present
 from tryst.carole.engine.value_frequencies import rarity
 from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
 from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress, StageProgress
@@ -294,11 +295,7 @@ class _Run:
         Of samples each field is drawn by itself: their pairs are as strangers are whose fields are independent.
         """
         plan = self._plan
-        if (
-            isinstance(pairs, AllPairs)
-            or plan.dependence == "none"
-            or plan.scheme in ("lr_weighted", "log_lr_weighted")
-        ):
+        if isinstance(pairs, AllPairs) or plan.dependence == "none" or not scheme_named(plan.scheme).facts.calibrated:
             return None
         n_pairs = self._n_a * self._n_b
         a, b = self._records()

@@ -8,8 +8,9 @@ from typing import Literal, get_args
 
 from tryst.carole.comparison.crosswise import crosswise_bounds
 from tryst.carole.comparison.levels import AnyComparator
-from tryst.carole.fellegi_sunter.schemes import SCHEMES, Scheme
+from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["none", "pairwise", "decomposable"]
@@ -166,10 +167,10 @@ class LinkagePlan:
         "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
         "many_to_one": a record of A is linked at most once. "none": every pair by itself.
     scheme
-        How similarity enters the model; "exact" and the weighted schemes take a field's top level for agreement.
+        How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
     dependence
         "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class by
-        itself. "decomposable": cliques of up to four fields. The weighted schemes know none.
+        itself. "decomposable": cliques of up to four fields. Schemes that are not calibrated know none.
     threshold
         Smallest probability of a link, unless there is a wanted rate of false links.
     false_link_rate
@@ -187,7 +188,7 @@ class LinkagePlan:
     fields: tuple[FieldPlan, ...]
     rules: tuple[RulePlan, ...] = ()
     swaps: tuple[tuple[str, str], ...] = ()
-    scheme: Scheme = "multinomial"
+    scheme: str = DEFAULT_SCHEME
     u: U = "corrected"
     dependence: Dependence = "none"
     assignment: Assignment = "one_to_one"
@@ -208,12 +209,10 @@ class LinkagePlan:
         exchanged = [name for swap in self.swaps for name in swap]
         if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
             raise _wrong("swaps", "each field at most once, and only compared ones", "others", "mend the swaps")
-        if self.scheme not in SCHEMES:
-            raise _wrong("model.scheme", f"one of {', '.join(SCHEMES)}", repr(self.scheme), "name one of them")
         if self.dependence not in get_args(Dependence):
             expected_names = f"one of {', '.join(get_args(Dependence))}"
             raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
-        if self.scheme in ("lr_weighted", "log_lr_weighted") and any(field.value_frequencies for field in self.fields):
+        if not scheme_named(self.scheme).facts.calibrated and any(field.value_frequencies for field in self.fields):
             raise _wrong("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
         if not 0 < self.threshold <= 1:
             raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")

@@ -15,7 +15,6 @@ from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, Pattern
 from tryst.carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint, misfits
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from tryst.carole.fellegi_sunter.refinement import believed_model, refined
-from tryst.carole.fellegi_sunter.schemes import agreements, folded_counts, scheme_of
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 from tryst.common.progress import StageProgress
 
@@ -42,14 +41,14 @@ def worth_keeping(
     Where few records have a match the pairwise fit may have taken neighbours for matches, and then thinks nothing of a
     match that moved away.
     """
-    if not plan.one_to_one or fitted.scheme in ("lr_weighted", "log_lr_weighted"):
+    scheme = fitted.scheme
+    if not plan.one_to_one or not scheme.facts.calibrated:
         return scored
     bounds = [field.bounds for field in plan.compared]
     n_levels = [len(field) for field in bounds]
-    patterns = PatternCounts(fitted.estimated(scored.gamma, n_levels), scored.mask, scored.count)
-    if fitted.scheme == "exact" and level_counts is not None:
-        level_counts = folded_counts(level_counts, n_levels)
-    start = scheme_of(fitted.scheme, believed_model(fitted.model, patterns, estimation(plan), level_counts), bounds)
+    patterns = scheme.patterns(PatternCounts(scored.gamma, scored.mask, scored.count), n_levels)
+    counts = scheme.level_counts(level_counts, n_levels)
+    start = scheme.of(believed_model(fitted.model, patterns, estimation(plan), counts), bounds)
     weight = np.maximum(scored.weight, start.match_weights(scored.gamma))
     probability = np.maximum(scored.probability, start.match_probabilities(scored.gamma))
     return replace(scored, weight=weight, probability=probability)
@@ -84,7 +83,7 @@ def refine(
     Returns
     -------
     FittedScheme
-        The weighted schemes stay as they are: their weights are no ratio of the model's m and u.
+        A scheme that is not calibrated stays as it is: its weights are no ratios of the model's m and u.
     LinkProbabilities or None
         Under it, in the order of `kept`; None where a record may have several matches.
     """
@@ -92,18 +91,15 @@ def refine(
     bounds = [field.bounds for field in plan.compared]
     n_levels = tuple(len(field) for field in bounds)
     told = estimation(plan)
-    if fitted.scheme != "multinomial":
-        binary = PatternCounts(agreements(patterns.gamma, n_levels), patterns.mask, patterns.count)
-        folded = None if level_counts is None else folded_counts(level_counts, n_levels)
-    if fitted.scheme in ("lr_weighted", "log_lr_weighted"):
-        fitted = replace(fitted, standard_errors=pairwise_errors(model, binary, told, rules, folded))
+    scheme, gamma = fitted.scheme, patterns.gamma
+    patterns, level_counts = scheme.patterns(patterns, n_levels), scheme.level_counts(level_counts, n_levels)
+    if not scheme.facts.calibrated:
+        fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, told, rules, level_counts))
         if not plan.one_to_one:
             return fitted, None
-        weight = fitted.match_weights(patterns.gamma)[kept.pattern]
+        weight = fitted.match_weights(gamma)[kept.pattern]
         return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b, progress=progress)
-    if fitted.scheme == "exact":
-        patterns, level_counts = binary, folded
-        beyond = None if beyond is None else replace(beyond, gamma=agreements(beyond.gamma, n_levels))
+    beyond = None if beyond is None else replace(beyond, gamma=scheme.vectors(beyond.gamma, n_levels))
     pairs, posterior = None, None
     if plan.one_to_one:
         pairs = kept.row_a, kept.row_b, kept.pattern
@@ -114,7 +110,7 @@ def refine(
             errors = pairwise_errors(model, patterns, told, rules, level_counts)
         else:
             errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=False)
-        return replace(scheme_of(fitted.scheme, model, bounds), misfits=found, standard_errors=errors), posterior
+        return replace(scheme.of(model, bounds), misfits=found, standard_errors=errors), posterior
     model, joint, posterior = fit_joint(
         model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior, progress
     )
@@ -127,8 +123,8 @@ def refine(
         errors = linked_errors(model, patterns, None, each, probability, rules, dependent=dependent)
     else:
         errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=dependent)
-    scheme = scheme_of(fitted.scheme, model, bounds)
-    return replace(scheme, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
+    fitted = scheme.of(model, bounds)
+    return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
 
 
 def _linked_errors(

@@ -52,7 +52,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     fields = []
     for q, field in enumerate(plan.compared):
         n_levels = model.fields[q].n_levels
-        # A binary scheme knows the top level and the rest.
+        # A binary scheme has the top level and the rest.
         bounds = field.bounds if n_levels == len(field.bounds) else field.bounds[-2:]
         missing = linkage.missing.get(field.name, (0.0, 0.0))
         fields.append(
@@ -70,7 +70,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
                 "m": _known(errors.m[q, :n_levels]),
                 "u": _known(errors.u[q, :n_levels]),
             }
-        if plan.scheme in ("lr_weighted", "log_lr_weighted"):
+        if not linkage.scheme.scheme.facts.calibrated:
             shaded = _finite(linkage.scheme.weights[q, : len(field.bounds)])
             fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": _floats(shaded)}
     return {
@@ -222,7 +222,7 @@ def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[st
 def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     """Observed and expected pairs by comparison vector, as the model has them."""
     gamma, count = linkage.patterns.gamma, linkage.patterns.count
-    if plan.scheme != "multinomial":
+    if linkage.scheme.scheme.facts.binary:
         n_levels = [len(field.bounds) for field in plan.compared]
         gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
         count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)

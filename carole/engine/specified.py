@@ -13,6 +13,7 @@ from tryst.carole.engine.plan import (
     VariablePlan,
 )
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from tryst.common.specification.schemes import SCHEMES
 
 
 def plan_of(spec: Specification) -> LinkagePlan:
@@ -61,8 +62,8 @@ def _latent(spec: Specification) -> LatentPlan | None:
 
 
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
-    # The exact scheme knows nothing between equal and unequal: no need to count what it does not look at.
-    if spec.model.scheme != "exact":
+    # A scheme without grades has nothing between equal and unequal: no need to count what it does not look at.
+    if SCHEMES[spec.model.scheme].graded:
         return field.bounds
     return field.widened(LEVELS["exact"]) if field.flip else LEVELS["exact"]
 

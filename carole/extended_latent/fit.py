@@ -20,7 +20,7 @@ from tryst.carole.extended_latent.settings import ExtendedSettings
 from tryst.carole.extended_latent.variables import Values, wrong
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.schemes import FittedScheme, scheme_of
+from tryst.carole.fellegi_sunter.schemes import FittedScheme
 from tryst.carole.fellegi_sunter.settings import RuleFields
 from tryst.common.progress import Progress, StageProgress
 from tryst.risk.models.fitted import FittedModel
@@ -177,7 +177,7 @@ def fit_extended(
     check_cases(values)
     n_levels = [len(field) for field in bounds]
     estimated = PatternCounts(fitted.estimated(patterns.gamma, n_levels), patterns.mask, patterns.count)
-    free = fitted.joint is None and fitted.scheme in ("multinomial", "exact")
+    free = fitted.joint is None and fitted.scheme.facts.calibrated
     weights = None if free else fitted.match_weights(patterns.gamma)
 
     def told(stage: str) -> StageProgress:
@@ -199,7 +199,7 @@ def fit_extended(
         factors = BayesFactors(value_fit.model, values)
         classes = counted(pairs, factors, settings.resolution, told("count"))
         em = extended_em(fitted.model, estimated, classes, settings, rules, weights)
-        scheme = replace(scheme_of(fitted.scheme, em.model, bounds), misfits=fitted.misfits) if free else fitted
+        scheme = replace(fitted.scheme.of(em.model, bounds), misfits=fitted.misfits) if free else fitted
         if known is None and learn_from is not None and (settings.rounds or settings.held_out):
             bits = held_out(values, value_fit, learn_from, settings, training)
             rounds.append(round_of(value_fit, before, bits, em.wanted, settings.seed))

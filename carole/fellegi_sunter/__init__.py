@@ -17,7 +17,7 @@ from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_proba
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_agreement
 from tryst.carole.fellegi_sunter.refinement import refined
-from tryst.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme
+from tryst.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme, scheme_named
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
 
@@ -49,5 +49,6 @@ __all__ = [
     "pairwise_errors",
     "pattern_fit",
     "refined",
+    "scheme_named",
     "within_rate",
 ]

@@ -16,13 +16,15 @@ rules out a match that all other fields vouch for.
 
 The weighted schemes give scores that rank pairs. They are no ratio of two distributions, so probabilities made from
 them are not calibrated; a run says so.
+
+What a scheme can be combined with are its facts, in `tryst.common.specification.schemes`. A new scheme is an entry
+there and one here, of an existing class or of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +38,105 @@ from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import schemes as known
+from tryst.common.specification.schemes import DEFAULT_SCHEME, SchemeFacts
 
-Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
+Levels = NDArray[np.float64]
+Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]
+"""Weights in bits of similarities, from the log2 ratios of agreement and of disagreement."""
 
 LOWEST = 0.1
 """What the least similar level counts as, at most; the lowest of EM(8) has its middle there."""
 
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
-
 UNCALIBRATED = (
     "scheme {}: weights shaded by similarity rank the pairs but are no ratio of probabilities, so match probabilities "
-    "and what is expected of the decision are not calibrated; choose the threshold with that in mind, or the "
-    "multinomial scheme"
+    f"and what is expected of the decision are not calibrated; choose the threshold with that in mind, or the "
+    f"{DEFAULT_SCHEME} scheme"
 )
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How a scheme sees comparison vectors, and what it makes of a model; as it stands, the multinomial one.
+
+    Attributes
+    ----------
+    facts
+        What it is and allows.
+    """
+
+    facts: SchemeFacts
+
+    @property
+    def name(self) -> str:
+        """As a specification has it."""
+        return self.facts.name
+
+    def vectors(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+        """Comparison vectors as the model has them, from those by the fields' levels."""
+        return gamma
+
+    def levels(self, n_levels: int) -> int:
+        """Levels that the model has of a field of so many."""
+        return n_levels
+
+    def patterns(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
+        """The same rows, with their vectors as the model has them; some may then be equal."""
+        return PatternCounts(self.vectors(patterns.gamma, n_levels), patterns.mask, patterns.count)
+
+    def merged(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
+        """The same pairs, counted by the vectors that the model has."""
+        return patterns
+
+    def level_counts(self, counts: Levels | None, n_levels: Sequence[int]) -> Levels | None:
+        """Pairs by field and level as the model has it."""
+        return counts
+
+    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+        """Match weight of each field's levels in bits, shape (n_fields, max n_levels); 0 beyond a field's levels."""
+        return log2_ratios(model.m, model.u)
+
+    def of(self, model: Model, bounds: Sequence[Sequence[float]]) -> FittedScheme:
+        """The scheme with a model: one weight per field and level."""
+        return FittedScheme(self, model, self.weights(model, bounds))
+
+
+@dataclass(frozen=True)
+class AgreementScheme(Scheme):
+    """A scheme whose model knows agreement and disagreement of each field only.
+
+    Attributes
+    ----------
+    shade
+        What similarity makes of the weights of the two.
+    """
+
+    shade: Shade
+
+    def vectors(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
+        """Levels below the top as 0 and the top as 1."""
+        return agreements(gamma, n_levels)
+
+    def levels(self, n_levels: int) -> int:
+        """Two, or one."""
+        return min(n_levels, 2)
+
+    def merged(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
+        """By agreement and disagreement."""
+        return agreement_counts(patterns, n_levels)
+
+    def level_counts(self, counts: Levels | None, n_levels: Sequence[int]) -> Levels | None:
+        """By disagreement and agreement."""
+        return None if counts is None else folded_counts(counts, n_levels)
+
+    def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+        """Of every level of similarity."""
+        ratios = log2_ratios(model.m, model.u)
+        weights = np.zeros((len(bounds), max(len(field) for field in bounds)))
+        for q, field in enumerate(bounds):
+            d, a = ratios[q, 0], ratios[q, model.fields[q].n_levels - 1]
+            weights[q, : len(field)] = self.shade(a, d, similarities(field, graded=self.facts.graded))
+        return weights
 
 
 @dataclass(frozen=True)
@@ -84,7 +172,8 @@ class FittedScheme:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What a user should know of the scheme before believing its probabilities."""
-        return (UNCALIBRATED.format(self.scheme),) if self.scheme in ("lr_weighted", "log_lr_weighted") else ()
+        facts = self.scheme.facts
+        return () if facts.calibrated else (UNCALIBRATED.format(facts.name),)
 
     def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""
@@ -101,11 +190,24 @@ class FittedScheme:
 
     def estimated(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
         """Comparison vectors as the model has them."""
-        return gamma if self.scheme == "multinomial" else agreements(gamma, n_levels)
+        return self.scheme.vectors(gamma, n_levels)
+
+
+def scheme_named(name: str) -> Scheme:
+    """The scheme of a name; PARAMETER if there is none."""
+    if name not in SCHEMES:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"expected one of {', '.join(SCHEMES)}",
+            where="model.scheme",
+            got=repr(name),
+            remedy="name one of them",
+        )
+    return SCHEMES[name]
 
 
 def fit_scheme(
-    scheme: Scheme,
+    name: str,
     patterns: PatternCounts,
     names: Sequence[str],
     bounds: Sequence[Sequence[float]],
@@ -120,7 +222,8 @@ def fit_scheme(
 
     Parameters
     ----------
-    scheme : {"multinomial", "exact", "lr_weighted", "log_lr_weighted"}
+    name : str
+        Of a scheme.
     patterns : PatternCounts
         By the fields' comparison levels, whatever the scheme.
     names : sequence of str
@@ -149,35 +252,16 @@ def fit_scheme(
     ----------
     .. [1] Smith and Shlomo, Privacy preserving probabilistic record linkage, 2014.
     """
-    if scheme not in SCHEMES:
-        raise TrystError(
-            ErrorCode.PARAMETER, f"expected one of {', '.join(SCHEMES)}", where="model.scheme", got=repr(scheme)
-        )
+    scheme = scheme_named(name)
     n_levels = [len(field) for field in bounds]
-    if scheme == "multinomial":
-        fields = [FieldLevels(name, n_levels[q], q in exceptions) for q, name in enumerate(names)]
-        model = fit(patterns, fields, n_a, n_b, settings, rules, level_counts)
-        return scheme_of(scheme, model, bounds)
-    binary = [FieldLevels(name, min(n_levels[q], 2), q in exceptions) for q, name in enumerate(names)]
-    folded = None if level_counts is None else folded_counts(level_counts, n_levels)
-    model = fit(agreement_counts(patterns, n_levels), binary, n_a, n_b, settings, rules, folded)
-    return scheme_of(scheme, model, bounds)
+    fields = [FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions) for q, field in enumerate(names)]
+    counted = scheme.merged(patterns, n_levels)
+    model = fit(counted, fields, n_a, n_b, settings, rules, scheme.level_counts(level_counts, n_levels))
+    return scheme.of(model, bounds)
 
 
-def scheme_of(scheme: Scheme, model: Model, bounds: Sequence[Sequence[float]]) -> FittedScheme:
-    """What a scheme makes of a model: one weight per field and level."""
-    ratios = log2_ratios(model.m, model.u)
-    if scheme == "multinomial":
-        return FittedScheme(scheme, model, ratios)
-    weights = np.zeros((len(bounds), max(len(field) for field in bounds)))
-    for q, field in enumerate(bounds):
-        d, a = ratios[q, 0], ratios[q, model.fields[q].n_levels - 1]
-        weights[q, : len(field)] = shaded(scheme, a, d, similarities(field, exact=scheme == "exact"))
-    return FittedScheme(scheme, model, weights)
-
-
-def similarities(bounds: Sequence[float], *, exact: bool = False) -> NDArray[np.float64]:
-    """What each level of a field counts as in a weighted scheme, from 0 (disagreement) to 1 (agreement).
+def similarities(bounds: Sequence[float], *, graded: bool = True) -> NDArray[np.float64]:
+    """What each level of a field counts as, from 0 (disagreement) to 1 (agreement).
 
     Examples
     --------
@@ -188,31 +272,27 @@ def similarities(bounds: Sequence[float], *, exact: bool = False) -> NDArray[np.
     middle = (np.concatenate(([0.0], upper[:-1])) + upper) / 2
     middle[0] = min(middle[0], LOWEST) if len(upper) > 2 else 0.0
     middle[-1] = 1.0
-    if exact:
+    if not graded:
         middle[:-1] = 0.0
     return middle
 
 
-def shaded(scheme: Scheme, a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weight in bits of similarity `s`, from the log2 ratios of agreement and of disagreement.
-
-    Parameters
-    ----------
-    scheme : {"exact", "lr_weighted", "log_lr_weighted"}
-        `exact` counts everything below 1 as disagreement.
-    a, d : float
-        log2 of m / u and of (1 - m) / (1 - u).
-    s : ndarray of float64
-        Similarities, 0 to 1.
-    """
-    if scheme == "lr_weighted":
-        # In logarithms, so that a ratio beyond the range of floats does no harm.
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.logaddexp2(np.log2(s) + a, np.log2(1 - s) + d), dtype=np.float64)
-    if scheme == "log_lr_weighted":
-        # Nothing of an infinite ratio is nothing.
-        return np.where(s > 0, np.maximum(s, 1e-300) * a, 0.0) + np.where(s < 1, np.maximum(1 - s, 1e-300) * d, 0.0)
+def unshaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Everything below 1 is disagreement."""
     return np.where(s == 1, a, d)
+
+
+def ratio_shaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The likelihood ratio of agreement, shaded by similarity."""
+    # In logarithms, so that a ratio beyond the range of floats does no harm.
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp2(np.log2(s) + a, np.log2(1 - s) + d), dtype=np.float64)
+
+
+def log_ratio_shaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithm of the likelihood ratio, shaded by similarity."""
+    # Nothing of an infinite ratio is nothing.
+    return np.where(s > 0, np.maximum(s, 1e-300) * a, 0.0) + np.where(s < 1, np.maximum(1 - s, 1e-300) * d, 0.0)
 
 
 def agreements(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
@@ -254,3 +334,15 @@ def folded_counts(counts: NDArray[np.float64], n_levels: Sequence[int]) -> NDArr
         else:
             folded[q] = counts[q, : n - 1].sum(), counts[q, n - 1]
     return folded
+
+
+SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme(known.SCHEMES["multinomial"]),
+        AgreementScheme(known.SCHEMES["exact"], unshaded),
+        AgreementScheme(known.SCHEMES["lr_weighted"], ratio_shaded),
+        AgreementScheme(known.SCHEMES["log_lr_weighted"], log_ratio_shaded),
+    )
+}
+"""All of them by name."""

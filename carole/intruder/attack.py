@@ -22,6 +22,7 @@ from tryst.carole.fellegi_sunter.settings import U
 from tryst.carole.intruder.files import AttackedFiles
 from tryst.carole.intruder.pairs import BOUNDS, AllPairs
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.schemes import DEFAULT_SCHEME
 
 FLOOR = 1e-3
 """Match probability below which a pair is no suspicion."""
@@ -159,7 +160,7 @@ def _fellegi_sunter(
 ) -> FittedScheme:
     settings = Estimation(u=u, expected_matches=expected_matches, refuse_unidentified=False)
     fitted = fit_scheme(
-        "multinomial",
+        DEFAULT_SCHEME,
         pairs.patterns,
         [files.names[q] for q in files.keys],
         [BOUNDS] * len(files.keys),

@@ -23,6 +23,7 @@ from tryst.common.specification.latent import LatentSpec, latent_mistakes
 from tryst.common.specification.mistakes import Mistake, shown
 from tryst.common.specification.padding import padding_mistakes
 from tryst.common.specification.resolution import resolution_mistakes
+from tryst.common.specification.schemes import SCHEMES
 from tryst.common.specification.variables import VariableSpec, variable_mistakes
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def refuse_inconsistent(spec: Specification) -> None:
             padding=spec.padding,
         )
     )
-    if spec.model.scheme in ("lr_weighted", "log_lr_weighted"):
+    if not SCHEMES[spec.model.scheme].calibrated:
         mistakes += [
             Mistake(
                 ("fields", position, "value_frequencies"),

@@ -23,7 +23,6 @@ Step = Literal[
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
 LevelTable = Literal["em8", "em15", "exact"]
-Scheme = Literal["multinomial", "exact", "lr_weighted", "log_lr_weighted"]
 Mode = Literal["open", "trusted", "block_keyed"]
 Comparator = Literal["jaro", "jaro_winkler"]
 DateOrder = Literal["ymd", "dmy", "mdy"]

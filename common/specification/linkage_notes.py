@@ -9,6 +9,7 @@ from tryst.common.specification.defaults import LEVELS
 from tryst.common.specification.mistakes import listed
 from tryst.common.specification.model import Specification
 from tryst.common.specification.randomised_response import levels_note
+from tryst.common.specification.schemes import DEFAULT_SCHEME, SCHEMES
 
 
 def linkage_notes(spec: Specification) -> Iterator[str]:
@@ -18,20 +19,21 @@ def linkage_notes(spec: Specification) -> Iterator[str]:
 
 
 def _scheme(spec: Specification) -> Iterator[str]:
-    scheme = spec.model.scheme
-    if scheme == "exact":
-        yield "Scheme exact: nearly equal values count as different ones, and `levels` are not looked at."
+    scheme = SCHEMES[spec.model.scheme]
+    if not scheme.graded:
+        yield f"Scheme {scheme.name}: nearly equal values count as different ones, and `levels` are not looked at."
         flipping = [f"{field.name} above {field.widened(LEVELS['exact'])[0]:g}" for field in spec.fields if field.flip]
         if flipping:
-            yield f"Scheme exact with flipped bits: what is estimated {listed(flipping)} counts as equal."
-    elif scheme != "multinomial":
+            yield f"Scheme {scheme.name} with flipped bits: what is estimated {listed(flipping)} counts as equal."
+    if not scheme.calibrated:
         yield (
-            f"Scheme {scheme}: its match probabilities rank the pairs but are not calibrated, so the threshold means"
-            " less than it says. The multinomial scheme is."
+            f"Scheme {scheme.name}: its match probabilities rank the pairs but are not calibrated, so the threshold"
+            f" means less than it says. The {DEFAULT_SCHEME} scheme is."
         )
+    if scheme.binary and scheme.graded:
         blunt = [field.name for field in spec.fields if field.bounds[-2] < 0.95]
         if blunt:
-            yield f"Scheme {scheme} takes the top level for agreement, which is wide in {listed(blunt)}."
+            yield f"Scheme {scheme.name} takes the top level for agreement, which is wide in {listed(blunt)}."
 
 
 def _values(spec: Specification) -> Iterator[str]:

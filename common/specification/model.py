@@ -18,12 +18,13 @@ from tryst.common.parties import Side
 from tryst.common.specification.assessment import AssessmentSpec
 from tryst.common.specification.blocking import BlockingRule
 from tryst.common.specification.checks import refuse_inconsistent
-from tryst.common.specification.defaults import MAX_FIELDS, Assignment, Mode, Scheme
+from tryst.common.specification.defaults import MAX_FIELDS, Assignment, Mode
 from tryst.common.specification.fields import FieldSpec
 from tryst.common.specification.latent import LatentSpec
 from tryst.common.specification.leakage import LeakageSpec
 from tryst.common.specification.padding import Padding
 from tryst.common.specification.resolution import ResolutionSpec
+from tryst.common.specification.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
 from tryst.common.specification.section import ColumnName, Name, Section
 from tryst.common.specification.variables import VariableSpec
 
@@ -63,10 +64,9 @@ class Custodians(Section):
 class ModelSpec(Section):
     """How the probabilities are estimated."""
 
-    scheme: Scheme = "multinomial"
-    """multinomial: every comparison level has its own m and u. exact: values agree or they do not, whatever their
-    levels. lr_weighted, log_lr_weighted: estimated as exact, with the likelihood ratio, or its logarithm, shaded by
-    similarity."""
+    scheme: SchemeName = Field(
+        default=DEFAULT_SCHEME, description=" ".join(f"{known.name}: {known.summary}." for known in SCHEMES.values())
+    )
     u: Literal["all_pairs", "corrected", "free"] = "corrected"
     """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
     dependence: Literal["none", "pairwise", "decomposable"] = "decomposable"

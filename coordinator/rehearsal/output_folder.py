@@ -17,7 +17,6 @@ import polars as pl
 from pydantic import ValidationError
 
 from tryst.carole.configuration import LimitsConfiguration
-from tryst.carole.fellegi_sunter.schemes import SCHEMES, Scheme
 from tryst.common.custodian.source.reading import read_table
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -27,6 +26,7 @@ from tryst.common.specification import (
     encoding_digest,
     specification_digest,
 )
+from tryst.common.specification.schemes import SCHEMES
 from tryst.coordinator.client.terminal import console
 from tryst.coordinator.rehearsal.link_truth import judge, summary
 from tryst.coordinator.rehearsal.narration import Narrator
@@ -125,7 +125,7 @@ def rehearse_into(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _made(out):
         if (schemes or alone) and persons is not None:
-            for what, other in _others(shown, SCHEMES if schemes else (spec.model.scheme,)):
+            for what, other in _others(shown, tuple(SCHEMES) if schemes else (spec.model.scheme,)):
                 console.rule(f"[bold]{what.capitalize()}, to compare", style="dim")
 
                 def judged(rehearsed: Rehearsed, what: str = what) -> None:
@@ -155,7 +155,7 @@ def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _others(spec: Specification, schemes: Sequence[Scheme]) -> Iterator[tuple[str, Specification]]:
+def _others(spec: Specification, schemes: Sequence[str]) -> Iterator[tuple[str, Specification]]:
     """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
     if spec.latent is not None:
         data = spec.model_dump()
@@ -166,11 +166,11 @@ def _others(spec: Specification, schemes: Sequence[Scheme]) -> Iterator[tuple[st
             yield scheme, _with_scheme(spec, scheme)
 
 
-def _with_scheme(spec: Specification, scheme: Scheme) -> Specification:
+def _with_scheme(spec: Specification, scheme: str) -> Specification:
     """The same linkage by another scheme; shaded weights know no frequencies of values."""
     data = spec.model_dump()
     data["model"]["scheme"] = scheme
-    if scheme.endswith("weighted"):
+    if not SCHEMES[scheme].calibrated:
         for field in data["fields"]:
             field["value_frequencies"] = False
     return Specification.model_validate(data)

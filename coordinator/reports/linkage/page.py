@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tryst.common.specification.schemes import DEFAULT_SCHEME
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
@@ -101,7 +102,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "reduction": 1.0 - linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0,
         "threshold_weight": content.threshold_weight if isfinite(content.threshold_weight) else None,
         "assignment_meaning": wording.ASSIGNMENTS.get(linkage["assignment"], linkage["assignment"]),
-        "scheme_meaning": wording.SCHEMES.get(content.model.get("scheme", "multinomial"), content.model.get("scheme")),
+        "scheme_meaning": wording.SCHEMES.get(content.model.get("scheme", DEFAULT_SCHEME), content.model.get("scheme")),
         "u_meaning": {
             "all_pairs": "from all pairs, taken as non-matches",
             "corrected": "from all pairs, with the share of the matches taken out",

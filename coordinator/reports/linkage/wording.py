@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tryst.common.specification import schemes
+
 from .content import MISSING, ReportContent
 
 _IN_BLOCKS = (
@@ -59,12 +61,7 @@ def mode_meaning(run: Mapping[str, Any]) -> str:
 
 
 #: How similarity enters the model.
-SCHEMES = {
-    "multinomial": "multinomial: every level of similarity has its own m and u",
-    "exact": "exact: values agree or they do not",
-    "lr_weighted": "exact, with the likelihood ratio of a field shaded by similarity (LR weighted)",
-    "log_lr_weighted": "exact, with the match weight of a field shaded by similarity (log-LR weighted)",
-}
+SCHEMES = {scheme.name: scheme.title for scheme in schemes.SCHEMES.values()}
 
 #: What an assignment allows.
 ASSIGNMENTS = {

@@ -19,18 +19,18 @@ ENOUGH = Resources(memory_bytes=2**28, threads=2)
 def test_a_run_links_under_every_scheme(files, scheme, blocked, one_to_one):
     plan = files.plan(blocked=blocked, scheme=scheme, assignment="one_to_one" if one_to_one else "none")
     run = link(files.a, files.b, plan, ENOUGH, lambda stage, fraction: None)
-    assert run.scheme.scheme == scheme
+    assert run.scheme.scheme.name == scheme
     assert run.pairs.weight == pytest.approx(run.scheme.match_weights(run.patterns.gamma[run.pairs.pattern]))
     right = np.count_nonzero(run.pairs.row_a[run.links] == run.pairs.row_b[run.links])
     assert right > 0.8 * files.n_common
     if one_to_one:
         assert len(np.unique(run.pairs.row_a[run.links])) == len(run.links)
-    assert any("not calibrated" in warning for warning in run.warnings) == (scheme in SCHEMES[2:])
+    assert any("not calibrated" in warning for warning in run.warnings) == (not SCHEMES[scheme].facts.calibrated)
     document = findings(run, plan, ENOUGH, {})
     assert document["model"]["scheme"] == scheme
     for field in document["model"]["fields"]:
         assert len(field["bounds"]) == len(field["m"]) == (8 if scheme == "multinomial" else 2)
-        assert ("shaded" in field) == (scheme in SCHEMES[2:])
+        assert ("shaded" in field) == (not SCHEMES[scheme].facts.calibrated)
         if "shaded" in field:
             assert len(field["shaded"]["weights"]) == len(field["shaded"]["bounds"]) == 8
             assert field["shaded"]["weights"][-1] == pytest.approx(field["weights"][-1])

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from tests.carole.fellegi_sunter.populations import exact_population
 from tryst.carole.fellegi_sunter import MISSING, Estimation, FieldLevels, PatternCounts, fit, fit_scheme
-from tryst.carole.fellegi_sunter.schemes import agreement_counts, folded_counts, shaded, similarities
+from tryst.carole.fellegi_sunter.schemes import (
+    agreement_counts,
+    folded_counts,
+    log_ratio_shaded,
+    ratio_shaded,
+    similarities,
+    unshaded,
+)
 from tryst.common.errors import ErrorCode, TrystError
 
 NAMES = ["surname", "born", "sex", "town"]
@@ -85,20 +92,20 @@ def test_the_exact_scheme_is_the_binary_model(population):
 @given(a=st.floats(0.1, 20), d=st.floats(-20, -0.1), s=st.lists(st.floats(0, 1), min_size=2, max_size=9).map(sorted))
 def test_a_weight_rises_with_similarity_between_disagreement_and_agreement(a, d, s):
     similarity = np.array([0.0, *s, 1.0])
-    for scheme in ("lr_weighted", "log_lr_weighted"):
-        weights = shaded(scheme, a, d, similarity)
+    for shaded in (ratio_shaded, log_ratio_shaded):
+        weights = shaded(a, d, similarity)
         assert weights[0] == pytest.approx(d)
         assert weights[-1] == pytest.approx(a)
         assert (np.diff(weights) >= -1e-9).all()
     # By the inequality of the means, the ratio's mean is never below that of its logarithm.
-    assert (shaded("lr_weighted", a, d, similarity) >= shaded("log_lr_weighted", a, d, similarity) - 1e-9).all()
+    assert (ratio_shaded(a, d, similarity) >= log_ratio_shaded(a, d, similarity) - 1e-9).all()
 
 
 def test_an_infinite_ratio_counts_only_where_it_is_met():
     s = np.array([0.0, 0.5, 1.0])
-    assert shaded("log_lr_weighted", np.inf, -2.0, s).tolist() == [-2.0, np.inf, np.inf]
-    assert shaded("lr_weighted", 3.0, -np.inf, s).tolist() == [-np.inf, 2.0, 3.0]
-    assert shaded("exact", 3.0, -np.inf, s).tolist() == [-np.inf, -np.inf, 3.0]
+    assert log_ratio_shaded(np.inf, -2.0, s).tolist() == [-2.0, np.inf, np.inf]
+    assert ratio_shaded(3.0, -np.inf, s).tolist() == [-np.inf, 2.0, 3.0]
+    assert unshaded(3.0, -np.inf, s).tolist() == [-np.inf, -np.inf, 3.0]
 
 
 def test_levels_count_as_their_middle_and_agreement_as_1():
@@ -108,7 +115,7 @@ def test_levels_count_as_their_middle_and_agreement_as_1():
     assert similarities((0.8, 0.999, 1.0)).tolist() == pytest.approx([0.1, 0.8995, 1])
     assert similarities((0.999, 1.0)).tolist() == [0, 1]
     assert similarities((1.0,)).tolist() == [1]
-    assert similarities((0.2, 0.8, 1.0), exact=True).tolist() == [0, 0, 1]
+    assert similarities((0.2, 0.8, 1.0), graded=False).tolist() == [0, 0, 1]
 
 
 @given(
