@@ -161,7 +161,7 @@ def by_size_of_salt(sizes: Sequence[int], repeats: int, seed: int) -> Iterator[s
 
 def main(arguments: list[str]) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks defences", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks hardening", description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="generated people in each file")
     parser.add_argument("--errors", type=float, default=0.2, help="share of the generated records with errors")
     parser.add_argument("--seed", type=int, default=1, help="of the generated people")

@@ -124,7 +124,7 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             " one standard error of what is beyond guessing. The specification is what `tryst spec draft` proposes for"
             " these people, or made from it. Options of open mode are measured as the gate measures them: the worst of"
             " its attacks, on the 1,500 commonest values; what they cost in links is printed by"
-            " `python -m benchmarks defences`. What follows from it all stands in [threat-model.md](threat-model.md).",
+            " `python -m benchmarks hardening`. What follows from it all stands in [threat-model.md](threat-model.md).",
             "",
             judged,
             "",

@@ -1,0 +1,132 @@
+"""Links and paths in the documents lead somewhere, and every page is two clicks from README."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import modules
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = REPOSITORY / "README.md"
+DOCUMENTS = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("deploy/**/*.md")])
+HISTORY = {"CHANGELOG.md"}
+"""Names what was there at the time."""
+
+BLOCK = re.compile(r"^(?:```|~~~)\w*\n(.*?)^(?:```|~~~)$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FOLDERS = {path.name for path in REPOSITORY.iterdir() if path.is_dir() and not path.name.startswith(".")}
+PLACEHOLDERS = ("deploy/parties", "deploy/records")
+"""Folders that the instructions tell an operator to make."""
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(REPOSITORY))
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes one of a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def links(document: Path) -> Iterator[tuple[Path, str]]:
+    """Targets inside the repository, each with its anchor."""
+    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        if not re.match(r"[a-z]+:", target):
+            path, _, heading = target.partition("#")
+            yield (document.parent / path).resolve() if path else document, heading
+
+
+def words(text: str) -> Iterator[str]:
+    """What stands in code: the words of code blocks and of code in running text."""
+    for code in (*BLOCK.findall(text), *CODE.findall(BLOCK.sub("", text))):
+        for line in code.splitlines():
+            try:
+                yield from shlex.split(line, comments=True)
+            except ValueError:
+                yield from line.split()
+
+
+def missing_paths(text: str) -> list[str]:
+    """Paths in code that begin in a folder of the repository, or name a Python file, and are not there."""
+    found = []
+    for word in words(text):
+        path = word.partition("::")[0].rstrip("/")
+        if not re.fullmatch(r"[\w.*-]+(/[\w.*-]+)*", path) or path.startswith(PLACEHOLDERS):
+            continue
+        in_folder = "/" in path and path.partition("/")[0] in FOLDERS
+        python = "/" in path and path.endswith((".py", ".proto"))
+        if (in_folder or python) and not any(REPOSITORY.glob(path)):
+            found.append(path)
+    return found
+
+
+def missing_modules(text: str) -> list[str]:
+    """Modules that a command runs, or that are named by their full name, and that do not exist."""
+    found = []
+    for dotted in re.findall(r"(?<![\w/.-])tryst(?:\.[a-z_]+)+\b", text):
+        if not (REPOSITORY / dotted).exists() and not _exists(dotted):
+            found.append(dotted)
+    for benchmark in re.findall(r"python -m benchmarks ([a-z]\w*)", text):
+        if benchmark not in modules():
+            found.append(f"benchmarks {benchmark}")
+    return found
+
+
+def _exists(dotted: str) -> bool:
+    """Whether a module, or a name in one, exists under the dotted name."""
+    parent, _, last = dotted.rpartition(".")
+    try:
+        if find_spec(dotted) is not None:
+            return True
+    except ModuleNotFoundError:
+        return False
+    return hasattr(import_module(parent), last)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    for target, heading in links(document):
+        assert target.exists(), f"{name(document)} links to {target}"
+        if heading:
+            headings = [anchor(text) for text in HEADING.findall(BLOCK.sub("", target.read_text(encoding="utf-8")))]
+            assert heading in headings, f"{name(document)} links to {name(target)}#{heading}"
+
+
+@pytest.mark.parametrize("document", [one for one in DOCUMENTS if one.name not in HISTORY], ids=name)
+def test_every_path_and_module_named_in_code_exists(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert not missing_paths(text)
+    assert not missing_modules(text)
+
+
+def test_a_missing_path_is_found() -> None:
+    assert missing_paths("`common/nothing.py` and `tests/**/test_nothing.py`") == [
+        "common/nothing.py",
+        "tests/**/test_nothing.py",
+    ]
+    assert missing_paths("```sh\npython -m pytest tests/nothing -q\n```\n") == ["tests/nothing"]
+    assert missing_paths("`engine/test_bad_input.py`") == ["engine/test_bad_input.py"]
+    assert not missing_paths("`common/errors.py`, `tests/**/test_links.py`, `deploy/parties`, `a/b`, `/etc/hosts`")
+    assert missing_modules("`python -m tryst.common.nothing`, python -m benchmarks nothing") == [
+        "tryst.common.nothing",
+        "benchmarks nothing",
+    ]
+    assert not missing_modules("`tryst.common.errors`, python -m benchmarks encode")
+
+
+def test_every_page_is_two_clicks_from_the_readme() -> None:
+    first = {target for target, _ in links(README)}
+    second = {target for page in first if page.suffix == ".md" for target, _ in links(page)}
+    unreached = [name(page) for page in DOCUMENTS if page != README and page not in first | second]
+    assert not unreached
