@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks import DOCS
 from benchmarks._built_population import SMALL, WIDE, Trait, built
 from tryst.carole.assessment import assess
-from tryst.common.specification.assessment import MEASURES
+from tryst.common.disclosure_measures import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
 DOCUMENT = DOCS / "assessment.md"

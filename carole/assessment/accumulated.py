@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.common.specification.assessment import MEASURES, PublishedTable
+from tryst.common.disclosure_measures import MEASURES
+from tryst.common.specification.assessment import PublishedTable
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,6 @@ from tryst.carole.assessment.measures import Measure
 from tryst.common.parties import Side
 from tryst.common.specification.assessment import AssessmentSpec
 from tryst.risk.models.counts import distinct_rows
-
-MEASURED = ("certain_attribution", "probable_attribution", "attribution_gain", "few_values")
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,37 @@ class Learnt:
     diversity: int
 
     def measure(self, name: str) -> float:
-        """One of `MEASURED`."""
-        values = (self.certain, self.probable, self.gain, self.few)
-        return values[MEASURED.index(name)]
+        """One of `SENSITIVE_MEASURES`."""
+        return SENSITIVE_MEASURES[name].of(self)
+
+
+@dataclass(frozen=True)
+class SensitiveMeasure:
+    """How a measure follows from what is learnt of one sensitive variable, and its method in words."""
+
+    of: Callable[[Learnt], float]
+    method: Callable[[AssessmentSpec], str]
+
+
+SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
+    "certain_attribution": SensitiveMeasure(
+        lambda learnt: learnt.certain, lambda spec: "counted by key group among the links as decided"
+    ),
+    "probable_attribution": SensitiveMeasure(
+        lambda learnt: learnt.probable,
+        lambda spec: (
+            f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group"
+        ),
+    ),
+    "attribution_gain": SensitiveMeasure(
+        lambda learnt: learnt.gain, lambda spec: "posterior less prior, from expected counts by key group"
+    ),
+    "few_values": SensitiveMeasure(
+        lambda learnt: learnt.few,
+        lambda spec: f"key groups of fewer than {spec.least_values} different values, links as decided",
+    ),
+}
+"""The measures of which the worst sensitive variable counts; known after a recoding of the keys."""
 
 
 def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
@@ -94,10 +120,7 @@ def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
             {
                 "variable": name,
                 "holder": holder,
-                "certain_attribution": learnt.certain,
-                "probable_attribution": learnt.probable,
-                "attribution_gain": learnt.gain,
-                "few_values": learnt.few,
+                **{measure: learnt.measure(measure) for measure in SENSITIVE_MEASURES},
                 "negative_attribution": learnt.excluded,
                 "l_diversity": learnt.diversity,
                 "own_file": {
@@ -106,9 +129,9 @@ def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
             }
         )
     measures = {}
-    for measure in MEASURED:
-        worst = max(names, key=lambda name: found[name].measure(measure))
-        measures[measure] = Measure(found[worst].measure(measure), _method(measure, worst, spec))
+    for measure, made in SENSITIVE_MEASURES.items():
+        worst = max(names, key=lambda name: made.of(found[name]))
+        measures[measure] = Measure(made.of(found[worst]), f"{made.method(spec)}; worst for {worst}")
     return Attribution(measures, document)
 
 
@@ -203,16 +226,4 @@ def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> d
     levels = len(combined.variables[column].categories)
     values = codes[:, column]
     found = learnt(Groups.of(keys, keys), values, values, np.ones(len(codes)), levels, spec)
-    return {measure: found.measure(measure) for measure in MEASURED}
-
-
-def _method(measure: str, worst: str, spec: AssessmentSpec) -> str:
-    how = {
-        "certain_attribution": "counted by key group among the links as decided",
-        "probable_attribution": (
-            f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group"
-        ),
-        "attribution_gain": "posterior less prior, from expected counts by key group",
-        "few_values": f"key groups of fewer than {spec.least_values} different values, links as decided",
-    }
-    return f"{how[measure]}; worst for {worst}"
+    return {measure: found.measure(measure) for measure in SENSITIVE_MEASURES}

@@ -1,4 +1,4 @@
-"""The assessment of a combined output: every measure against its limit, as one document and one judgement.
+"""The assessment of a combined output: every measure against its limit, as one document.
 
 The document is versioned JSON. It names variables and numbers of codes, never a label (Carole has none) and never a
 record; a data steward reads it. The same run gives the same document, byte for byte.
@@ -16,17 +16,16 @@ from tryst.carole.assessment.accumulated import accumulated
 from tryst.carole.assessment.attribution import attribution, by_variable
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.identification import identification
-from tryst.carole.assessment.measures import Measure, entry
+from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
 from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
 from tryst.carole.engine.plan import Resources
-from tryst.carole.projects import Judgement
+from tryst.common.disclosure_measures import MEASURES
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
-from tryst.common.specification.assessment import MEASURES
 
 VERSION = 1
 """Of the document."""
@@ -45,13 +44,21 @@ class Assessment:
         Ready for JSON; docs/assessment.md describes it.
     report
         The document as it is kept.
-    judgement
-        What the project's policy acts on, with the digest of `report`.
+    judged
+        By measure, the value that is held against its limit.
+    breaches
+        The measures above their limits.
     """
 
     document: dict[str, Any] = field(repr=False)
     report: bytes = field(repr=False)
-    judgement: Judgement
+    judged: Mapping[str, float]
+    breaches: tuple[str, ...]
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the report."""
+        return hashlib.sha256(self.report).digest()
 
 
 def assess(
@@ -102,9 +109,7 @@ def assess(
     tables = publication(combined, policy.tables, before.tables, policy.known_people)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
-    measured: dict[str, Measure] = {**found.measures, **learnt.measures, "members_learnt": members.measure}
-    if tables.measure is not None:
-        measured["subtraction"] = tables.measure
+    measured = {**found.measures, **learnt.measures, **tables.measures, **members.measures}
     limits = policy.limits.given
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -137,8 +142,7 @@ def assess(
         "warnings": [*_cautions(combined), *combined.cautions, *found.cautions, *tables.cautions, *before.cautions],
     }
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
-    judgement = Judgement(judged, tuple(breaches), hashlib.sha256(report).digest())
-    return Assessment(document, report, judgement)
+    return Assessment(document, report, judged, tuple(breaches))
 
 
 def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tryst.carole.engine.plan import Resources
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification.assessment import Fractions
-from tryst.risk.identification.file_level import Dis, dis
+from tryst.risk.identification.file_level import dis
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda import minimal_uniques, most_within
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
@@ -26,6 +27,74 @@ _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _MOST_SIZE = 4
 _BINS = 20
 _SHOWN = 20
+
+
+@dataclass(frozen=True)
+class KeyedRecords:
+    """What somebody who knows the keys makes of the linked records.
+
+    Attributes
+    ----------
+    cells
+        Combinations of key values, with what the model says of each.
+    trust : ndarray of float64, shape (n_records,)
+        Link probability of each record.
+    fraction
+        Sampling fraction of the combined output.
+    model
+        The model, in words.
+    """
+
+    cells: Cells
+    trust: NDArray[np.float64]
+    fraction: float
+    model: str
+
+    @cached_property
+    def chance(self) -> NDArray[np.float64]:
+        """Chance of each record to be matched to its person."""
+        return self.cells.correct[self.cells.of_record] * self.trust
+
+    @property
+    def how(self) -> str:
+        """The method of what the model says of each record."""
+        return f"{self.model}; sampling fraction {self.fraction:g}; times the link probability of each record"
+
+    @property
+    def without_uniques(self) -> KeyedRecords:
+        """The other records; what is said of them stays."""
+        kept = ~self.cells.unique
+        counts = np.where(self.cells.counts == 1, 0, self.cells.counts)
+        cells = replace(self.cells, counts=counts, of_record=self.cells.of_record[kept])
+        return replace(self, cells=cells, trust=self.trust[kept])
+
+
+def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _unique_matches(records: KeyedRecords) -> Measure:
+    unique = records.cells.unique
+    trust = float(records.trust[unique].mean()) if unique.any() else 1.0
+    n1, n2, n3 = (float((records.cells.counts == r).sum()) for r in (1, 2, 3))
+    found = dis(n1, n2, n3, records.fraction, CONFIDENCE)
+    how = (
+        f"DIS from {found.uniques} uniques and {int(found.pairs)} pairs, sampling fraction {records.fraction:g}, times"
+        f" the mean link probability {trust:.4g} of the uniques; the upper end is judged"
+    )
+    return Measure(found.value * trust, how, found.low * trust, found.high * trust)
+
+
+KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
+    "sample_uniques": lambda records: Measure(_mean(records.cells.unique), "counted among the linked records"),
+    "correct_unique_matches": _unique_matches,
+    "population_uniques": lambda records: Measure(
+        _mean(records.cells.alone[records.cells.of_record] * records.trust), records.how
+    ),
+    "correct_matches": lambda records: Measure(_mean(records.chance), records.how),
+    "largest_record_risk": lambda records: Measure(float(records.chance.max(initial=0.0)), records.how),
+}
+"""The measures that follow from the key values, and are known after a recoding of them without a new fit."""
 
 
 @dataclass(frozen=True)
@@ -73,33 +142,24 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
     trust = combined.probability
     if file is None:
         nothing = Measure(0.0, "there is no linked record")
-        kinds = ("sample_uniques", "correct_unique_matches", "population_uniques", "correct_matches")
-        measures = dict.fromkeys((*kinds, "largest_record_risk", "gain_over_own_file"), nothing)
+        measures = dict.fromkeys((*KEY_MEASURES, "gain_over_own_file"), nothing)
         return Identification(measures, {"keys": names, "method": None}, None, trust, ())
     model = cell_risk(file)
-    cells = model.now
-    own, unique_trust = cell_measures(cells, trust, fractions.combined)
-    how = f"{model.method}; sampling fraction {fractions.combined:g}; times the link probability of each record"
-    found = {
-        "sample_uniques": Measure(own["sample_uniques"], "counted among the linked records"),
-        "correct_unique_matches": _unique_matches(cells, fractions.combined, unique_trust),
-        "population_uniques": Measure(own["population_uniques"], how),
-        "correct_matches": Measure(own["correct_matches"], how),
-        "largest_record_risk": Measure(own["largest_record_risk"], how),
-    }
+    records = KeyedRecords(model.now, trust, fractions.combined, model.method)
+    found = {name: compute(records) for name, compute in KEY_MEASURES.items()}
+    cells, correct_matches = records.cells, found["correct_matches"].value
     alone: dict[str, float] = {}
     methods: dict[str, str] = {}
     for side in Side:
         alone[str(side)], methods[str(side)] = own_file_matches(combined, side, fractions)
     least = min(alone.values())
     found["gain_over_own_file"] = Measure(
-        max(0.0, own["correct_matches"] - least),
+        max(0.0, correct_matches - least),
         "correct_matches less that of the same people in the file where it is smaller; "
         + "; ".join(f"{side}: {alone[side]:.3g} by {methods[side]}" for side in alone),
     )
-    chance = cells.correct[cells.of_record] * trust
     edges = np.linspace(0.0, 1.0, _BINS + 1)
-    numbers, _ = np.histogram(np.clip(chance, 0.0, 1.0), edges)
+    numbers, _ = np.histogram(np.clip(records.chance, 0.0, 1.0), edges)
     document = {
         "keys": names,
         "method": model.method,
@@ -110,7 +170,7 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
         "own_file": {
             side: {
                 "correct_matches": alone[side],
-                "gain": own["correct_matches"] - alone[side],
+                "gain": correct_matches - alone[side],
                 "method": methods[side],
                 "keys": combined.with_role("key", Side(side)),
             }
@@ -119,21 +179,6 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
     }
     special, cautions = _special(model, left)
     return Identification(found, {**document, **special}, model, trust, (*model.cautions, *cautions))
-
-
-def cell_measures(cells: Cells, trust: NDArray[np.float64], fraction: float) -> tuple[dict[str, float], float]:
-    """The measures that a recoding changes, and the mean link probability of the unique records."""
-    unique = cells.unique
-    mean = float(trust[unique].mean()) if unique.any() else 1.0
-    chance = cells.correct[cells.of_record] * trust
-    found = {
-        "sample_uniques": float(unique.mean()),
-        "correct_unique_matches": _dis(cells, fraction).high * mean,
-        "population_uniques": float((cells.alone[cells.of_record] * trust).mean()),
-        "correct_matches": float(chance.mean()),
-        "largest_record_risk": float(chance.max()),
-    }
-    return found, mean
 
 
 def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tuple[float, str]:
@@ -147,20 +192,6 @@ def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tu
     model = cell_risk(file)
     cells = model.now
     return float(cells.correct[cells.of_record][rows].mean()), model.method
-
-
-def _dis(cells: Cells, fraction: float) -> Dis:
-    n1, n2, n3 = (float((cells.counts == r).sum()) for r in (1, 2, 3))
-    return dis(n1, n2, n3, fraction, CONFIDENCE)
-
-
-def _unique_matches(cells: Cells, fraction: float, trust: float) -> Measure:
-    found = _dis(cells, fraction)
-    how = (
-        f"DIS from {found.uniques} uniques and {int(found.pairs)} pairs, sampling fraction {fraction:g}, times the mean"
-        f" link probability {trust:.4g} of the uniques; the upper end is judged"
-    )
-    return Measure(found.value * trust, how, found.low * trust, found.high * trust)
 
 
 def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:

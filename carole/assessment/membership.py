@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from tryst.risk.models.counts import distinct_rows
 class Membership:
     """Shares of the members learnt, the larger of the two, and what lies behind them."""
 
-    measure: Measure
+    measures: Mapping[str, Measure]
     document: dict[str, Any]
 
 
@@ -37,7 +38,7 @@ def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Member
     how = f"link probability at least {1 - doubt:g}, as released; the larger share is {worst.capitalize()}'s"
     if combined.left_out and getattr(release, worst) == "pairs":
         how += "; at most, since pairs whose codes are not known may be of any of its records"
-    return Membership(Measure(found[worst]["learnt"], how), found)
+    return Membership({"members_learnt": Measure(found[worst]["learnt"], how)}, found)
 
 
 def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def needed(combined: Combined, policy: AssessmentSpec) -> int:
     of_keys = [levels[name] for name in combined.with_role("key")]
     keys = math.prod(of_keys)
     merges = min(keys, combined.n_records) * sum(n * (n - 1) // 2 for n in of_keys)
-    searched = 0 if policy.limits.correct_matches is None else min(merges, SEARCHED)
+    searched = 0 if policy.limits.given.get("correct_matches") is None else min(merges, SEARCHED)
     published = {name for table in policy.tables for name in table.variables}
     cells = math.prod(levels[name] for name in published) if published else 0
     return (

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment.accumulated import Accumulated
-from tryst.carole.assessment.attribution import MEASURED, Groups, Learnt, by_variable
+from tryst.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
 from tryst.carole.assessment.cell_risk import Averaged, CellRisk
 from tryst.carole.assessment.combined import Combined
-from tryst.carole.assessment.identification import cell_measures
+from tryst.carole.assessment.identification import KEY_MEASURES, KeyedRecords
 from tryst.carole.assessment.publication import recovery
 from tryst.common.specification.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.identification.key_file import KeyFile
@@ -66,7 +66,7 @@ def options(
         ways = dict(_recodings(model))
         effects = {recoding: _effect(combined, model, recoding, trust, spec) for recoding in ways.values()}
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
-        found += _without_uniques(model, trust)
+        found += _without_uniques(KeyedRecords(model.now, trust, spec.fractions.combined, model.method))
         past = earlier.largest
         limits = {name: limit for name, limit in spec.limits.given.items() if past.get(name, 0.0) <= limit}
         found += _until_within(combined, model, trust, spec, measures, limits, effects)
@@ -120,11 +120,12 @@ def _rare_joined(model: CellRisk, variable: int) -> tuple[int, Recoding] | None:
 def _effect(
     combined: Combined, model: CellRisk, recoding: Recoding, trust: NDArray[np.float64], spec: AssessmentSpec
 ) -> dict[str, float]:
-    found, _ = cell_measures(model.after(recoding), trust, spec.fractions.combined)
+    records = KeyedRecords(model.after(recoding), trust, spec.fractions.combined, model.method)
+    found = {name: compute(records).judged for name, compute in KEY_MEASURES.items()}
     if combined.with_role("sensitive"):
         groups = _groups(combined, model, recoding)
         learnt = by_variable(combined, [], spec, groups)
-        found |= {measure: max(one.measure(measure) for one in learnt.values()) for measure in MEASURED}
+        found |= {measure: max(one.measure(measure) for one in learnt.values()) for measure in SENSITIVE_MEASURES}
     return found
 
 
@@ -146,17 +147,12 @@ def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
     return Groups.of(records, recoded)
 
 
-def _without_uniques(model: CellRisk, trust: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """Leave out the unique records: what is said of the others does not change."""
-    cells = model.now
-    kept = ~cells.unique
-    dropped = int((~kept).sum())
+def _without_uniques(records: KeyedRecords) -> list[dict[str, Any]]:
+    dropped = int(records.cells.unique.sum())
     if not dropped:
         return []
-    effect = dict.fromkeys(("sample_uniques", "correct_unique_matches", "population_uniques"), 0.0)
-    chance = (cells.correct[cells.of_record] * trust)[kept]
-    effect["correct_matches"] = float(chance.mean()) if len(chance) else 0.0
-    effect["largest_record_risk"] = float(chance.max(initial=0.0))
+    rest = records.without_uniques
+    effect = {name: compute(rest).judged for name, compute in KEY_MEASURES.items()}
     return [_option(f"leave out the {dropped} records that are unique", effect)]
 
 
@@ -170,7 +166,9 @@ def _until_within(
     known: Mapping[Recoding, dict[str, float]],
 ) -> list[dict[str, Any]]:
     """Leave out key variables, always the one that helps most for its loss, until the limits hold or none is left."""
-    limits = {m: limit for m, limit in given.items() if m in _RECODED and m in measures}
+    limits = {
+        m: limit for m, limit in given.items() if (m in KEY_MEASURES or m in SENSITIVE_MEASURES) and m in measures
+    }
     over = _excess(measures, limits)
     if not limits or over <= 0:
         return []
@@ -206,7 +204,7 @@ def _least_merges(
     measures: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """The merges of categories that bring `correct_matches` down to its limit at least loss of information."""
-    limit = spec.limits.correct_matches
+    limit = spec.limits.given.get("correct_matches")
     if limit is None or measures["correct_matches"] <= limit or not isinstance(model, Averaged):
         return []
     file = model.file
@@ -235,17 +233,6 @@ def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
     return said
 
 
-_RECODED = (
-    "sample_uniques",
-    "correct_unique_matches",
-    "population_uniques",
-    "correct_matches",
-    "largest_record_risk",
-    *MEASURED,
-)
-"""The measures that a recoding of the keys changes, and that are known after it without a new fit."""
-
-
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:
     """By how much limits are exceeded, in all."""
     return sum(max(0.0, measures[m] - limit) for m, limit in limits.items() if m in measures)
@@ -255,7 +242,7 @@ def _without_sensitive(learnt: Mapping[str, Learnt]) -> list[dict[str, Any]]:
     found = []
     for name in learnt:
         others = [one for other, one in learnt.items() if other != name]
-        effect = {measure: max((one.measure(measure) for one in others), default=0.0) for measure in MEASURED}
+        effect = {measure: max((one.measure(measure) for one in others), default=0.0) for measure in SENSITIVE_MEASURES}
         found.append(_option(f"leave out {name}", effect))
     return found
 

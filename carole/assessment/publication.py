@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +40,15 @@ class Publication:
 
     Attributes
     ----------
-    measure
-        None where there is nothing to publish.
+    measures
+        By name; none where there is nothing to publish.
     tables
         Each table, ready for JSON.
     cautions
         What to know before relying on it.
     """
 
-    measure: Measure | None
+    measures: Mapping[str, Measure]
     tables: list[dict[str, Any]]
     cautions: tuple[str, ...]
 
@@ -69,7 +69,7 @@ def publication(
     """
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
-        return Publication(None, [], ())
+        return Publication({}, [], ())
     cautions: list[str] = []
     documents = []
     singles = []
@@ -98,7 +98,7 @@ def publication(
     if any(table.protection == "random" for table, _ in listed):
         cautions.append("Random rounding was drawn for this assessment; what is published will be drawn anew.")
     text = f"{len(listed)} tables, {known} known people, links as decided; bounds: {how}"
-    return Publication(Measure(value, text), documents, tuple(cautions))
+    return Publication({"subtraction": Measure(value, text)}, documents, tuple(cautions))
 
 
 @dataclass(frozen=True)

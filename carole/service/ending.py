@@ -8,6 +8,7 @@ from typing import Any
 
 from tryst.carole.assessment import Combined, assess
 from tryst.carole.engine.plan import Resources
+from tryst.carole.projects import Judgement
 from tryst.carole.service.shares import Decided, shares
 from tryst.carole.store import Store
 from tryst.carole.store.results import REPORT
@@ -69,5 +70,6 @@ def end_run(
     if assessed is not None:
         sealed[REPORT] = (assessed.report,)
     links = int(decided.links.size)
-    store.runs.finish(lease, links, sealed, None if assessed is None else assessed.judgement)
+    judgement = None if assessed is None else Judgement(assessed.judged, assessed.breaches, assessed.digest)
+    store.runs.finish(lease, links, sealed, judgement)
     return links

@@ -6,10 +6,11 @@ Every limit is an upper one: a measure above it is a breach. Where a measure has
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
+from tryst.common.disclosure_measures import MEASURES
 from tryst.common.specification.mistakes import Mistake, Path, nearest, shown
 from tryst.common.specification.section import Name, Section
 from tryst.common.specification.variables import VariableSpec
@@ -18,36 +19,8 @@ MAX_TABLES = 100
 MAX_AXES = 8
 
 
-Limit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-
-
-class Limits(Section):
+class MeasureLimits(Section):
     """The policy: upper limits of the measures of risk that matter to the project. What has none is only reported."""
-
-    sample_uniques: Limit | None = None
-    """Share of the linked records that no other linked record resembles in all key variables."""
-    correct_unique_matches: Limit | None = None
-    """Probability that somebody who matches a linked record that is unique has the right person."""
-    population_uniques: Limit | None = None
-    """Expected share of the linked records that nobody else in the population resembles."""
-    correct_matches: Limit | None = None
-    """Expected share of the linked records that an intruder who knows the keys matches to their person."""
-    largest_record_risk: Limit | None = None
-    """Greatest probability of any linked record to be matched to its person."""
-    gain_over_own_file: Limit | None = None
-    """How much larger correct_matches is for the combined output than for either file alone."""
-    certain_attribution: Limit | None = None
-    """Share of the linked records whose sensitive value follows from their keys with certainty."""
-    probable_attribution: Limit | None = None
-    """Share of the linked records of whose sensitive value the keys leave little doubt."""
-    attribution_gain: Limit | None = None
-    """Greatest rise of the probability of a sensitive value over what everybody may guess."""
-    few_values: Limit | None = None
-    """Share of the linked records whose key group has fewer different sensitive values than are asked for."""
-    subtraction: Limit | None = None
-    """Probability that people who know some of the records recover an empty cell of a published table."""
-    members_learnt: Limit | None = None
-    """Share of a custodian's records that the release shows to be in the other's file too."""
 
     @property
     def given(self) -> dict[str, float]:
@@ -55,8 +28,21 @@ class Limits(Section):
         return {name: value for name in MEASURES if (value := getattr(self, name)) is not None}
 
 
-MEASURES: dict[str, str] = {name: info.description or "" for name, info in Limits.model_fields.items()}
-"""What may be limited, in words."""
+if TYPE_CHECKING:
+    Limits = MeasureLimits
+else:
+    Limits = create_model(
+        "Limits",
+        __base__=MeasureLimits,
+        __doc__=MeasureLimits.__doc__,
+        **{
+            measure.name: (
+                Annotated[float, Field(ge=measure.least, le=measure.most, allow_inf_nan=False)] | None,
+                Field(default=None, description=measure.meaning),
+            )
+            for measure in MEASURES.values()
+        },
+    )
 
 
 class Fractions(Section):
@@ -160,14 +146,18 @@ def assessment_mistakes(
                 variable.name,
                 "drop the field from the comparison, or give the variable another role",
             )
-    sensitive = [name for name, variable in named.items() if variable.role == "sensitive"]
-    if not sensitive:
-        for measure in ("certain_attribution", "probable_attribution", "attribution_gain", "few_values"):
-            if measure in assessment.limits.given:
-                remedy = "give a variable the role sensitive, or drop the limit"
-                yield Mistake((*path, "limits", measure), "no variable has the role sensitive", remedy=remedy)
-    if "subtraction" in assessment.limits.given and not assessment.tables:
-        yield Mistake((*path, "limits", "subtraction"), "no table is to be published", remedy="name the `tables`")
+    lacking = {
+        "sensitive": ("no variable has the role sensitive", "give a variable the role sensitive, or drop the limit"),
+        "tables": ("no table is to be published", "name the `tables`"),
+    }
+    if any(variable.role == "sensitive" for variable in named.values()):
+        del lacking["sensitive"]
+    if assessment.tables:
+        del lacking["tables"]
+    for measure in assessment.limits.given:
+        if (need := MEASURES[measure].needs) in lacking:
+            words, remedy = lacking[need]
+            yield Mistake((*path, "limits", measure), words, remedy=remedy)
     for place, table in enumerate(assessment.tables):
         yield from _table_mistakes(table, (*path, "tables", place), named)
 

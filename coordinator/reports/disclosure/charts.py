@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from tryst.common.disclosure_measures import MEASURES, report_order
 from tryst.coordinator.reports.linkage.charts import FULL_WIDTH, Chart
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
@@ -24,8 +25,7 @@ _WITHIN, _ABOVE, _UNJUDGED = "within its limit", "above its limit", "no limit se
 
 def measures_chart(measures: Mapping[str, Any]) -> Chart:
     """Every measure on one scale, with its interval and its limit."""
-    order = [name for _, _, names in wording.GROUPS for name in names if name in measures]
-    order += [name for name in measures if name not in order]
+    order = [measure.name for _, own in report_order() for measure in own if measure.name in measures]
     order.sort(key=lambda name: (not measures[name]["breached"], measures[name]["limit"] is None))
     rows = []
     for name in order:
@@ -33,7 +33,7 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
         kind = _ABOVE if found["breached"] else _UNJUDGED if found["limit"] is None else _WITHIN
         rows.append(
             {
-                "name": wording.title(name),
+                "name": MEASURES[name].title,
                 "value": found["value"],
                 "low": found["lower"] if found["lower"] is not None else found["value"],
                 "high": found["upper"] if found["upper"] is not None else found["value"],
@@ -42,7 +42,7 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
                 "text": wording.figure(found["value"]),
             }
         )
-    titles = [wording.title(name) for name in order]
+    titles = [MEASURES[name].title for name in order]
     y = alt.Y("name:N", sort=titles, title=None, axis=alt.Axis(labelLimit=_LABELS, labelFontSize=12, labelColor=INK))
     scale = _whole()
     x = alt.X("value:Q", title="of all who could be concerned, or as a probability", scale=scale, axis=_percent())
@@ -171,7 +171,7 @@ def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart
     width = FULL_WIDTH - 400
     base = alt.Chart(alt.InlineData(values=rows), width=width, height={"step": 25}).encode(
         y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=330, labelFontSize=11.5)),
-        x=alt.X("value:Q", title=wording.title(found["main"]).lower(), axis=_percent(), scale=scale),
+        x=alt.X("value:Q", title=MEASURES[found["main"]].title.lower(), axis=_percent(), scale=scale),
     )
     bars = base.mark_bar(height={"band": 0.68}).encode(
         color=alt.Color(
@@ -184,7 +184,8 @@ def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart
         line = alt.Chart(alt.InlineData(values=[{"limit": measure["limit"]}]))
         layers.append(line.mark_rule(color=RUST, strokeDash=[5, 3], size=1.5).encode(x=alt.X("limit:Q", scale=scale)))
     told = "; ".join(f"{row['name']} {row['text']}" for row in rows)
-    return Chart(alt.layer(*layers), f"{wording.title(found['main'])}, as it is and after each change: {told}.")
+    title = MEASURES[found["main"]].title
+    return Chart(alt.layer(*layers), f"{title}, as it is and after each change: {told}.")
 
 
 def _size_label(low: int, high: int | None) -> str:

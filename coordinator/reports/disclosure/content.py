@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tryst.common.disclosure_measures import MEASURES, report_order
 from tryst.common.errors import ErrorCode, TrystError
 
 from . import wording
@@ -45,14 +46,12 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The measures by the question they answer, those that are judged first."""
     measures: Mapping[str, Any] = document["measures"]
-    listed = {name for _, _, names in wording.GROUPS for name in names}
-    questions = [*wording.GROUPS, ("Other risks", "", tuple(name for name in measures if name not in listed))]
     found = []
-    for question, explanation, names in questions:
-        cards = [card(name, measures[name]) for name in names if name in measures]
+    for question, own in report_order():
+        cards = [card(measure.name, measures[measure.name]) for measure in own if measure.name in measures]
         cards.sort(key=lambda shown: (not shown["breached"], shown["limit"] is None))
         if cards:
-            found.append({"question": question, "explanation": explanation, "cards": cards})
+            found.append({"question": question.title, "explanation": question.explanation, "cards": cards})
     return found
 
 
@@ -65,7 +64,7 @@ def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
     accumulated = earlier is not None and earlier > (measure["upper"] if interval else measure["value"])
     return {
         "name": name,
-        "title": wording.title(name),
+        "title": MEASURES[name].title,
         "value": wording.figure(measure["value"]),
         "interval": interval,
         "confidence": f"{measure['interval']:.0%}" if interval and measure.get("interval") else "",
@@ -130,7 +129,7 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
         for name in columns
     ]
     return {
-        "columns": [wording.title(name) for name in columns],
+        "columns": [MEASURES[name].title for name in columns],
         "limits": ["–" if measures[n]["limit"] is None else wording.figure(measures[n]["limit"]) for n in columns],
         "now": now,
         "rows": rows[:_OPTIONS],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tryst.common.disclosure_measures import MEASURES
 from tryst.coordinator.reports.linkage.charts import Chart
 from tryst.coordinator.reports.linkage.page import FILTERS
 from tryst.risk.report import draw, rendered, write_page
@@ -17,7 +18,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
     "figure": wording.figure,
     "joined": wording.joined,
-    "title_of": wording.title,
+    "title_of": lambda name: MEASURES[name].title,
     "receives": wording.receives,
     "protection": wording.protection,
 }

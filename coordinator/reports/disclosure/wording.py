@@ -1,4 +1,4 @@
-"""The plain words of the report: what each measure is called, and the verdict as a sentence."""
+"""The plain words of the report: the verdict as a sentence, figures, protections, shares."""
 
 from __future__ import annotations
 
@@ -6,53 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tryst.coordinator.reports.linkage import wording
-
-TITLES: Mapping[str, str] = {
-    "sample_uniques": "Records like no other",
-    "correct_unique_matches": "A match with a record like no other is right",
-    "population_uniques": "People like nobody else",
-    "correct_matches": "People found by what is known of them",
-    "largest_record_risk": "The person most at risk",
-    "gain_over_own_file": "What linking adds",
-    "certain_attribution": "Something sensitive follows for certain",
-    "probable_attribution": "Something sensitive is hardly in doubt",
-    "attribution_gain": "The most that is learnt of anybody",
-    "few_values": "Too few different values",
-    "subtraction": "An empty cell of a table comes to light",
-    "members_learnt": "Who is in the other file",
-}
-"""What each measure is called; one that is not here keeps its own name."""
-
-GROUPS: Sequence[tuple[str, str, tuple[str, ...]]] = (
-    (
-        "Could somebody be found?",
-        "An intruder knows something about a person and looks for their record.",
-        (
-            "correct_matches",
-            "correct_unique_matches",
-            "largest_record_risk",
-            "population_uniques",
-            "sample_uniques",
-            "gain_over_own_file",
-        ),
-    ),
-    (
-        "Could something be learnt about somebody?",
-        "An intruder need not find the record: it is enough if all records that fit say the same.",
-        ("certain_attribution", "probable_attribution", "attribution_gain", "few_values"),
-    ),
-    (
-        "Do the tables give somebody away?",
-        "Counts that are to be published, attacked all together.",
-        ("subtraction",),
-    ),
-    (
-        "What do the custodians learn of each other?",
-        "Whoever receives links learns whom the other has.",
-        ("members_learnt",),
-    ),
-)
-"""The measures in the order of the questions that they answer."""
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -64,11 +17,6 @@ _RECEIVES = {
 }
 
 _METHOD_WORDS = {"none": "as counted", "conventional": "rounded to the nearest", "random": "rounded at random"}
-
-
-def title(name: str) -> str:
-    """What a measure is called."""
-    return TITLES.get(name, name.replace("_", " ").capitalize())
 
 
 def receives(grant: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
 from tryst.carole.assessment import Combined, assess
+from tryst.common.disclosure_measures import MEASURES
 from tryst.common.errors import TrystError
-from tryst.common.specification.assessment import MEASURES
 
 RUN = "0" * 32
 
@@ -25,8 +25,8 @@ def assessed(codes: np.ndarray, traits: tuple[Trait, ...] = SMALL, n_links: int 
     sure = np.ones(len(rows))
     combined = Combined(tuple(spec.variables), files["alice"], files["bob"], rows, rows, sure, rows, rows, sure)
     found = assess(combined, spec, RUN)
-    assert set(found.judgement.measures) == set(found.document["measures"])
-    assert all(np.isfinite(value) and 0 <= value <= 1 for value in found.judgement.measures.values())
+    assert set(found.judged) == set(found.document["measures"])
+    assert all(np.isfinite(value) and 0 <= value <= 1 for value in found.judged.values())
     loaded: dict[str, Any] = json.loads(found.report)
     return loaded
 

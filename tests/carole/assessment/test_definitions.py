@@ -121,9 +121,9 @@ def test_members_are_learnt_by_what_is_released(population: Built) -> None:
         given = release.model_copy(update={"alice": grant, "bob": grant})
         found = membership(combined, given, 0.1)
         expected = share if share is not None else combined.n_records / min(len(combined.alice), len(combined.bob))
-        assert found.measure.value == pytest.approx(expected)
+        assert found.measures["members_learnt"].value == pytest.approx(expected)
     # Links of which none is sure enough teach nobody.
-    assert membership(combined, release, 0.01).measure.value == 0.0
+    assert membership(combined, release, 0.01).measures["members_learnt"].value == 0.0
 
 
 @pytest.mark.parametrize("most", [None, 3])

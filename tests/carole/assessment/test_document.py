@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks._built_population import Built
 from tryst.carole.assessment import Assessment, assess
-from tryst.common.specification.assessment import MEASURES
+from tryst.common.disclosure_measures import MEASURES
 
 FORM = {
     "version",
@@ -63,7 +63,7 @@ def test_the_form(document: dict[str, Any]) -> None:
 
 
 def test_the_verdict_is_what_the_limits_say(population: Built, assessment: Assessment) -> None:
-    document, judgement = assessment.document, assessment.judgement
+    document = assessment.document
     assert population.spec.assessment is not None
     over = {
         name
@@ -71,14 +71,14 @@ def test_the_verdict_is_what_the_limits_say(population: Built, assessment: Asses
         if document["measures"][name]["judged"] > limit
     }
     assert over
-    assert set(judgement.breaches) == over == {breach["measure"] for breach in document["breaches"]}
+    assert set(assessment.breaches) == over == {breach["measure"] for breach in document["breaches"]}
     assert over < set(population.spec.assessment.limits.given)
     assert document["verdict"] == "breach"
-    assert judgement.measures == {name: entry["judged"] for name, entry in document["measures"].items()}
+    assert assessment.judged == {name: entry["judged"] for name, entry in document["measures"].items()}
 
 
 def test_the_judgement_names_the_report(assessment: Assessment) -> None:
-    assert assessment.judgement.report == hashlib.sha256(assessment.report).digest()
+    assert assessment.digest == hashlib.sha256(assessment.report).digest()
     assert json.loads(assessment.report) == assessment.document
 
 
@@ -98,12 +98,10 @@ def test_a_limit_is_kept_at_the_measure_and_breached_below(
 ) -> None:
     policy = population.spec.assessment
     assert policy is not None
-    limits = policy.limits.model_copy(
-        update={name: value - below for name, value in assessment.judgement.measures.items()}
-    )
+    limits = policy.limits.model_copy(update={name: value - below for name, value in assessment.judged.items()})
     spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits})})
     found = assess(population.combined, spec, "r" * 32)
-    assert set(found.judgement.breaches) == (set(MEASURES) if breached else set())
+    assert set(found.breaches) == (set(MEASURES) if breached else set())
     assert all(entry["breached"] is breached for entry in found.document["measures"].values())
     assert found.document["verdict"] == ("breach" if breached else "within")
 

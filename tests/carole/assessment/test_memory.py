@@ -33,7 +33,7 @@ def test_what_is_counted_covers_what_is_taken(traits) -> None:  # type: ignore[n
     found = assess(population.combined, population.spec, RUN)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.judgement.breaches
+    assert found.breaches
     counted = needed(population.combined, policy_of(population))
     assert peak < counted < 20 * peak
 

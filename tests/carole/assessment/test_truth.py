@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks._built_population import SMALL
 from benchmarks.assess import Compared, replicates
-from tryst.common.specification.assessment import MEASURES
+from tryst.common.disclosure_measures import MEASURES
 
 REPLICATES, SEED = 20, 110
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tryst.common.disclosure_measures import MEASURES
 from tryst.common.errors import TrystErrors
-from tryst.common.specification import dump_specification, encoding_digest, load_specification, specification_digest
-from tryst.common.specification.assessment import MEASURES
+from tryst.common.specification import (
+    dump_specification,
+    encoding_digest,
+    json_schema,
+    load_specification,
+    specification_digest,
+)
 
 BASE = """
 version: 1
@@ -51,9 +57,14 @@ def test_written_back_as_it_was() -> None:
     assert load_specification(dump_specification(spec), "t") == spec
 
 
-def test_every_measure_is_described() -> None:
-    assert len(MEASURES) >= 12
-    assert all(MEASURES.values())
+def test_every_measure_of_the_registry_can_be_limited() -> None:
+    properties = json_schema()["$defs"]["Limits"]["properties"]
+    assert {name: shown["description"] for name, shown in properties.items()} == {
+        measure.name: measure.meaning for measure in MEASURES.values()
+    }
+    for measure in MEASURES.values():
+        number = properties[measure.name]["anyOf"][0]
+        assert (number["minimum"], number["maximum"]) == (measure.least, measure.most)
 
 
 @pytest.mark.parametrize(

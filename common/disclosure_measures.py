@@ -1,0 +1,267 @@
+"""The registry of disclosure measures: what each one means, and whom it supposes to attack.
+
+A new measure is an entry here and its computation in a module of ``tryst.carole.assessment``. The limits of a
+specification and their JSON Schema, the judgement, the report's words and order, and the table in docs/assessment.md
+are all read from this registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from tryst.common.errors import ErrorCode, TrystError
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a steward asks of a release; several measures answer it."""
+
+    title: str
+    explanation: str
+
+
+FOUND = Question("Could somebody be found?", "An intruder knows something about a person and looks for their record.")
+LEARNT = Question(
+    "Could something be learnt about somebody?",
+    "An intruder need not find the record: it is enough if all records that fit say the same.",
+)
+TABLES = Question("Do the tables give somebody away?", "Counts that are to be published, attacked all together.")
+CUSTODIANS = Question(
+    "What do the custodians learn of each other?", "Whoever receives links learns whom the other has."
+)
+QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS)
+"""In the order of the report."""
+
+
+@dataclass(frozen=True)
+class DisclosureMeasure:
+    """The public facts of one measure of disclosure risk, whose values lie between 0 and 1.
+
+    Attributes
+    ----------
+    name
+        Key of its limit in the specification and of its value in ``assessment.json``.
+    title
+        Heading in the report.
+    meaning
+        One sentence, for editors of specifications and the manual.
+    intruder
+        Who is supposed to attack, and what they know.
+    sentence
+        One sentence for a steward; ``{value}`` stands for the number.
+    method
+        How it is found, in brief.
+    question
+        Which of the steward's questions it answers.
+    place
+        Position among the measures of its question in the report.
+    unit
+        ``share`` reads in per cent, ``probability`` as a number.
+    needs
+        Without which part of a specification it cannot be limited: ``sensitive`` variables, published ``tables``.
+    least, most
+        Range of its limit.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    intruder: str
+    sentence: str
+    method: str
+    question: Question
+    place: int = 0
+    unit: Literal["share", "probability"] = "share"
+    needs: Literal["", "sensitive", "tables"] = ""
+    least: float = 0.0
+    most: float = 1.0
+
+    def shown(self, value: float) -> str:
+        """A value as it reads in a sentence."""
+        return f"{value:.3g}" if self.unit == "probability" else f"{100 * value:.3g} %"
+
+    def words(self, value: float) -> str:
+        """The sentence for a steward."""
+        return self.sentence.format(value=self.shown(value))
+
+
+MEASURES: dict[str, DisclosureMeasure] = {}
+"""By name, in the order in which limits are listed."""
+
+
+def register(measures: Iterable[DisclosureMeasure]) -> None:
+    """Add measures, before the specification's model is imported.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the name is taken.
+    """
+    for measure in measures:
+        if measure.name in MEASURES:
+            raise TrystError(ErrorCode.PARAMETER, "there is a disclosure measure of this name", got=measure.name)
+        MEASURES[measure.name] = measure
+
+
+def report_order() -> list[tuple[Question, list[DisclosureMeasure]]]:
+    """The measures by question, as the report shows them."""
+    return [
+        (question, sorted((m for m in MEASURES.values() if m.question == question), key=lambda m: m.place))
+        for question in QUESTIONS
+    ]
+
+
+def measures_table() -> str:
+    """The table of measures in docs/assessment.md."""
+    head = "| measure | what it is | it supposes | method |\n|---|---|---|---|\n"
+    return head + "".join(f"| `{m.name}` | {m.meaning} | {m.intruder} | {m.method} |\n" for m in MEASURES.values())
+
+
+_KEYS = "Somebody who knows a person's values of all key variables"
+_IN_OUTPUT = f"{_KEYS}, and that this person is in the combined output"
+
+register(
+    (
+        DisclosureMeasure(
+            name="sample_uniques",
+            title="Records like no other",
+            meaning="Share of the linked records that no other linked record resembles in all key variables.",
+            intruder=f"{_IN_OUTPUT}.",
+            sentence="{value} of the linked records are like no other linked record in all key variables.",
+            method="counted",
+            question=FOUND,
+            place=5,
+        ),
+        DisclosureMeasure(
+            name="correct_unique_matches",
+            title="A match with a record like no other is right",
+            meaning="Probability that somebody who matches a linked record that is unique has the right person.",
+            intruder=f"{_KEYS}, goes through the population, and accepts whoever matches a unique record.",
+            sentence="Of those who match a unique linked record, {value} are the right person.",
+            method="DIS, with a 95 % interval",
+            question=FOUND,
+            place=2,
+        ),
+        DisclosureMeasure(
+            name="population_uniques",
+            title="People like nobody else",
+            meaning="Expected share of the linked records that nobody else in the population resembles.",
+            intruder=f"{_KEYS}, and who would be right for certain if nobody else in the population had the same.",
+            sentence="{value} of the linked records are expected to be like nobody else in the population.",
+            method="model",
+            question=FOUND,
+            place=4,
+        ),
+        DisclosureMeasure(
+            name="correct_matches",
+            title="People found by what is known of them",
+            meaning="Expected share of the linked records that an intruder who knows the keys matches to their person.",
+            intruder=f"{_KEYS}, and picks one of those in the population who have them at random.",
+            sentence="{value} of the linked records would be expected to be matched to the right person.",
+            method="model",
+            question=FOUND,
+            place=1,
+        ),
+        DisclosureMeasure(
+            name="largest_record_risk",
+            title="The person most at risk",
+            meaning="Greatest probability of any linked record to be matched to its person.",
+            intruder=f"{_KEYS}, and picks one of those in the population who have them at random.",
+            sentence="The riskiest linked record would be matched to the right person with probability {value}.",
+            method="model",
+            question=FOUND,
+            place=3,
+            unit="probability",
+        ),
+        DisclosureMeasure(
+            name="gain_over_own_file",
+            title="What linking adds",
+            meaning="How much larger correct_matches is for the combined output than for either file alone.",
+            intruder=(
+                "The same as for correct_matches, against the same people in Alice's file alone and in Bob's file"
+                " alone."
+            ),
+            sentence="Linking raises the share of these people who are matched correctly by {value}.",
+            method="model of each file; against the file where it is smaller",
+            question=FOUND,
+            place=6,
+        ),
+        DisclosureMeasure(
+            name="certain_attribution",
+            title="Something sensitive follows for certain",
+            meaning="Share of the linked records whose sensitive value follows from their keys with certainty.",
+            intruder=f"{_IN_OUTPUT}.",
+            sentence=(
+                "Of {value} of the linked records the sensitive value follows from the keys: all with these keys have"
+                " it."
+            ),
+            method="counted",
+            question=LEARNT,
+            place=1,
+            needs="sensitive",
+        ),
+        DisclosureMeasure(
+            name="probable_attribution",
+            title="Something sensitive is hardly in doubt",
+            meaning="Share of the linked records of whose sensitive value the keys leave little doubt.",
+            intruder=f"{_IN_OUTPUT}; how sure the links are is taken into account.",
+            sentence="Of {value} of the linked records the keys leave little doubt of the sensitive value.",
+            method="expected counts; posterior of the record's own value at least 1 - `doubt`",
+            question=LEARNT,
+            place=2,
+            needs="sensitive",
+        ),
+        DisclosureMeasure(
+            name="attribution_gain",
+            title="The most that is learnt of anybody",
+            meaning="Greatest rise of the probability of a sensitive value over what everybody may guess.",
+            intruder=f"{_IN_OUTPUT}, against one who knows only how common values are.",
+            sentence="The keys raise the probability of a sensitive value by up to {value}.",
+            method="expected counts",
+            question=LEARNT,
+            place=3,
+            unit="probability",
+            needs="sensitive",
+        ),
+        DisclosureMeasure(
+            name="few_values",
+            title="Too few different values",
+            meaning=(
+                "Share of the linked records whose key group has fewer different sensitive values than are asked for."
+            ),
+            intruder=f"{_IN_OUTPUT}.",
+            sentence=(
+                "{value} of the linked records share their keys with others of too few different sensitive values."
+            ),
+            method="counted; fewer than `least_values`",
+            question=LEARNT,
+            place=4,
+            needs="sensitive",
+        ),
+        DisclosureMeasure(
+            name="subtraction",
+            title="An empty cell of a table comes to light",
+            meaning="Probability that people who know some of the records recover an empty cell of a published table.",
+            intruder=(
+                "People who know some of those counted, take them away from the published tables, and look for empty"
+                " cells."
+            ),
+            sentence="With probability {value} they find a cell that nobody else is in.",
+            method="bounds of the base table, then exact for `known_people` random people",
+            question=TABLES,
+            unit="probability",
+            needs="tables",
+        ),
+        DisclosureMeasure(
+            name="members_learnt",
+            title="Who is in the other file",
+            meaning="Share of a custodian's records that the release shows to be in the other's file too.",
+            intruder="A custodian itself, with what is released to it.",
+            sentence="A custodian learns of {value} of its records that the other has the person too.",
+            method="link probability at least 1 - `doubt`; the larger share of the two",
+            question=CUSTODIANS,
+        ),
+    )
+)

@@ -1,0 +1,32 @@
+"""The generated stretches of docs/, each between two marks; ``python -m tests.generated_docs`` writes them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tryst.common.disclosure_measures import measures_table
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
+    ("assessment.md", "measures"): measures_table,
+}
+"""By page and mark, what makes the text."""
+
+
+def renewed(page: str, text: str) -> str:
+    """A page's text with its generated stretches made again; a mark that is absent or there twice is an error."""
+    for (of, mark), make in STRETCHES.items():
+        if of == page:
+            begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->\n"
+            before, rest = text.split(begin)
+            _, after = rest.split(end)
+            text = f"{before}{begin}{make()}{end}{after}"
+    return text
+
+
+if __name__ == "__main__":
+    for name in {page for page, _ in STRETCHES}:
+        path = DOCS / name
+        path.write_text(renewed(name, path.read_text(encoding="utf-8")), encoding="utf-8")
