@@ -1,4 +1,4 @@
-"""What the documents tell people to type: code blocks, and the ``tryst`` commands in them and in the text."""
+"""What the documents say to type: code blocks, and the ``tryst`` commands in them and in the text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 
 from tests.deploy.sites import REPOSITORY
 
+GUIDES = tuple(
+    REPOSITORY / f"docs/{name}.md" for name in ("coordinator", "custodian", "linkage-unit", "certificates", "steward")
+)
+"""One for each role; they quote errors."""
+
 DOCUMENTS = (
-    REPOSITORY / "README.md",
-    REPOSITORY / "deploy/README.md",
-    *(
-        REPOSITORY / f"docs/{name}.md"
-        for name in ("coordinator", "custodian", "linkage-unit", "certificates", "steward")
-    ),
+    *(REPOSITORY / name for name in ("README.md", "SECURITY.md", "deploy/README.md")),
+    *GUIDES,
+    *(REPOSITORY / f"docs/{name}.md" for name in ("architecture", "hardening", "threat-model", "variables")),
 )
 """Every document whose commands must exist."""
 

@@ -14,7 +14,7 @@ import yaml
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from tests.deploy.documents import DOCUMENTS, lines, named_commands, typed_commands
+from tests.deploy.documents import DOCUMENTS, GUIDES, lines, named_commands, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
 from tryst.common.command import build
 
@@ -150,7 +150,7 @@ def messages() -> str:
 TABLE_OF_ERRORS = re.compile(r"^\| *(?:it says|message) *\|[^\n]*\n\|[-| ]+\|\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS[2:], ids=NAMES[2:])
+@pytest.mark.parametrize("document", GUIDES, ids=lambda path: path.name)
 def test_every_error_in_a_table_is_the_codes_own(document: Path) -> None:
     tables = TABLE_OF_ERRORS.findall(document.read_text(encoding="utf-8"))
     assert tables
