@@ -20,10 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.papers._attribution import attribute
 from tryst.carole.engine.parallel import in_order
 from tryst.carole.evaluation.classes import tied_classes
 from tryst.carole.evaluation.curve import curve_of
-from tryst.carole.extended_latent import Values, Variable, attribute, fit_extended
+from tryst.carole.extended_latent import Values, Variable, fit_extended
 from tryst.carole.fellegi_sunter import PatternCounts, fit_scheme
 from tryst.common.progress import StageProgress
 from tryst.coordinator.demonstration.people.drivers import driver_network

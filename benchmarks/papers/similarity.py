@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import DOCS
+from benchmarks.papers._jaccard import agreeing_bits, estimate
 from benchmarks.papers.ss14 import interval, perturbed
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash import signatures
-from tryst.common.minhash.jaccard import agreeing_bits, estimate
 from tryst.common.tokens import tokenise
 from tryst.coordinator.demonstration.people.names import name_tables
 

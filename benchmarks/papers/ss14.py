@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
+from benchmarks.papers._jaccard import agreeing_bits, estimate
 from tryst.carole.comparison.levels import level_table
 from tryst.carole.comparison.strings import levels_of, similarity_table
-from tryst.carole.evaluation.classes import merged_classes
+from tryst.carole.evaluation.classes import TiedClasses
 from tryst.carole.evaluation.curve import PrecisionRecall, curve_of, expected_precision_recall
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, fit_scheme
 from tryst.carole.fellegi_sunter.model import log2_ratios
@@ -30,7 +31,6 @@ from tryst.common.encoding.signature_sets import FieldSignatures
 from tryst.common.encoding.signing import canonical
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash import signatures
-from tryst.common.minhash.jaccard import agreeing_bits, estimate
 from tryst.common.specification import LEVELS
 from tryst.common.tokens import tokenise
 from tryst.coordinator.demonstration.people.names import name_tables
@@ -207,7 +207,7 @@ def linked(files: Files, u: str, rng: np.random.Generator) -> dict[str, Outcome]
         n_a, n_b = member.shape
         all_bounds = [bounds] * len(fields)
         fitted = fit_scheme(scheme, patterns, FIELDS, all_bounds, n_a, n_b, settings)
-        classes = merged_classes(fitted.match_weights(gamma), count, matches)
+        classes = _merged_classes(fitted.match_weights(gamma), count, matches)
         outcomes[method] = Outcome(curve_of(classes, int(truth.sum())), fitted.model)
         return fitted
 
@@ -223,6 +223,30 @@ def linked(files: Files, u: str, rng: np.random.Generator) -> dict[str, Outcome]
     run("Jaro", [by_value(a, b, "jaro") for a, b in columns], "em8", "multinomial")
     run("Jaro-Winkler", [by_value(a, b, "jaro_winkler") for a, b in columns], "em8", "multinomial")
     return outcomes
+
+
+def _merged_classes(
+    probability: NDArray[np.float64],
+    pairs: NDArray[np.float64] | NDArray[np.int64],
+    matches: NDArray[np.float64] | NDArray[np.int64],
+) -> TiedClasses:
+    """Join groups of pairs, such as comparison patterns, that have one probability.
+
+    Parameters
+    ----------
+    probability, pairs, matches : ndarray, shape (n_groups,)
+        Of each group: probability or score, pairs, and matches among them.
+
+    Returns
+    -------
+    TiedClasses
+    """
+    distinct, member = np.unique(-probability, return_inverse=True)
+    return TiedClasses(
+        probability=-distinct,
+        pairs=np.bincount(member, weights=pairs, minlength=len(distinct)).astype(np.float64),
+        matches=np.bincount(member, weights=matches, minlength=len(distinct)).astype(np.float64),
+    )
 
 
 def _own_similarity(fields: Sequence[Compared], binary: FittedScheme, shade: Shade) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Which pairs are compared: all of them, those that share a keyed blocking key, or those whose signatures are alike.
 
-`definition` says plainly which pairs are candidates; `candidates` streams the blocks of keyed rules in parts of bounded
+`candidates` streams the blocks of keyed rules in parts of bounded
 size, each pair once, with a bit for every rule it satisfies. `bands` (locality-sensitive hashing), `similar_values`
 (multibit trees and canopies) need nothing but the signatures; `rules` writes their pairs and `union` those of rules of
 any kind. `skew` splits or drops blocks that are too large.

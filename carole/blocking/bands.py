@@ -19,27 +19,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.definition import NO_KEY
+from tryst.carole.blocking.candidates import NO_KEY
 from tryst.common.encoding.signature_sets import FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
 
 MAX_BITS = 63
 """Bits of a band: with one more than these the bits would not leave room for "no key"."""
-
-
-def share_probability(jaccard: float, bands: int, bits: int, flip: float = 0.0) -> float:
-    """Probability that two values share a band.
-
-    Parameters
-    ----------
-    jaccard : float
-        Their similarity, 0 to 1.
-    bands, bits : int
-        Bands, and bits of each.
-    flip : float
-        Probability with which each bit was flipped on either side.
-    """
-    return float(1 - (1 - ((1 + (1 - 2 * flip) ** 2 * jaccard) / 2) ** bits) ** bands)
 
 
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:

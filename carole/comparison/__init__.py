@@ -1,8 +1,8 @@
 """Comparison of signatures: agreeing bits, the Jaccard estimate, and similarity levels.
 
-`definition` says plainly what a comparison is. `kernels` computes the same with compiled code,
-`levels` for whole fields: all pairs of distinct signatures as a table, chosen pairs one by one, and
-the distribution of levels over all pairs of two files. Numbers only: nothing here reads or writes.
+`kernels` counts agreeing bits with compiled code, `levels` compares whole fields: all pairs of distinct signatures as
+a table, chosen pairs one by one, and the distribution of levels over all pairs of two files. Numbers only: nothing
+here reads or writes.
 """
 
 from tryst.carole.comparison.levels import FieldComparison, level_distribution, level_table

@@ -12,9 +12,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-SLOT_BYTES = 8 + 4 + 8
-"""Memory of a slot of the table: code, mask, value."""
-
 
 @njit(nogil=True, cache=True)
 def _slot(

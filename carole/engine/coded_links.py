@@ -112,7 +112,7 @@ def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     Notes
     -----
     From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; what is left over at
-    the top joins the last group. There are at most 1 / `WIDTH` + 1 groups. `micro_aggregated_plainly` defines it.
+    the top joins the last group. There are at most 1 / `WIDTH` + 1 groups.
     O(n log n).
     """
     n = len(probability)
@@ -131,25 +131,6 @@ def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.empty(n)
     found[order] = np.repeat(means, sizes)
     return np.clip(found, 0.0, 1.0)
-
-
-def micro_aggregated_plainly(probability: list[float]) -> list[float]:
-    """The definition of `micro_aggregated`, link by link."""
-    groups: list[list[int]] = []
-    for place in sorted(range(len(probability)), key=lambda i: probability[i]):
-        lowest = probability[groups[-1][0]] if groups else 0.0
-        if groups and (len(groups[-1]) < GROUP or probability[place] <= lowest + WIDTH):
-            groups[-1].append(place)
-        else:
-            groups.append([place])
-    if len(groups) > 1 and len(groups[-1]) < GROUP:
-        rest = groups.pop()
-        groups[-1] += rest
-    found = [0.0] * len(probability)
-    for group in groups:
-        for place in group:
-            found[place] = sum(probability[i] for i in group) / len(group)
-    return found
 
 
 def _malformed(got: str) -> TrystError:

@@ -1,12 +1,11 @@
-"""Judging a linkage: by the truth where it is known, by the model itself where it is not.
+"""Judging a linkage by the truth.
 
 `truth` says which pairs are matches; `quality` gives precision, recall and F1 of a decision and of the best threshold;
 `curve` the expected precision-recall curve and its area; `calibration` whether match probabilities are what they
-claim; `expectation` what the model expects of its own decisions. Numbers only: nothing here reads or writes.
+claim. Numbers only: nothing here reads or writes.
 """
 
 from tryst.carole.evaluation.curve import PrecisionRecall, expected_precision_recall
-from tryst.carole.evaluation.expectation import ExpectedQuality, expected_quality
 from tryst.carole.evaluation.link_quality import BestThreshold, Quality, best_threshold, quality
 from tryst.carole.evaluation.reliability import Calibration, calibration
 from tryst.carole.evaluation.truth import matching_pairs, number_of_matches
@@ -14,13 +13,11 @@ from tryst.carole.evaluation.truth import matching_pairs, number_of_matches
 __all__ = [
     "BestThreshold",
     "Calibration",
-    "ExpectedQuality",
     "PrecisionRecall",
     "Quality",
     "best_threshold",
     "calibration",
     "expected_precision_recall",
-    "expected_quality",
     "matching_pairs",
     "number_of_matches",
     "quality",

@@ -57,30 +57,6 @@ def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) 
     )
 
 
-def merged_classes(
-    probability: NDArray[np.float64],
-    pairs: NDArray[np.float64] | NDArray[np.int64],
-    matches: NDArray[np.float64] | NDArray[np.int64],
-) -> TiedClasses:
-    """Join groups of pairs, such as comparison patterns, that have one probability.
-
-    Parameters
-    ----------
-    probability, pairs, matches : ndarray, shape (n_groups,)
-        Of each group: probability or score, pairs, and matches among them.
-
-    Returns
-    -------
-    TiedClasses
-    """
-    distinct, member = np.unique(-probability, return_inverse=True)
-    return TiedClasses(
-        probability=-distinct,
-        pairs=np.bincount(member, weights=pairs, minlength=len(distinct)).astype(np.float64),
-        matches=np.bincount(member, weights=matches, minlength=len(distinct)).astype(np.float64),
-    )
-
-
 def check_matches(n_matches: int, found: float) -> None:
     """Raise unless there are at least as many matches in all as among the pairs given."""
     if n_matches < found:

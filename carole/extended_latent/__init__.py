@@ -4,17 +4,16 @@ Fellegi-Sunter asks whether values agree. Here a pair is judged also by what its
 other variables go together, and how common the agreed values are (Smith and Elliot 2017).
 
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
-`bayes_factor`: the definition; `elimination`, `compiled` and `kernels`: the same, fast.
+`bayes_factor`: the model of values; `elimination`, `compiled` and `kernels`: its Bayes factors.
 `estimation` (on `completion`): the joint distribution from weighted pairs. `classes`: passes over the pairs.
 `em`: m beside the values.
 `overfitting`: what a model says too much of its own pairs. `fit`: all of it, in order.
-`explanation`: a pair's odds, bar by bar. `attribution`: a value of Bob's, for Alice's records. Numbers only.
+`explanation`: a pair's odds, bar by bar. Numbers only.
 
 A usual course: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
 """
 
-from tryst.carole.extended_latent.attribution import Attribution, attribute
-from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel, log_bayes_factors
+from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel
 from tryst.carole.extended_latent.classes import Classes, KeptPairs
 from tryst.carole.extended_latent.compiled import BayesFactors
 from tryst.carole.extended_latent.em import ExtendedEM
@@ -29,7 +28,6 @@ from tryst.carole.extended_latent.variables import Values, Variable
 __all__ = [
     "AloneKey",
     "ArrayPairs",
-    "Attribution",
     "BayesFactors",
     "Classes",
     "Contribution",
@@ -45,8 +43,6 @@ __all__ = [
     "Values",
     "Variable",
     "WeightedPairs",
-    "attribute",
     "explain",
     "fit_extended",
-    "log_bayes_factors",
 ]

@@ -70,10 +70,6 @@ class ExtendedFit:
         """The joint distribution of the joint model's variables; None where all are keys that stand alone."""
         return self.value_fit.model.match
 
-    def log_bayes_factors(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Natural log Bayes factor of the values of each pair; shape (n_pairs,)."""
-        return self.factors.log(row_a, row_b)
-
     def match_weights(
         self, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
     ) -> NDArray[np.float64]:

@@ -10,12 +10,11 @@ most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement
 
 from tryst.carole.fellegi_sunter.assignment import optimal_assignment
 from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.link_rule import assigned, cost_threshold, within_rate
-from tryst.carole.fellegi_sunter.misfit import PatternFit, pattern_fit
+from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
 from tryst.carole.fellegi_sunter.model import Model, match_probabilities, match_weights
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall, exact_agreement
+from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
 from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme, scheme_named
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
@@ -31,14 +30,11 @@ __all__ = [
     "LinkProbabilities",
     "Model",
     "PatternCounts",
-    "PatternFit",
     "RuleFields",
     "Scheme",
     "StandardErrors",
     "assigned",
     "blocking_recall",
-    "cost_threshold",
-    "exact_agreement",
     "fit",
     "fit_scheme",
     "link_probabilities",
@@ -47,7 +43,6 @@ __all__ = [
     "match_weights",
     "optimal_assignment",
     "pairwise_errors",
-    "pattern_fit",
     "refined",
     "scheme_named",
     "within_rate",

@@ -18,20 +18,6 @@ from tryst.common.errors import ErrorCode, TrystError
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
 
 
-def cost_threshold(false_link: float, missed_match: float) -> float:
-    """Probability from which linking costs less, on average, than not linking: Bayes' rule for two costs.
-
-    Raises
-    ------
-    TrystError
-        ``PARAMETER`` unless both costs are finite numbers above 0.
-    """
-    for name, cost in (("false_link", false_link), ("missed_match", missed_match)):
-        if not (np.isfinite(cost) and cost > 0):
-            raise _wrong(f"links.cost.{name}", "a number above 0", str(cost), "give what the mistake costs")
-    return false_link / (false_link + missed_match)
-
-
 def assigned(
     a: NDArray[np.integer],
     b: NDArray[np.integer],

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.settings import RuleFields
 
 MOST_RULES = 12
@@ -123,23 +122,6 @@ def blocking_recall(
         else "the rules share fields, or none finds what another found: nothing tells what all missed"
     )
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
-
-
-def exact_agreement(model: Model, present: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(both records have the field, and agree on it exactly | match), by field; NaN where m was not learnt.
-
-    Parameters
-    ----------
-    model : Model
-    present : ndarray of float64, shape (n_fields,)
-        Share of all pairs in which both records have the field.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_fields,)
-    """
-    top = model.m[np.arange(len(model.fields)), [field.n_levels - 1 for field in model.fields]]
-    return np.where(model.learnt_from > 0, top * present, np.nan)
 
 
 def independent_lists(rules: Sequence[RuleFields]) -> list[int]:

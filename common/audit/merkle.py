@@ -3,8 +3,6 @@
 Leaves and inner nodes are hashed with different first bytes, so that no leaf can pass for a node. The left subtree of
 n leaves has k of them, k the largest power of two below n. Every node over a full range of 2^h leaves is kept when it
 comes into being and never changes: appending costs one hash on average, a root or a proof O(log n).
-
-`root_of` is the definition of the root, the recursion as the RFC writes it.
 """
 
 from __future__ import annotations
@@ -28,16 +26,6 @@ def leaf_hash(content: bytes) -> bytes:
 def node_hash(left: bytes, right: bytes) -> bytes:
     """Hash of an inner node: 32 bytes."""
     return hashlib.sha256(b"\x01" + left + right).digest()
-
-
-def root_of(leaves: Sequence[bytes]) -> bytes:
-    """Root over leaf hashes, by the definition; cost O(n)."""
-    if not leaves:
-        return EMPTY_ROOT
-    if len(leaves) == 1:
-        return leaves[0]
-    split = _split(len(leaves))
-    return node_hash(root_of(leaves[:split]), root_of(leaves[split:]))
 
 
 def completed(size: int, leaf: bytes, node: Node) -> list[tuple[int, int, bytes]]:

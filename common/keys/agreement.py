@@ -133,7 +133,7 @@ class Agreement:
             side, or holds a key of low order; EPOCH_MISMATCH or ENCODING_MISMATCH if it is about another epoch or
             encoding; WRONG_STATE if another offer was accepted before.
         """
-        if self._peer_offer:
+        if self.has_peer_offer:
             if letter == self._peer_offer:
                 return
             self._refuse("a second, different offer of the other custodian", _AGAIN, code=ErrorCode.WRONG_STATE)
@@ -179,7 +179,7 @@ class Agreement:
             raise TrystError(
                 ErrorCode.PARAMETER, f"a canary digest has {DIGEST_BYTES} bytes", got=f"{len(canary)} bytes"
             )
-        if self._canary and canary != self._canary:
+        if self.is_confirmed and canary != self._canary:
             self._refuse("another canary digest was confirmed before", _AGAIN, code=ErrorCode.WRONG_STATE)
         self._canary = canary
         mac = transcript.confirmation(self.side, canary)
@@ -195,13 +195,13 @@ class Agreement:
             KEY_MISMATCH if the other does not hold the same secret over the same transcript; CANARY_MISMATCH if it
             does and yet its records are signed differently.
         """
-        if not self._canary:
+        if not self.is_confirmed:
             self._refuse(
                 "the other custodian's confirmation is accepted after the own one only",
                 "confirm first",
                 code=ErrorCode.WRONG_STATE,
             )
-        if self._peer_confirmation and letter == self._peer_confirmation:
+        if self.is_agreed and letter == self._peer_confirmation:
             return
         transcript = self._shared_transcript()
         confirmation = read_confirmation(letter, self._peer, self._where("confirmation"))
@@ -232,7 +232,7 @@ class Agreement:
         TrystError
             WRONG_STATE before the other's confirmation was accepted.
         """
-        if not self._peer_confirmation:
+        if not self.is_agreed:
             self._refuse(
                 "the seed is not agreed yet: the other custodian has not confirmed it",
                 "wait for its confirmation",

@@ -160,12 +160,6 @@ def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], de
         temporary.unlink(missing_ok=True)
 
 
-def sealed_length(content_length: int) -> int:
-    """Length in bytes of the sealed form of `content_length` bytes."""
-    chunks = max(1, -(-content_length // CHUNK_BYTES))
-    return HEADER_BYTES + content_length + chunks * TAG_BYTES
-
-
 def _cipher(secret: bytes, ephemeral: bytes, recipient: bytes, context: SealContext) -> AESGCM:
     kdf = HKDF(hashes.SHA256(), 32, salt=ephemeral + recipient, info=context.framed)
     return AESGCM(kdf.derive(secret))

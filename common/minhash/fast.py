@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import encrypt
 from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash.definition import BLOCK_BYTES, NO_BLOCK
 from tryst.common.tokens import Tokens
 
+BLOCK_BYTES = 8
+NO_BLOCK = bytes(BLOCK_BYTES)
+"""Block digest of open mode."""
 WORD_BITS = 64
 MAX_BITS = 8192
 

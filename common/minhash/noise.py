@@ -1,7 +1,7 @@
 """Randomised response on signatures, in bulk: each bit flipped with a public probability, by private noise.
 
 The noise is a pseudo-random function of the signature, so that a signature has the same noise whenever it is sent and
-nothing is gained by waiting for more of them. See `definition.flips` for it, bit by bit.
+nothing is gained by waiting for more of them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import encrypt
 from tryst.common.keys.derivation import FieldKeys
-from tryst.common.minhash.definition import flip_threshold
 
 _PIECE_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
 _DRAWS_PER_BLOCK = 8
+
+
+def flip_threshold(flip: float) -> int:
+    """The number below which a draw of 16 bits must be for a bit to be flipped."""
+    return round(flip * 65536)
 
 
 def flipped(signatures: NDArray[np.uint64], keys: FieldKeys, flip: float) -> NDArray[np.uint64]:

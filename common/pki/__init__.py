@@ -8,8 +8,8 @@
 - `provision`: all parties at once, on one machine.
 """
 
-from tryst.common.pki.admission import Admission, admit
-from tryst.common.pki.authority import REHEARSAL_LIFETIME, Authority
+from tryst.common.pki.admission import Admission
+from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Names, Validity, server_name
 from tryst.common.pki.enrolment import accept, assemble, certify, enrol
 from tryst.common.pki.enrolment_requests import Card
@@ -19,7 +19,6 @@ from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
     "PARTIES",
-    "REHEARSAL_LIFETIME",
     "Admission",
     "Authority",
     "Card",
@@ -30,7 +29,6 @@ __all__ = [
     "Provisioned",
     "Validity",
     "accept",
-    "admit",
     "assemble",
     "certify",
     "enrol",

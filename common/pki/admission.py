@@ -119,13 +119,6 @@ class Admission:
         return member
 
 
-def admit(
-    peer: bytes, members: Members, authorities: Iterable[x509.Certificate], now: datetime | None = None
-) -> Member:
-    """The member whose certificate (PEM) this is; see `Admission`, which is better for many calls."""
-    return Admission(members, authorities)(peer, now)
-
-
 def _is_for_clients(certificate: x509.Certificate) -> bool:
     try:
         uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value

@@ -39,8 +39,6 @@ from tryst.common.pki.checks import is_authority
 
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=397)
-REHEARSAL_LIFETIME = timedelta(hours=24)
-"""Life of a throw-away certificate."""
 
 CERTIFICATE_FILE = "authority.pem"
 KEY_FILE = "authority.key"

@@ -1,4 +1,4 @@
-"""The tokenisations, in plain Python: what each makes of a value. The fast form must agree with this module.
+"""The tokenisations: what each makes of a value, and the codes of tokens.
 
 A value's tokens are a *set*; the similarity of two values is the Jaccard index of their sets, so the choice
 of tokens is the choice of what counts as alike.
@@ -41,8 +41,6 @@ one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection
-from itertools import pairwise
 
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -55,96 +53,11 @@ TAG_SHIFT = 60
 BIGRAM, POSITIONAL_BIGRAM, POSITIONAL_CHARACTER, DATE_PART, WORD, VALUE = range(1, 7)
 
 DATE_DIGITS = 8
-DATE_PARTS = ((1, 0, 4), (2, 4, 6), (3, 6, 8))
-"""Number of the part and where it lies in YYYYMMDD: year, month, day."""
+
+TOKENISATIONS = ("bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value")
 
 PART_SHIFT = 40
 PLACE_SHIFT = 32
-
-
-def tokens(value: str, tokenisation: str, key: bytes = b"", similar: Collection[str] | None = None) -> frozenset[int]:
-    """Codes of a value's tokens.
-
-    Parameters
-    ----------
-    value
-        A cleaned value. One without tokens ("", white space, a date of which nothing is known) is a missing
-        value.
-    tokenisation
-        One of ``TOKENISATIONS``.
-    key
-        32 bytes, key of the hash of words and whole values.
-    similar
-        The values that are cut into tokens; any other that has tokens is one, of the whole value, and so equal to
-        itself and like no other. Default: all are.
-
-    Raises
-    ------
-    TrystError
-        PARAMETER for an unknown tokenisation, a hash without its key, a value that is too long, or a date
-        that is not eight digits.
-    """
-    if tokenisation not in TOKENISATIONS:
-        raise unknown_tokenisation(tokenisation)
-    if len(value) > MAX_LENGTH:
-        raise too_long(1)
-    cut = TOKENISATIONS[tokenisation](value, key)
-    return cut if similar is None or value in similar or not cut else _value(value, key)
-
-
-def _bigrams(value: str, key: bytes) -> frozenset[int]:
-    return frozenset(_tagged(BIGRAM, first << CODE_POINT_BITS | second) for first, second in _pairs(value))
-
-
-def _positional_bigrams(value: str, key: bytes) -> frozenset[int]:
-    return frozenset(
-        _tagged(
-            POSITIONAL_BIGRAM,
-            place << 2 * CODE_POINT_BITS | first << CODE_POINT_BITS | second,
-        )
-        for place, (first, second) in enumerate(_pairs(value))
-    )
-
-
-def _positional_characters(value: str, key: bytes) -> frozenset[int]:
-    return frozenset(
-        _tagged(POSITIONAL_CHARACTER, place << CODE_POINT_BITS | ord(character))
-        for place, character in enumerate(value)
-    )
-
-
-def _date_parts(value: str, key: bytes) -> frozenset[int]:
-    if value == "":
-        return frozenset()
-    if len(value) != DATE_DIGITS or not (value.isascii() and value.isdigit()):
-        raise no_date(1)
-    codes = set()
-    for part, start, stop in DATE_PARTS:
-        digits = value[start:stop]
-        if int(digits) == 0:
-            continue
-        codes.add(_tagged(DATE_PART, part << PART_SHIFT | int(digits)))
-        for place, digit in enumerate(digits, start=1):
-            codes.add(_tagged(DATE_PART, part << PART_SHIFT | place << PLACE_SHIFT | int(digit)))
-    return frozenset(codes)
-
-
-def _words(value: str, key: bytes) -> frozenset[int]:
-    return frozenset(hashed(word, WORD, key) for word in value.split())
-
-
-def _value(value: str, key: bytes) -> frozenset[int]:
-    return frozenset({hashed(value, VALUE, key)} if value else ())
-
-
-TOKENISATIONS: dict[str, Callable[[str, bytes], frozenset[int]]] = {
-    "bigrams": _bigrams,
-    "positional_bigrams": _positional_bigrams,
-    "positional_characters": _positional_characters,
-    "date_parts": _date_parts,
-    "words": _words,
-    "value": _value,
-}
 
 
 def hashed(text: str, tag: int, key: bytes) -> int:
@@ -152,7 +65,7 @@ def hashed(text: str, tag: int, key: bytes) -> int:
     if len(key) != 32:
         raise no_key()
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
-    return _tagged(tag, int.from_bytes(digest, "little") & ((1 << TAG_SHIFT) - 1))
+    return tag << TAG_SHIFT | int.from_bytes(digest, "little") & ((1 << TAG_SHIFT) - 1)
 
 
 def unknown_tokenisation(name: str) -> TrystError:
@@ -192,14 +105,3 @@ def no_date(count: int) -> TrystError:
         got=f"{count} other values",
         remedy="give the field the kind date",
     )
-
-
-def _pairs(value: str) -> list[tuple[int, int]]:
-    if not value:
-        return []
-    padded = [PADDING, *map(ord, value), PADDING]
-    return list(pairwise(padded))
-
-
-def _tagged(tag: int, payload: int) -> int:
-    return tag << TAG_SHIFT | payload

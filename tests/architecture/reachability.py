@@ -63,12 +63,10 @@ class Module:
         self.package = name if self.is_package else name.rpartition(".")[0]
         self.definitions: dict[str, Definition] = {}
         self.imports: dict[str, str] = {}
-        """Local name to dotted name, of every import in the file wherever it stands."""
+        """Local name to dotted name, of the imports at the top."""
         self.statements: list[ast.AST] = []
         tree = ast.parse(path.read_text(encoding="utf-8"))
         self._read(tree.body)
-        for node in ast.walk(tree):
-            self._note_import(node)
 
     def _read(self, body: list[ast.stmt]) -> None:
         for node in body:
@@ -88,25 +86,23 @@ class Module:
             elif isinstance(node, ast.If | ast.Try):
                 handlers = [s for h in getattr(node, "handlers", []) for s in h.body]
                 self._read([*node.body, *node.orelse, *handlers])
-            elif not isinstance(node, ast.Import | ast.ImportFrom):
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self.imports |= self.bound_by(node)
+            else:
                 self.statements.append(node)
 
     def _define(self, name: str, node: ast.stmt) -> Definition:
         self.definitions[name] = Definition(self, name, node)
         return self.definitions[name]
 
-    def _note_import(self, node: ast.AST) -> None:
+    def bound_by(self, node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+        """The names that an import binds, each with its dotted name."""
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name if alias.asname else alias.name.partition(".")[0]
-                self.imports[alias.asname or top] = top
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parent = self.package.rsplit(".", node.level - 1)[0] if node.level > 1 else self.package
-                base = f"{parent}.{base}".rstrip(".")
-            for alias in node.names:
-                self.imports[alias.asname or alias.name] = f"{base}.{alias.name}"
+            tops = {a: a.name if a.asname else a.name.partition(".")[0] for a in node.names}
+            return {a.asname or top: top for a, top in tops.items()}
+        parts = self.package.split(".")
+        base = ".".join([*parts[: len(parts) + 1 - node.level], *filter(None, [node.module])]) if node.level else None
+        return {a.asname or a.name: f"{base or node.module}.{a.name}" for a in node.names}
 
 
 def read_tree(root: Path, packages: dict[str, Path]) -> dict[str, Module]:
@@ -235,9 +231,13 @@ class Reachability:
             if found := self.modules[name].definitions.get(wanted):
                 self._reach(found)
 
-    def _resolve(self, module: Module, name: str) -> Definition | Module | str | None:
+    def _resolve(
+        self, module: Module, name: str, local: dict[str, str] | None = None
+    ) -> Definition | Module | str | None:
         """What a dotted name means in a module: a definition, a module, or the name of another package's object."""
         head, _, rest = name.partition(".")
+        if local and head in local:
+            return self._absolute(f"{local[head]}.{rest}".rstrip("."))
         if head in module.definitions:
             return module.definitions[head] if not rest else None
         if head in module.imports:
@@ -258,12 +258,16 @@ class Reachability:
         return {name.partition(".")[0] for name in self.modules}
 
     def _scan(self, module: Module, tree: ast.AST) -> None:
+        local: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                local |= module.bound_by(node)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
-                self._found(self._resolve(module, node.id))
+                self._found(self._resolve(module, node.id, local))
             elif isinstance(node, ast.Attribute):
                 name = _dotted(node)
-                found = self._resolve(module, name) if name else None
+                found = self._resolve(module, name, local) if name else None
                 self._found(found)
                 if found is None:
                     self._attributes.add(node.attr)
@@ -272,10 +276,9 @@ class Reachability:
             elif isinstance(node, ast.Call) and (name := _quoted(node)):
                 self._attributes.add(name)
             elif isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    self._import(module.imports[alias.asname or alias.name.partition(".")[0]])
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    self._import(node.module)
+                for target in module.bound_by(node).values():
+                    self._import(target)
+                    self._import(target.rpartition(".")[0])
 
     def _found(self, found: Definition | Module | str | None) -> None:
         if isinstance(found, Definition):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.papers._jaccard import jaccard as plain_jaccard
 from benchmarks.papers.similarity import (
     BANDS,
     METHODS,
@@ -23,7 +24,6 @@ from benchmarks.papers.similarity import (
     one_bit,
     study,
 )
-from tryst.common.minhash.jaccard import jaccard as plain_jaccard
 
 LENGTHS = (256, 1024)
 REPLICATES = 8

@@ -3,7 +3,7 @@
 Made by the plain definitions alone. Run from the checkout's root, and only ever after a deliberate change of format
 (which is a new version of the keys, `common.keys.derivation`), with
 
-    python tests/vectors/make_block_keyed.py
+    python -m tests.vectors.make_block_keyed
 
 A change of one byte in the file means that two custodians with different versions would link nothing.
 """
@@ -15,9 +15,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.common.minhash.definition import hidden, signature, words
+from tests.common.tokens.definition import tokens
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.minhash.definition import hidden, signature, words
-from tryst.common.tokens.definition import tokens
 
 PATH = Path(__file__).with_name("block_keyed.json")
 

@@ -28,7 +28,7 @@ from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, requi
 from tryst.common.encoding.order import random_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.client import CHUNK_SECONDS
-from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.chunks import chunk_slices
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
@@ -197,7 +197,7 @@ def _rows(task: Task, question: bytes, upload: Upload) -> NDArray[np.uint32]:
 
 def _put(desk: Desk, task: Task, sealed: bytes) -> None:
     digest = hashlib.sha256(sealed).digest()
-    pieces = [sealed[start : start + CHUNK_BYTES] for start in range(0, len(sealed), CHUNK_BYTES)]
+    pieces = [sealed[part] for part in chunk_slices(len(sealed))]
     for index, piece in enumerate(pieces):
         desk.check_stop()
         request = resolution_pb2.PutPaperRequest(

@@ -1,4 +1,4 @@
-"""Names with their natural frequencies, read from the table that the package ships (made by ``compile``)."""
+"""Names with their natural frequencies, read from the table that the package ships (made by `tests.coordinator.people.make_names`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NameTable:
 
 
 def decode(text: str) -> dict[str, NameTable]:
-    """Read the uncompressed table, by group; the inverse of what ``compile`` writes."""
+    """Read the uncompressed table, by group; the inverse of what `tests.coordinator.people.make_names` writes."""
     collected: dict[str, tuple[list[str], list[int]]] = {}
     for row in csv.DictReader(text.splitlines()):
         names, weights = collected.setdefault(row["group"], ([], []))

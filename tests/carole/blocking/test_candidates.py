@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.carole.blocking.definition import candidate_pairs
 from tryst.carole.blocking import AllPairs, CandidatePairs
-from tryst.carole.blocking.definition import candidate_pairs
 from tryst.common.errors import TrystError
 
 

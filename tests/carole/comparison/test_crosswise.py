@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.carole.comparison.definition import agreeing_bits, level
 from tryst.carole.comparison.crosswise import BOUNDS, CrosswiseComparison, crosswise_bounds
-from tryst.carole.comparison.definition import agreeing_bits, level
 from tryst.common.encoding.signature_sets import FieldSignatures
 
 BITS = 128

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.carole.comparison import definition
+from tests.carole.comparison import definition
 from tryst.carole.comparison.levels import (
     FieldComparison,
     equal_pairs,

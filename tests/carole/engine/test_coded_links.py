@@ -13,7 +13,7 @@ from benchmarks.coded import Resolved, assessed_specification, encoded, measured
 from benchmarks.modes import people
 from tryst.carole.assessment import assess, combine
 from tryst.carole.engine import Resources, link
-from tryst.carole.engine.coded_links import GROUP, CodedLinks, micro_aggregated, micro_aggregated_plainly
+from tryst.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
 from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
 from tryst.carole.engine.specified import plan_of
 from tryst.common.encoding.layout import CODES
@@ -29,10 +29,29 @@ UPPER = ("probable_attribution", "members_learnt")
 """Measures that lean upwards without the near pairs."""
 
 
+def aggregated_plainly(probability: list[float]) -> list[float]:
+    """`micro_aggregated` by its definition, link by link."""
+    groups: list[list[int]] = []
+    for place in sorted(range(len(probability)), key=lambda i: probability[i]):
+        lowest = probability[groups[-1][0]] if groups else 0.0
+        if groups and (len(groups[-1]) < GROUP or probability[place] <= lowest + WIDTH):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    if len(groups) > 1 and len(groups[-1]) < GROUP:
+        rest = groups.pop()
+        groups[-1] += rest
+    found = [0.0] * len(probability)
+    for group in groups:
+        for place in group:
+            found[place] = sum(probability[i] for i in group) / len(group)
+    return found
+
+
 @given(st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.5, 0.505, 0.51, 0.99, 1.0])), max_size=150))
 def test_aggregated_as_defined(probability: list[float]) -> None:
     found = micro_aggregated(np.array(probability))
-    np.testing.assert_allclose(found, micro_aggregated_plainly(probability), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found, aggregated_plainly(probability), rtol=0, atol=1e-12)
     assert found.sum() == pytest.approx(sum(probability))
     # Nobody is alone with a probability.
     _, sizes = np.unique(found.round(12), return_counts=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tryst.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
+from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
 from tryst.carole.engine import Resources, RulePlan, link
 from tryst.carole.engine.plan import Bands, Canopies, Similar
 from tryst.common.encoding.signature_sets import SignatureSet

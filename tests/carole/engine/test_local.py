@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tryst.carole.engine.stream as stream_module
-from tryst.carole.blocking.definition import candidate_pairs
-from tryst.carole.comparison import definition
+from tests.carole.blocking.definition import candidate_pairs
+from tests.carole.comparison import definition
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError

@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from tryst.carole.evaluation import calibration, expected_precision_recall, expected_quality
-from tryst.common.errors import TrystError
+from tryst.carole.evaluation import calibration, expected_precision_recall
 
 scored = st.lists(st.tuples(st.sampled_from([0.05, 0.2, 0.5, 0.8, 0.99]), st.booleans()), min_size=1, max_size=40)
 
@@ -96,32 +95,3 @@ def test_the_gap_of_calibration_has_a_sign():
     assert calibration(np.full(10, 0.9), is_match).largest_gap == pytest.approx(0.8)
     assert calibration(np.full(10, 0.1), is_match).largest_gap == pytest.approx(-0.8)
     assert calibration(np.zeros(0), np.zeros(0, dtype=bool)).largest_gap == 0.0
-
-
-def test_expectation_without_truth():
-    probability, count = np.array([0.2, 1.0, 0.6]), np.array([10, 5, 5])
-    expected = expected_quality(probability, np.array([1.1, 1.0, 0.6, 0.0]), count, 2.0, 0.9)
-    np.testing.assert_allclose(expected.links, [0, 5, 10, 20])
-    np.testing.assert_allclose(expected.precision, [1, 1, 0.8, 0.5])
-    np.testing.assert_allclose(expected.recall, np.array([0, 5, 8, 10]) / 12)
-    np.testing.assert_allclose(expected.overall_recall, 0.9 * np.array([0, 5, 8, 10]) / 12)
-    assert expected_quality(probability, np.array([0.5])).overall_recall is None
-
-
-@settings(max_examples=50, deadline=None)
-@given(pairs=scored, threshold=st.floats(0, 1))
-def test_expectation_is_the_mean_over_what_is_linked(pairs, threshold):
-    probability, _ = arrays(pairs)
-    linked = probability >= threshold
-    expected = expected_quality(probability, np.array([threshold]))
-    assert expected.links[0] == linked.sum()
-    if linked.any():
-        assert expected.precision[0] == pytest.approx(probability[linked].mean())
-    assert expected.recall[0] == pytest.approx(probability[linked].sum() / probability.sum())
-
-
-def test_what_is_no_probability_is_refused():
-    with pytest.raises(TrystError, match="probabilities from 0 to 1"):
-        expected_quality(np.array([1.5]), np.array([0.5]))
-    with pytest.raises(TrystError, match="one count per probability"):
-        expected_quality(np.array([0.5]), np.array([0.5]), np.array([1, 2]))

@@ -29,7 +29,7 @@ def test_a_code_that_the_other_file_never_has_agrees_with_nothing(linked):
     b[b[:, 4] == 3, 4] = 0
     b[b[:, 5] == 79, 5] = 0
     values = Values(VARIABLES, a, b)
-    factor = run(linked, values).log_bayes_factors(linked.pairs.row_a, linked.pairs.row_b)
+    factor = run(linked, values).factors.log(linked.pairs.row_a, linked.pairs.row_b)
     assert np.isfinite(factor).all()
     assert not values.agreeing(linked.pairs.row_a, linked.pairs.row_b)[linked.pairs.row_a < 20].any()
 
@@ -52,8 +52,8 @@ def test_a_variable_that_everybody_lacks_says_nothing(linked, name):
     other = run(linked, Values(without, a[:, kept].copy(), b[:, kept].copy()))
     pairs = linked.pairs.row_a, linked.pairs.row_b
     # Its cells have prior counts all the same, which move the other probabilities a little.
-    assert np.abs(fit.log_bayes_factors(*pairs) - other.log_bayes_factors(*pairs)).max() < 0.7
-    assert np.isfinite(fit.log_bayes_factors(*pairs)).all()
+    assert np.abs(fit.factors.log(*pairs) - other.factors.log(*pairs)).max() < 0.7
+    assert np.isfinite(fit.factors.log(*pairs)).all()
 
 
 def test_training_records_with_unknown_levels_are_refused_with_a_count(linked):
@@ -74,7 +74,7 @@ def test_a_value_model_of_keys_alone_weighs_agreement_by_how_common_the_value_is
         # So little prior that the joint model is the pairs' own frequencies.
         fit = run(linked, values, settings=ExtendedSettings(precision=1e-3))
         agree = values.agreeing(linked.pairs.row_a, linked.pairs.row_b)
-        factor = fit.log_bayes_factors(linked.pairs.row_a, linked.pairs.row_b)
+        factor = fit.factors.log(linked.pairs.row_a, linked.pairs.row_b)
         assert np.allclose(factor[~agree.any(axis=1)], 0)
         only = agree[:, 0] & ~agree[:, 1]
         town = values.codes_a[linked.pairs.row_a[only], 0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.carole.extended_latent.definition import log_bayes_factors
 from tests.carole.extended_latent.examples import (
     all_pairs,
     every_row,
@@ -14,7 +15,7 @@ from tests.carole.extended_latent.examples import (
     random_value_model,
     random_variables,
 )
-from tryst.carole.extended_latent import BayesFactors, ValueModel, Values, Variable, log_bayes_factors
+from tryst.carole.extended_latent import BayesFactors, ValueModel, Values, Variable
 from tryst.common.errors import TrystError
 
 

@@ -37,7 +37,7 @@ def test_similarity_levels_and_values_add_up(linked):
     assert fit.em.converged
     assert fit.scheme.model.m[2] == pytest.approx([0, 0.2, 0.8], abs=0.1)
     weight = fit.match_weights(pairs.row_a, pairs.row_b, gamma)
-    factor = fit.log_bayes_factors(pairs.row_a, pairs.row_b) / np.log(2)
+    factor = fit.factors.log(pairs.row_a, pairs.row_b) / np.log(2)
     assert np.allclose(weight, fit.scheme.match_weights(gamma) + factor)
     assert area(weight, linked) > area(fitted.match_weights(gamma), linked)
 

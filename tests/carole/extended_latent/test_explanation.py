@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.papers._attribution import attribute, conditional
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tryst.carole.extended_latent import ExtendedSettings, attribute, explain, fit_extended
-from tryst.carole.extended_latent.attribution import conditional
+from tryst.carole.extended_latent import ExtendedSettings, explain, fit_extended
 from tryst.common.errors import TrystError
 
 

@@ -47,7 +47,7 @@ def test_em_is_that_of_every_pair_by_itself():
     """The definition: each pair its own class, m from posterior probabilities, p and u held."""
     linked = linked_files(120, np.random.default_rng(3))
     fit = extended(linked, settings=ExtendedSettings(resolution=2.0**-30, tolerance=1e-10, max_iterations=3000))
-    factor = fit.log_bayes_factors(linked.pairs.row_a, linked.pairs.row_b)
+    factor = fit.factors.log(linked.pairs.row_a, linked.pairs.row_b)
     gamma = linked.patterns.gamma[linked.pairs.pattern]
     model = linked.fitted.model
     m = model.m.copy()

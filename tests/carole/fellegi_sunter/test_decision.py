@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, cost_threshold, within_rate
+from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, within_rate
 from tryst.common.errors import TrystError
+from tryst.common.specification.model import Cost
 
 A, B = np.array([0, 0, 1]), np.array([0, 1, 1])
 P = np.array([0.6, 0.5, 0.7])
@@ -63,7 +65,7 @@ def test_a_wanted_rate_takes_as_many_links_as_it_allows(case, rate):
 
 @pytest.mark.parametrize(("false_link", "missed_match"), [(1, 1), (9, 1), (1, 4), (0.5, 0.25)])
 def test_the_threshold_of_two_costs_is_the_cheapest(false_link, missed_match):
-    threshold = cost_threshold(false_link, missed_match)
+    threshold = Cost(false_link=false_link, missed_match=missed_match).threshold
     for p in np.linspace(0.01, 0.99, 99):
         linking, not_linking = (1 - p) * false_link, p * missed_match
         if abs(linking - not_linking) > 1e-9:
@@ -103,5 +105,5 @@ def test_what_is_refused():
         with pytest.raises(TrystError, match="false_link_rate"):
             within_rate(P, np.arange(3), rate)
     for costs in ((-1.0, 1.0), (1.0, 0.0), (np.inf, 1.0), (1.0, np.nan)):
-        with pytest.raises(TrystError, match=r"cost.*above 0"):
-            cost_threshold(*costs)
+        with pytest.raises(ValidationError, match=r"greater than 0|finite number"):
+            Cost(false_link=costs[0], missed_match=costs[1])

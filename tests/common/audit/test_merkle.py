@@ -21,6 +21,16 @@ def tree_of(leaves):
     return tree
 
 
+def root_of(leaves):
+    """The root by its definition, the recursion as the RFC writes it."""
+    if not leaves:
+        return merkle.EMPTY_ROOT
+    if len(leaves) == 1:
+        return leaves[0]
+    split = 1 << (len(leaves) - 1).bit_length() - 1
+    return merkle.node_hash(root_of(leaves[:split]), root_of(leaves[split:]))
+
+
 def leaves_of(count, salt=b""):
     return [merkle.leaf_hash(salt + number.to_bytes(4, "big")) for number in range(count)]
 
@@ -36,8 +46,8 @@ def test_known_roots():
 def test_root_is_its_definition(size):
     leaves = leaves_of(size)
     tree = tree_of(leaves)
-    assert tree.root == merkle.root_of(leaves)
-    assert all(tree.root_at(part) == merkle.root_of(leaves[:part]) for part in range(size + 1))
+    assert tree.root == root_of(leaves)
+    assert all(tree.root_at(part) == root_of(leaves[:part]) for part in range(size + 1))
 
 
 def test_every_inclusion_proof_up_to_40_leaves():

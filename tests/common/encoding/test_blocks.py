@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.common.minhash.definition import signature, words
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding import blocks as subject
 from tryst.common.encoding.blocks import Encoded, encode_blocks, tags
@@ -21,7 +22,6 @@ from tryst.common.encoding.layout import CODES, SAMPLE_ROWS
 from tryst.common.encoding.order import file_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.minhash.definition import signature, words
 from tryst.common.minhash.fast import block_signatures, signatures
 from tryst.common.specification import Specification, encoding_digest, load_specification
 from tryst.common.tokens import tokenise

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.common.minhash.definition import signature, words
+from tests.common.tokens.definition import tokens
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.encode import encode
 from tryst.common.encoding.order import file_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.minhash.definition import signature, words
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, encoding_digest, load_specification
-from tryst.common.tokens.definition import tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 SEED = Seed(bytes(range(32)))

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.common.minhash.definition import signature, words
+from tests.common.tokens.definition import tokens
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.blocks import encode_blocks
 from tryst.common.encoding.encode import encode
 from tryst.common.encoding.order import file_order
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
-from tryst.common.minhash.definition import signature, words
 from tryst.common.specification import Specification, encoding_digest, load_specification
-from tryst.common.tokens.definition import tokens
 
 SEED = Seed(bytes(range(32)))
 EPOCH = 3

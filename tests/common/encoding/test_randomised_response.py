@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.common.minhash.definition import flips, signature, words
+from tests.common.tokens.definition import tokens
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.blocks import SAMPLE
 from tryst.common.encoding.order import file_order
@@ -13,9 +15,7 @@ from tryst.common.encoding.records import encode_records
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.keys.noise import NoiseKey
-from tryst.common.minhash.definition import flips, signature, words
 from tryst.common.specification import Specification, encoding_digest, load_specification
-from tryst.common.tokens.definition import tokens
 
 SEED = Seed(bytes(range(32)))
 OURS, THEIRS = NoiseKey(bytes(range(32))), NoiseKey(bytes(range(1, 33)))

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.papers._jaccard import agreeing_bits, estimate, jaccard, variance
+from tests.common.tokens.definition import tokens
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash import signatures
-from tryst.common.minhash.jaccard import agreeing_bits, estimate, jaccard, variance
 from tryst.common.tokens import tokenise
-from tryst.common.tokens.definition import tokens
 
 SEED = 20140617
 BITS = 256

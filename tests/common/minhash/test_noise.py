@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from benchmarks.papers._jaccard import agreeing_bits, estimate, jaccard, variance
+from tests.common.minhash.definition import flips, words
+from tests.common.tokens.definition import tokens
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.minhash import flipped, signatures
-from tryst.common.minhash.definition import flip_threshold, flips, words
-from tryst.common.minhash.jaccard import agreeing_bits, estimate, jaccard, variance
+from tryst.common.minhash.noise import flip_threshold
 from tryst.common.tokens import tokenise
-from tryst.common.tokens.definition import tokens
 
 LIMIT = 5.5
 OURS = NoiseKey(bytes(range(32))).derive("people", "surname")

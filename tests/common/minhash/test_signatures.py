@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.common.minhash.definition import hidden, numbers, signature, words
+from tests.common.tokens.definition import tokens
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import _CALL_BYTES
 from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from tryst.common.minhash import fast, signatures
-from tryst.common.minhash.definition import hidden, numbers, signature, words
 from tryst.common.tokens import Tokens, tokenise
-from tryst.common.tokens.definition import tokens
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 GOLDEN: dict[str, Any] = json.loads((VECTORS / "signatures.json").read_text("ascii"))

@@ -17,7 +17,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role
-from tryst.common.pki.admission import Admission, admit
+from tryst.common.pki.admission import Admission
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
 from tryst.common.pki.members import Member, Members
@@ -83,7 +83,6 @@ def reason(peer: bytes, admission: Callable[[bytes], Member] = ALL.admission) ->
 def test_every_member_is_admitted_as_itself(name: str, role: Role) -> None:
     member = ALL.admission(ALL.certificates[name])
     assert (member.name, member.role) == (name, role)
-    assert admit(ALL.certificates[name], ALL.members, ALL.roots) == member
 
 
 def test_a_renewal_with_the_same_key_is_admitted() -> None:

@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
-from tryst.common.pki.authority import LEAF_LIFETIME, REHEARSAL_LIFETIME, Authority
+from tryst.common.pki.authority import LEAF_LIFETIME, Authority
 from tryst.common.pki.certificate_requests import new_request, read_request
 from tryst.common.pki.certificates import (
     Names,
@@ -93,12 +93,12 @@ def test_lifetimes() -> None:
     usual = leaf()
     assert usual.not_valid_after_utc - usual.not_valid_before_utc == LEAF_LIFETIME
     assert usual.not_valid_before_utc < now() < usual.not_valid_after_utc
-    short = leaf(validity=Validity.lasting(REHEARSAL_LIFETIME))
-    assert short.not_valid_after_utc - short.not_valid_before_utc == REHEARSAL_LIFETIME
+    short = leaf(validity=Validity.lasting(timedelta(hours=24)))
+    assert short.not_valid_after_utc - short.not_valid_before_utc == timedelta(hours=24)
 
 
 def test_a_leaf_does_not_outlive_its_authority() -> None:
-    rehearsal = Authority.create("Rehearsal", Validity.lasting(REHEARSAL_LIFETIME))
+    rehearsal = Authority.create("Rehearsal", Validity.lasting(timedelta(hours=24)))
     usual = rehearsal.issue(new_key().public_key(), "someone", Role.STEWARD)
     assert usual.not_valid_after_utc == rehearsal.certificate.not_valid_after_utc
     longer = Validity.lasting(timedelta(days=2))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authority import REHEARSAL_LIFETIME, Authority
+from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Validity, host_names, load_certificate
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
@@ -132,7 +132,7 @@ def test_a_party_has_a_members_name(tmp_path: Path, name: str) -> None:
 
 
 def test_throw_away_parties_end_soon_and_the_linker_has_its_hosts(tmp_path: Path) -> None:
-    provision(tmp_path, validity=Validity.lasting(REHEARSAL_LIFETIME), linker_names=["127.0.0.7", "carole.test"])
+    provision(tmp_path, validity=Validity.lasting(timedelta(hours=24)), linker_names=["127.0.0.7", "carole.test"])
     for name in PARTIES:
         certificate = load_certificate(tmp_path / name / "certificate.pem")
         assert certificate.not_valid_after_utc - certificate.not_valid_before_utc == timedelta(hours=24)

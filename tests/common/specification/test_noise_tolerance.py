@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.minhash.jaccard import variance
+from benchmarks.papers._jaccard import variance
 from tryst.common.specification.defaults import LEVELS
 from tryst.common.specification.noise_tolerance import (
     REACHED,

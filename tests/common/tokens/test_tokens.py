@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.common.tokens.definition import tokens
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.tokens import TOKENISATIONS, tokenise
-from tryst.common.tokens.definition import MAX_LENGTH, PADDING, hashed, tokens
+from tryst.common.tokens.definition import MAX_LENGTH, PADDING, hashed
 
 KEY = bytes(range(32))
 

@@ -6,11 +6,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.comparison.definition import agreeing_bits, jaccard_estimate
+from tests.carole.comparison.definition import agreeing_bits, jaccard_estimate
+from tryst.carole.blocking.candidates import NO_KEY
 from tryst.common.encoding.signature_sets import FieldSignatures
-
-NO_KEY = 0
-"""The key of a row without a blocking key; it matches nothing, itself included."""
 
 
 def candidate_pairs(

@@ -1,24 +1,7 @@
 """The 1-bit minwise signature by the book: one token, one block of AES at a time.
 
-A token's code enters with the digest of its block (zeros in open mode): AES-256 under k1 of the 8 bytes of
-the digest and the 8 of the code, of which the first 8 are kept, hides the token. AES-256 under k2 of those
-8 bytes and a counter of 8 gives four numbers of 32 bits; counters 0, 1, 2, ... give the token's M numbers,
-one per bit of the signature. Bit i of a value's signature comes from the smallest i-th number of its
-tokens, in the order of ``v >> 1``: it is ``v & 1`` there, a bit that had no part in the order [1]_ [2]_.
-Two numbers that differ in that bit alone tie, with probability 2**-31 a pair; the bit is then 0, so the
-smallest whole number decides everything.
-
-Randomised response takes 64 bits for the signature, by CBC-MAC under a key that the custodian shares with nobody, and
-from them and a counter eight draws of 16 bits at a time. Bit i is flipped where draw i is below 65536 times the
-probability, rounded: no floating point decides a bit, and the probability is off by 1/131072 at most.
-
-All integers are little-endian. Bit i of the signature is bit ``i % 64`` of word ``i // 64``, hence bit ``i
-% 8`` of byte ``i // 8``.
-
-References
-----------
-.. [1] Broder, On the resemblance and containment of documents, SEQUENCES 1997. doi:10.1109/SEQUEN.1997.666900
-.. [2] Li and Koenig, b-Bit minwise hashing, WWW 2010. doi:10.1145/1772690.1772759
+What it is and why is in `tryst.common.minhash`; golden vectors are made by these functions, and property tests keep
+the bulk forms to them.
 """
 
 from __future__ import annotations
@@ -31,10 +14,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 from tryst.common.keys.derivation import FieldKeys
-
-BLOCK_BYTES = 8
-NO_BLOCK = bytes(BLOCK_BYTES)
-"""Block digest of open mode."""
+from tryst.common.minhash.fast import NO_BLOCK
+from tryst.common.minhash.noise import flip_threshold
 
 
 def hidden(code: int, k1: bytes, block: bytes = NO_BLOCK) -> bytes:
@@ -77,11 +58,6 @@ def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = N
         kept = {value & 1 for value in values if value >> 1 == smallest}
         bits_kept.append(min(kept))
     return bits_kept
-
-
-def flip_threshold(flip: float) -> int:
-    """The number below which a draw of 16 bits must be for a bit to be flipped."""
-    return round(flip * 65536)
 
 
 def flips(signature_words: Sequence[int], keys: FieldKeys, flip: float) -> list[int]:
