@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.extended_latent.variables import wrong
 from tryst.risk.models.factors import Factor
 from tryst.risk.models.fitted import FittedModel
 

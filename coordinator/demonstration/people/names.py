@@ -1,4 +1,7 @@
-"""Names with their natural frequencies, read from the table that the package ships (made by `tests.coordinator.people.make_names`)."""
+"""Names with their natural frequencies, from the table that the package ships.
+
+`tests.coordinator.people.make_names` makes the table.
+"""
 
 from __future__ import annotations
 
