@@ -1,7 +1,8 @@
 """The root command ``tryst``: it knows its subcommands by name, and leaves out those whose package is not installed.
 
 A custodian's image holds no code of Carole's, so there ``tryst --help`` shows no ``carole``. Loading by name also keeps
-this package from importing anything above it.
+this package from importing anything above it. Only the subcommand that runs is imported: help, completion and usage
+errors of the root need the table alone.
 """
 
 from __future__ import annotations
@@ -9,56 +10,132 @@ from __future__ import annotations
 import importlib
 import sys
 from importlib.util import find_spec
-from typing import NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from tryst.common.errors import TrystError
+from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, STORE, WIRE
+
+
+class Subcommand(NamedTuple):
+    """Where a subcommand is, and the first sentence of its help, which a test compares."""
+
+    module: str
+    help: str
+
 
 SUBCOMMANDS = {
-    "demo": "tryst.coordinator.commands.demo",
-    "rehearse": "tryst.coordinator.commands.rehearse",
-    "init": "tryst.coordinator.commands.initialise",
-    "party": "tryst.common.pki.commands",
-    "spec": "tryst.coordinator.commands.spec",
-    "project": "tryst.coordinator.commands.project",
-    "steward": "tryst.coordinator.commands.steward",
-    "alice": "tryst.alice.commands",
-    "bob": "tryst.bob.commands",
-    "carole": "tryst.carole.commands",
-    "audit": "tryst.carole.audit_commands",
-    "risk": "tryst.risk.commands",
-    "keyvars": "tryst.risk.keyvars.commands",
-    "intrude": "tryst.carole.intruder.commands",
+    "demo": Subcommand(
+        "tryst.coordinator.commands.demo",
+        "See a whole linkage on invented people: three services, every step explained, two reports at the end.",
+    ),
+    "rehearse": Subcommand(
+        "tryst.coordinator.commands.rehearse",
+        "Try a specification out: three real services on this machine, throw-away keys, your files.",
+    ),
+    "init": Subcommand(
+        "tryst.coordinator.commands.initialise",
+        "Make a folder per party with its keys, certificate and configuration, and the authority that issued them.",
+    ),
+    "party": Subcommand(
+        "tryst.common.party_commands",
+        "Become a member of a linkage between organisations that do not share a machine.",
+    ),
+    "spec": Subcommand("tryst.coordinator.commands.spec", "Draft, check and explain a specification (linkage.yaml)."),
+    "project": Subcommand(
+        "tryst.coordinator.commands.project",
+        "Coordinate a live linkage: create, approve, start, watch, status, report, results.",
+    ),
+    "steward": Subcommand(
+        "tryst.coordinator.commands.steward",
+        "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
+        "holds, read the audit log.",
+    ),
+    "alice": Subcommand(
+        "tryst.alice.commands",
+        "Alice, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
+    ),
+    "bob": Subcommand(
+        "tryst.bob.commands",
+        "Bob, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
+    ),
+    "carole": Subcommand(
+        "tryst.carole.commands", "Carole, the linkage unit: she links signatures and never sees a name."
+    ),
+    "audit": Subcommand(
+        "tryst.carole.audit_commands",
+        "The audit log: who did what, in an order that cannot be quietly changed.",
+    ),
+    "risk": Subcommand("tryst.risk.commands.disclosure", "Disclosure risk of tables and records."),
+    "keyvars": Subcommand(
+        "tryst.risk.commands.keyvars",
+        "Key variable mapping: on what, and how finely, sets of data can be matched that code the same things "
+        "differently.",
+    ),
+    "intrude": Subcommand(
+        "tryst.carole.intruder_commands",
+        "Turn the linker on a release: link it to people whom an intruder knows.",
+    ),
 }
-"""Name to module. A module has a typer ``app`` with commands of its own, or one function ``command``."""
+"""By name. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 
 EPILOG = "Start with `tryst demo`. Then: `tryst spec draft`, `tryst rehearse`, `tryst init`, and a live project."
 
 
-def build(argv: list[str]) -> typer.Typer:
-    """The root command; only the subcommand that `argv` asks for is imported, all of them for ``--help``."""
-    root = typer.Typer(
-        name="tryst",
-        help="Link the records of two data custodians without showing anyone the names.",
-        epilog=EPILOG if _installed(SUBCOMMANDS["demo"]) else None,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="markdown",
-    )
-    root.callback()(lambda: None)
-    wanted = [argv[0]] if argv and argv[0] in SUBCOMMANDS else list(SUBCOMMANDS)
-    for name in wanted:
-        path = SUBCOMMANDS[name]
-        if not _installed(path):
-            continue
-        module = importlib.import_module(path)
-        if hasattr(module, "app"):
-            root.add_typer(module.app, name=name)
-        else:
-            root.command(name)(module.command)
-    return root
+class LazyGroup(TyperGroup):
+    """A group that lists its subcommands from the table, and imports one when it is to run or complete."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (module, text) in SUBCOMMANDS.items():
+            if _installed(module):
+                self.add_command(TyperCommand(name, help=text))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Subcommand by its name on the command line: the real one in place of its entry in the list."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and subcommand(args[0]), rest
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tryst {version('tryst')}")
+        for what, number in (
+            ("wire", WIRE),
+            ("encoding edition", CLEANING_EDITION),
+            ("custodian's state", CUSTODIAN_STATE),
+            ("Carole's store", STORE),
+        ):
+            typer.echo(f"{what:<18} {number}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show the versions of Tryst, of its wire, of its encoding and of what it stores.",
+        ),
+    ] = False,
+) -> None:
+    """Link the records of two data custodians without showing anyone the names."""
+
+
+app = typer.Typer(
+    name="tryst",
+    cls=LazyGroup,
+    callback=_root,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
 
 
 def _installed(module: str) -> bool:
@@ -69,10 +146,25 @@ def _installed(module: str) -> bool:
         return False
 
 
+app.info.epilog = EPILOG if _installed(SUBCOMMANDS["demo"].module) else None
+
+
+def subcommand(name: str) -> TyperCommand | TyperGroup:
+    """One subcommand, imported, whole."""
+    module = importlib.import_module(SUBCOMMANDS[name].module)
+    holder = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    if hasattr(module, "app"):
+        holder.add_typer(module.app, name=name)
+    else:
+        holder.command(name)(module.command)
+    found: TyperCommand | TyperGroup = typer.main.get_group(holder).commands[name]  # type: ignore[assignment]
+    return found
+
+
 def main() -> NoReturn:
     """Run ``tryst``: an error a person can act on is printed as one, without a traceback, and ends with status 1."""
     try:
-        build(sys.argv[1:])()
+        app()
     except TrystError as error:
         typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
         sys.exit(1)

@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 
 from tryst.carole.store import tables
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.versions import STORE
 
 BUSY_SECONDS = 15
 """How long a writer waits for another one."""
@@ -160,14 +161,12 @@ def _prepare(connection: Connection, where: str) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(7240191)"))
     if not inspect(connection).has_table(tables.meta.name):
         tables.metadata.create_all(connection)
-        connection.execute(
-            insert(tables.meta), [{"key": "schema", "value": tables.SCHEMA}, {"key": "audit", "value": 0}]
-        )
+        connection.execute(insert(tables.meta), [{"key": "schema", "value": STORE}, {"key": "audit", "value": 0}])
     version = connection.scalar(select(tables.meta.c.value).where(tables.meta.c.key == "schema"))
-    if version != tables.SCHEMA:
+    if version != STORE:
         raise TrystError(
             ErrorCode.DATABASE,
-            f"the database must have schema version {tables.SCHEMA}",
+            f"the database must have schema version {STORE}",
             where=where,
             got=str(version),
             remedy="run the version of Tryst that made it, or give this one a new database",

@@ -1,6 +1,6 @@
 """The tables, the same for SQLite and PostgreSQL. Times are milliseconds since 1970, in UTC.
 
-Every change of a table raises `SCHEMA`: a Carole refuses a database of another version instead of guessing.
+Every change of a table raises `versions.STORE`: a Carole refuses a database of another version instead of guessing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from sqlalchemy import (
     UniqueConstraint,
     event,
 )
-
-SCHEMA = 4
 
 metadata = MetaData()
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.server import MAX_MESSAGE_BYTES
+from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
 from tryst.common.rpc.status import from_rpc_error
 
 CONTROL_SECONDS = 10.0

@@ -14,11 +14,9 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.rpc.access import ACCESS
 from tryst.common.rpc.interceptor import Admit, Denied, Gate, caller
+from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
 
-__all__ = ["MAX_MESSAGE_BYTES", "RunningServer", "ServerSettings", "caller", "start_server"]
-
-MAX_MESSAGE_BYTES = 2 << 20
-"""Twice a chunk. Whatever is larger is refused before it is read."""
+__all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
 Service = tuple[Callable[[Any, grpc.Server], None], Any]
 """The generated ``add_..._to_server`` function and the servicer it registers."""

@@ -28,10 +28,6 @@ Comparator = Literal["jaro", "jaro_winkler"]
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DatePart = Literal["year", "month", "day"]
 
-CLEANING_EDITION = 1
-"""Raised when a cleaning step or a default missing code changes meaning; part of the encoding digest, because two
-custodians who clean differently sign equal people differently."""
-
 MAX_FIELDS = 64
 MAX_RULES = 32
 """A pair's satisfied blocking rules are the bits of one 32-bit mask."""

@@ -12,10 +12,10 @@ import json
 import unicodedata
 from typing import Any
 
-from tryst.common.specification.defaults import CLEANING_EDITION
 from tryst.common.specification.fields import FieldSpec
 from tryst.common.specification.model import Specification
 from tryst.common.specification.variables import VariableSpec
+from tryst.common.versions import CLEANING_EDITION
 
 _ENCODING = b"tryst encoding digest 1\0"
 _SPECIFICATION = b"tryst specification digest 1\0"

@@ -4,7 +4,7 @@ partitions (and kernels), harmonisation, analysis: the mathematics, of numbered 
 aggregation, intervals: which categories make up which; codes, variables: a variable with the categorisations seen of
 it. environment: forms, variables and groups, and every question about them. documents, folder: its JSON files.
 codebook: forms from CSV. linkage: two forms' categories brought to the finest common ones; insertion: into a
-specification. pictures: graphs and curves, drawn. commands: ``tryst keyvars``.
+specification. pictures: graphs and curves, drawn.
 """
 
 from tryst.risk.keyvars.aggregation import AggregationGraph

@@ -19,7 +19,7 @@ from tryst.alice import PARTY as ALICE
 from tryst.bob import PARTY as BOB
 from tryst.carole.configuration import load_carole
 from tryst.carole.service.health import ask_health
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.configuration import load_configuration
 from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.operator.control import Control
@@ -34,7 +34,7 @@ CUSTODIANS = (ALICE, BOB)
 
 
 def initialise(*arguments: str) -> str:
-    result = CliRunner().invoke(build(["init"]), ["init", *arguments])
+    result = CliRunner().invoke(app, ["init", *arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -171,6 +171,6 @@ def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -
         (tmp_path / "carole.yaml").write_text(text.replace("0.0.0.0:7443", listen))
         with pytest.raises(TrystError, match=match):
             ask_health(tmp_path / "carole.yaml")
-    result = CliRunner().invoke(build(["carole"]), ["carole", "check", "--config", str(parties / "carole/carole.yaml")])
+    result = CliRunner().invoke(app, ["carole", "check", "--config", str(parties / "carole/carole.yaml")])
     assert result.output.strip().endswith(f"on 0.0.0.0:7443 for {len(PARTIES)} members.")
     assert result.exit_code == 0

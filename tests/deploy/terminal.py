@@ -11,7 +11,7 @@ import io
 import json
 import sys
 
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import TrystError
 
 
@@ -21,7 +21,7 @@ def run(arguments: list[str]) -> tuple[int, str]:
     status = 0
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
         try:
-            build(arguments)(arguments, standalone_mode=True)
+            app(arguments, standalone_mode=True)
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
         except TrystError as error:

@@ -206,11 +206,11 @@ for file in sorted(code.rglob("*.py")):
     name = ".".join(parts).removesuffix(".__init__")
     if parts[-1] != "__main__" and name != "tryst.protos.compile":
         assert importlib.import_module(name).__file__ == str(file), name
-from tryst.common.command import SUBCOMMANDS, build
+from tryst.common.command import app
 from typer.main import get_command
 print(json.dumps({
     "packages": [name for name in sys.argv[2:] if importlib.util.find_spec(name)],
-    "commands": sorted(get_command(build([])).commands),
+    "commands": sorted(get_command(app).commands),
 }))
 """
 

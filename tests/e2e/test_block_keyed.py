@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tryst.carole.engine import resolution_exchange as resolution
 from tryst.common.cleaning import clean
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.encoding import Layout, SignatureSet, from_bytes
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.errors import ErrorCode, TrystError
@@ -258,6 +258,6 @@ def answers(made: Deployment, project: str) -> bool:
 def audited(made: Deployment) -> list[dict[str, Any]]:
     """The audit log as Carole's operator sees it."""
     words = ["audit", "show", "--config", str(made.carole_yaml)]
-    result = CliRunner().invoke(build(["audit"]), words, catch_exceptions=False)
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]

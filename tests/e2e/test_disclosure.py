@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.e2e.deployment import STATE, Deployment, people, specification
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.coordinator.client.client_configuration import steward_template
@@ -65,14 +65,14 @@ class Judged:
 
     def types(self, *words: str | Path) -> str:
         """What a command prints; it must end well."""
-        result = CliRunner().invoke(build([]), [str(word) for word in words])
+        result = CliRunner().invoke(app, [str(word) for word in words])
         assert result.exit_code == 0, result.output
         return result.output
 
     def decides(self, project: str, decision: str) -> str:
         """What the steward's command prints; raises what Carole refuses with."""
         words = ["steward", decision, project, "--reason", REASON, "--yes", "--config", str(self.steward)]
-        result = CliRunner().invoke(build([]), words)
+        result = CliRunner().invoke(app, words)
         if result.exception is not None:
             raise result.exception
         return result.output

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tryst.common.cleaning import clean
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.specification import load_specification
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 
@@ -45,7 +45,7 @@ retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 
 
 def run(*words: str) -> str:
-    result = CliRunner().invoke(build([words[0]]), list(words), catch_exceptions=False)
+    result = CliRunner().invoke(app, list(words), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 

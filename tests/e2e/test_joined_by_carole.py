@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, people, specification
 from tests.e2e.test_block_keyed import BLOCKING
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.custodian.operator.control import Control
 from tryst.common.errors import TrystError
 from tryst.common.keys.identity import Identity
@@ -52,7 +52,7 @@ class Joined:
     def log(self, command: str) -> list[dict[str, Any]]:
         """What Carole's operator reads."""
         words = ["audit", command, "--config", str(self.made.carole_yaml)]
-        result = CliRunner().invoke(build(["audit"]), words, catch_exceptions=False)
+        result = CliRunner().invoke(app, words, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
 

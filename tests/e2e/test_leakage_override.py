@@ -18,7 +18,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import TrystError
 from tryst.common.parties import Side
 
@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 def types(*words: str | Path) -> Result:
     """What comes of a command."""
-    return CliRunner().invoke(build([]), [str(word) for word in words])
+    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def audited(made: Deployment) -> list[dict[str, Any]]:

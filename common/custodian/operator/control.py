@@ -17,7 +17,6 @@ from tryst.common.parties import Party
 from tryst.common.pki import server_name
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
-from tryst.common.wire.checkpoints import checkpoint_from_wire
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 SETTLE_SECONDS = 10.0
@@ -134,6 +133,8 @@ class Control:
         TrystError
             AUDIT for what cannot be one.
         """
+        from tryst.common.wire.checkpoints import checkpoint_from_wire
+
         least = 0
         while True:
             request = operator_pb2.ListCheckpointsRequest(least=least)

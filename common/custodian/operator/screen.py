@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
-from tryst.common.leakage_report import LeakageReport
 from tryst.common.parties import Party
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
+
+if TYPE_CHECKING:
+    from tryst.common.leakage_report import LeakageReport
 
 console = Console()
 

@@ -13,8 +13,9 @@ import sqlalchemy
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from tryst.common.custodian.state.state_tables import EXTENDED_VERSIONS, SCHEMA_VERSION, Base
+from tryst.common.custodian.state.state_tables import EXTENDED_VERSIONS, Base
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.versions import CUSTODIAN_STATE
 
 
 class Database:
@@ -78,11 +79,11 @@ def _opened(path: Path) -> sqlalchemy.Engine:
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             if version in (0, *EXTENDED_VERSIONS):
                 Base.metadata.create_all(connection)
-                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
+                connection.exec_driver_sql(f"PRAGMA user_version = {CUSTODIAN_STATE}")
+            elif version != CUSTODIAN_STATE:
                 raise TrystError(
                     ErrorCode.DATABASE,
-                    f"the state was written by another version of Tryst (schema {SCHEMA_VERSION} is understood)",
+                    f"the state was written by another version of Tryst (schema {CUSTODIAN_STATE} is understood)",
                     where=str(path),
                     got=f"schema {version}",
                     remedy="run the version that wrote it, or finish its projects there first",

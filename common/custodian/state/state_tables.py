@@ -5,9 +5,6 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 4
-"""Kept in the database as SQLite's ``user_version``."""
-
 EXTENDED_VERSIONS = (3,)
 """Former versions that lack tables only: these are made, and nothing else has to change."""
 

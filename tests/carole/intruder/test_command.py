@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.carole.intruder.releases import NAMES, attacked
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import TrystError
 
 
@@ -27,7 +27,7 @@ def written(tmp_path):
 
 
 def run(*arguments):
-    found = CliRunner().invoke(build(["intrude"]), ["intrude", *map(str, arguments)], catch_exceptions=False)
+    found = CliRunner().invoke(app, ["intrude", *map(str, arguments)], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     return found.output
 

@@ -16,9 +16,10 @@ from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
 from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
 from tryst.common.custodian.state.row_map import pack_map, unpack_map
-from tryst.common.custodian.state.state_tables import SCHEMA_VERSION, Upload
+from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
+from tryst.common.versions import CUSTODIAN_STATE
 from tryst.common.wire import CHUNK_BYTES
 
 PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
@@ -106,7 +107,7 @@ def test_state_of_a_version_without_noise_keys_is_taken_over(tmp_path: Path, vau
     assert state.noise_key().reveal() == state.noise_key().reveal()
     state.close()
     with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        assert database.execute("PRAGMA user_version").fetchone() == (CUSTODIAN_STATE,)
 
 
 def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:

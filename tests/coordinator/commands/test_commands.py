@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 import typer
 
-from tryst.common.command import SUBCOMMANDS, build
+from tryst.common.command import SUBCOMMANDS, app, subcommand
 from tryst.common.pki.provisioning import PARTIES
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -49,9 +49,11 @@ def every_command() -> Iterator[tuple[str, ...]]:
         for name, child in getattr(command, "commands", {}).items():
             yield from below(child, (*path, name))
 
-    return below(typer.main.get_command(build([])), ())
+    return below(TRYST, ())
 
 
+TRYST = typer.main.get_command(app)
+TRYST.commands = {name: subcommand(name) for name in TRYST.commands}  # type: ignore[attr-defined]
 COMMANDS = list(every_command())
 
 
@@ -60,9 +62,15 @@ def test_all_subcommands_are_there() -> None:
     assert len(COMMANDS) > 30
 
 
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_the_table_has_the_first_sentence_of_each_commands_help(name: str) -> None:
+    whole = " ".join((subcommand(name).help or "").split("\n\n")[0].split())
+    assert SUBCOMMANDS[name].help == re.split(r"(?<=\.) (?=[A-Z])", whole)[0]
+
+
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_help(path: tuple[str, ...]) -> None:
-    command = typer.main.get_command(build(list(path)))
+    command = TRYST
     context = click.Context(command)
     for name in path:
         command = command.commands[name]  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import TrystError
 from tryst.risk.attribution import bounds
 from tryst.risk.attribution.documents import release_of
@@ -176,7 +176,7 @@ def test_csv_mistakes(text: str, said: str) -> None:
 
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(build(["risk"]), ["risk", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["risk", *arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 

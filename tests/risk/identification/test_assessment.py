@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.commands import app
+from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
 from tryst.risk.identification.file_assessment import assess
 from tryst.risk.identification.reader import read_key_file, read_weights

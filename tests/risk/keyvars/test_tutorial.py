@@ -9,18 +9,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import TrystError
 from tryst.common.specification import load_specification
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "keyvars.md").read_text(encoding="utf-8")
-APP = build(["keyvars"])
 
 
 def run(*words: str) -> str:
     """What a command prints, or its error as the root command prints it."""
-    result = CliRunner().invoke(APP, ["keyvars", *words])
+    result = CliRunner().invoke(app, ["keyvars", *words])
     if isinstance(result.exception, TrystError):
         return f"Error: {result.exception}\n"
     if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.risk.keyvars.commands.options import SEPARATED, Folder, pairs, where_option
+from tryst.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.risk.keyvars.commands.options import SEPARATED, Folder, pairs
+from tryst.risk.commands.keyvars.options import SEPARATED, Folder, pairs
 
 app = typer.Typer(
     help="Change forms and categories; what would break a categorisation is refused.", no_args_is_help=True

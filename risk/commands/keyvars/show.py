@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.risk.keyvars.commands.options import Folder, put
+from tryst.risk.commands.keyvars.options import Folder, put
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tryst.risk.keyvars.commands.options import Folder, put
+from tryst.risk.commands.keyvars.options import Folder, put
 
 app = typer.Typer(help="Write a codebook, or a table for a linkage specification.", no_args_is_help=True)
 

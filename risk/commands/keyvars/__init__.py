@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tryst.risk.keyvars.commands.add import app as add_app
-from tryst.risk.keyvars.commands.edit import app as edit_app
-from tryst.risk.keyvars.commands.export import app as export_app
-from tryst.risk.keyvars.commands.options import Folder, pairs, put, where_option
-from tryst.risk.keyvars.commands.show import app as show_app
+from tryst.risk.commands.keyvars.add import app as add_app
+from tryst.risk.commands.keyvars.edit import app as edit_app
+from tryst.risk.commands.keyvars.export import app as export_app
+from tryst.risk.commands.keyvars.options import Folder, pairs, put, where_option
+from tryst.risk.commands.keyvars.show import app as show_app
 
 if TYPE_CHECKING:
     from tryst.risk.keyvars.environment import Finding

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from tryst.risk.attribution.commands import app as attribution
-from tryst.risk.attribution.commands import tables
-from tryst.risk.identification.commands import identify
+from tryst.risk.commands.attribution import app as attribution
+from tryst.risk.commands.attribution import tables
+from tryst.risk.commands.identification import identify
 
 app = typer.Typer(help="Disclosure risk of tables and records. Nothing is sent anywhere.", no_args_is_help=True)
 app.command("identify")(identify)

@@ -1,0 +1,16 @@
+"""Versions of what is exchanged and of what is kept, in one place, where `tryst --version` reads them at no cost."""
+
+from __future__ import annotations
+
+WIRE = "linkage.v1"
+"""The protobuf package of every message and service."""
+
+CLEANING_EDITION = 1
+"""Raised when a cleaning step or a default missing code changes meaning; part of the encoding digest, because two
+custodians who clean differently sign equal people differently."""
+
+CUSTODIAN_STATE = 4
+"""Tables of a custodian's own database; kept there as SQLite's ``user_version``."""
+
+STORE = 4
+"""Tables of Carole's store. Every change of a table raises it."""
