@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import load_specification
 from tryst.coordinator.draft.similar_value_list import similar_list
@@ -63,7 +63,7 @@ def test_what_is_printed_is_pasted_under_the_field(tmp_path: Path) -> None:
     long = pl.DataFrame({"surname": [f"name{n}" for n in range(500)], "n": range(500, 0, -1)})
     pl.concat([long, pl.DataFrame({"surname": ["null", "Dr. No"], "n": [40, 30]})]).write_csv(tmp_path / "counts.csv")
     arguments = ["spec", "similar", str(tmp_path / "counts.csv"), "--value", "surname", "--count", "n", "--least", "20"]
-    done = CliRunner().invoke(build(arguments), arguments)
+    done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     spec = load_specification(SPECIFICATION.replace("    kind: name\n", f"    kind: name\n{done.output}"))
     only = spec.field("surname").only_similar
