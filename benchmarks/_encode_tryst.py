@@ -17,8 +17,7 @@ from pathlib import Path
 from tryst.common.cleaning import clean
 from tryst.common.custodian.configuration import CsvSource
 from tryst.common.custodian.source.csv_file import read_csv
-from tryst.common.encoding.blocks import Encoded
-from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, load_specification

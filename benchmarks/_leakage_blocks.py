@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from benchmarks._leakage_study import BEYOND, MOST, NAMES, OVERLAPS, Line, Study
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.blocks import encode_rows
 from tryst.common.encoding.padding import least_size, rows_of_rules
+from tryst.common.encoding.records import encode_rows
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import BlockingKey, BlockingRule, Specification

@@ -25,9 +25,8 @@ from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
 from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
-from tryst.common.encoding.blocks import Encoded
 from tryst.common.encoding.layout import CODES
-from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side

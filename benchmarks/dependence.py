@@ -27,7 +27,7 @@ from tryst.carole.fellegi_sunter.link_rule import assigned
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
 from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.common.cleaning import clean
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import TRUTH, two_files
@@ -129,7 +129,8 @@ def kin(
     sets, persons = [], []
     for table, side in zip(tables, (Side.ALICE, Side.BOB), strict=True):
         columns = clean(table, spec, side).columns
-        signed, order = encode(columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange)
+        made = encode_records(columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange)
+        signed, order = made.sets[0], made.order
         sets.append(signed)
         persons.append(table[TRUTH].cast(pl.String).to_numpy()[order])
     codes = np.unique(np.concatenate(persons), return_inverse=True)[1].astype(np.int64)

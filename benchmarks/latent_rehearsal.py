@@ -20,7 +20,7 @@ from tryst.carole.engine import LinkagePlan, Resources, link
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
 from tryst.common.cleaning import clean
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
@@ -38,7 +38,8 @@ def files(seed: int, n: int, changed: float) -> tuple[list[SignatureSet], list[n
     sets, persons = [], []
     for side, frame in zip(Side, frames, strict=True):
         cleaned = clean(frame, SPEC, side)
-        part, order = encode(cleaned.columns, SPEC, Seed(bytes(range(32))), 1, variables=cleaned.variables)
+        made = encode_records(cleaned.columns, SPEC, Seed(bytes(range(32))), 1, variables=cleaned.variables)
+        part, order = made.sets[0], made.order
         sets.append(part)
         persons.append(frame[TRUTH].str.slice(1).cast(int).to_numpy()[order])
     return sets, persons

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tryst.carole.projects import Project
-from tryst.common.encoding.blocks import SAMPLE
-from tryst.common.encoding.layout import CODES, SAMPLE_ROWS, Layout, SetLayout
+from tryst.common.encoding.layout import CODES, SAMPLE, SAMPLE_ROWS, Layout, SetLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
 from tryst.common.specification.padding import most_rows

@@ -28,7 +28,7 @@ from tryst.carole.service.ending import end_run
 from tryst.carole.store import Store
 from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
 from tryst.carole.store.runs import Lease
-from tryst.common.encoding.order import random_order
+from tryst.common.encoding.columns import random_order
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification

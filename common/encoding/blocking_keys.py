@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.cleaning.parts import part_of
-from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.columns import distinct_values
 from tryst.common.encoding.signature_sets import NO_KEY
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
 

@@ -1,12 +1,16 @@
-"""What may be encoded: cleaned columns, all of one length, and the variables of one custodian."""
+"""Cleaned columns before they are signed: what may be encoded, its distinct values, and the order of the rows."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tryst.common.encoding.layout import MAX_ROWS
+from tryst.common.encoding.signature_sets import MISSING
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
@@ -49,3 +53,48 @@ def check_variables(variables: Mapping[str, pl.Series], specification: Specifica
         if places.dtype != pl.Int32 or len(places) != n_rows:
             got = f"{places.dtype} of {len(places)}"
             raise TrystError(ErrorCode.PARAMETER, "one Int32 per row expected", where=f"variable {name}", got=got)
+
+
+def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:
+    """Distinct values of a column in no particular order, and each row's place among them.
+
+    Parameters
+    ----------
+    column
+        Texts, null where missing.
+
+    Returns
+    -------
+    list of str
+        The distinct values.
+    ndarray of int32, shape (n_rows,)
+        ``MISSING`` (-1) for null.
+
+    Notes
+    -----
+    O(n_rows); a third of a second for a million rows that are nearly all distinct.
+    """
+    values = column.drop_nulls().unique()
+    if values.is_empty():
+        return [], np.full(len(column), MISSING, dtype=np.int32)
+    places = column.cast(pl.Enum(values)).to_physical().cast(pl.Int32).fill_null(MISSING)
+    return values.to_list(), places.to_numpy()
+
+
+def random_order(n: int) -> NDArray[np.int64]:
+    """Draw an order of n rows from the operating system's random source, all n! equally likely.
+
+    Each row gets 64 random bits and the rows are sorted by them. As long as no two are equal every order
+    has the same chance; if two are (once in 30 million times for a million rows), all are drawn again.
+    """
+    while True:
+        draws = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+        order = np.argsort(draws).astype(np.int64, copy=False)
+        drawn = draws[order]
+        if (drawn[1:] != drawn[:-1]).all():
+            return order
+
+
+def file_order(n: int) -> NDArray[np.int64]:
+    """Leave the rows as they are; for fixed public test records only."""
+    return np.arange(n, dtype=np.int64)

@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.columns import distinct_values
 from tryst.common.keys.bulk import encrypt
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
 

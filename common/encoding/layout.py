@@ -30,6 +30,9 @@ SAMPLE_ROWS = 2_000
 """Rows of a sample in mode block_keyed. Pairs of two samples tell an agreement of one in 100,000 to within a sixth of
 itself, where values are evenly spread; a file of fewer records is sampled whole."""
 
+SAMPLE = ""
+"""Name of the sample among the sets of mode block_keyed, where others have their rule's."""
+
 CODES = "+codes"
 """Name of the set of codes among the sets of mode block_keyed, where others have their rule's; no rule can have it."""
 

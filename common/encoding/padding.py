@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.distinct import distinct_values
+from tryst.common.encoding.columns import distinct_values
 from tryst.common.encoding.dummies import Draws, RuleBlocks, dummies
 from tryst.common.encoding.layout import MAX_ROWS
 from tryst.common.encoding.signature_sets import MISSING

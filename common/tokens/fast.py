@@ -60,6 +60,16 @@ class Tokens:
         """Codes of one value."""
         return self.codes[self.offsets[value] : self.offsets[value + 1]]
 
+    def take(self, values: NDArray[np.int64]) -> Tokens:
+        """The token sets of some of the values: int64, shape (n,), strictly ascending places."""
+        counts = self.counts[values]
+        offsets = _offsets(counts)
+        if offsets[-1] == len(self.codes):  # only values without tokens are left out
+            return Tokens(self.codes, offsets)
+        # Where each token kept comes from: its value's first token, and its place among the value's.
+        source = np.repeat(self.offsets[values] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return Tokens(self.codes[source], offsets)
+
 
 def tokenise(
     values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = b"", similar: Collection[str] | None = None

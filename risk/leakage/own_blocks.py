@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.blocks import encode_rows
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.padding import RuleRows, least_size, rows_of_rules
+from tryst.common.encoding.records import encode_rows
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey

@@ -10,7 +10,7 @@ import polars as pl
 from tryst.common.cleaning.parts import salt_text
 from tryst.common.cleaning.similar_values import listed_in
 from tryst.common.encoding.categories import category_codes, relabelling
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey

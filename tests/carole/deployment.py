@@ -17,7 +17,7 @@ from tryst.carole.service.application import Application
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
 from tryst.common.encoding import SignatureSet, layout_of, to_bytes
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.check import key_check_value
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.identity import Identity
@@ -247,7 +247,8 @@ def make_upload(
     side: Side, frame: pl.DataFrame, name: str, *, seed: Seed = SEED, **changes: Any
 ) -> tuple[Upload, np.ndarray]:
     """A real contribution of `frame`, and the order its rows were shuffled into; `changes` are the manifest's."""
-    signed, order = encode({column: frame[column] for column in frame.columns}, SPEC, seed, 1)
+    made = encode_records({column: frame[column] for column in frame.columns}, SPEC, seed, 1)
+    signed, order = made.sets[0], made.order
     manifest = {
         "project": "trial",
         "side": changes.pop("manifest_side", side),

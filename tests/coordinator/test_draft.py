@@ -12,7 +12,7 @@ import pytest
 
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from tryst.common.cleaning import clean
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
@@ -319,7 +319,8 @@ def f1(alice: pl.DataFrame, bob: pl.DataFrame, key: str, block: bool | None) -> 
     seed = Seed(bytes(range(32)))
     signed, orders = [], []
     for side, frame in ((Side.ALICE, alice), (Side.BOB, bob)):
-        signatures, order = encode(clean(frame, spec, side).columns, spec, seed, 1)
+        made = encode_records(clean(frame, spec, side).columns, spec, seed, 1)
+        signatures, order = made.sets[0], made.order
         signed.append(signatures)
         orders.append(frame[key].str.extract(r"(\d+)").to_numpy()[order])
     plan = LinkagePlan(

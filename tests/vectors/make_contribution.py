@@ -19,8 +19,8 @@ import polars as pl
 
 from tryst.common.cleaning import clean
 from tryst.common.encoding import to_bytes
-from tryst.common.encoding.encode import encode
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import encoding_digest, load_specification
@@ -58,7 +58,7 @@ def vector() -> dict[str, Any]:
     """Everything the file holds."""
     specification = load_specification(SPECIFICATION)
     cleaned = clean(pl.DataFrame(RECORDS), specification, Side.ALICE)
-    part, _ = encode(cleaned.columns, specification, Seed(SEED), EPOCH, shuffle=file_order)
+    part = encode_records(cleaned.columns, specification, Seed(SEED), EPOCH, shuffle=file_order).sets[0]
     body = b"".join(to_bytes([part]))
     return {
         "maker": "tests/vectors/make_contribution.py",

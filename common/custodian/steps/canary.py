@@ -11,7 +11,7 @@ from tryst.common.cleaning.similar_values import similar_values
 from tryst.common.custodian.steps.step_context import columns_of
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.categories import relabelling
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys import CANARY_RECORDS, Seed, canary_digest
 from tryst.common.parties import Side

@@ -47,8 +47,8 @@ def contribute(desk: Desk, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_records`, `common.cleaning.clean` and `common.encoding.encode.encode`; what Carole refuses with;
-        UNAVAILABLE when she does not answer, after which the upload is resumed.
+        As `read_records`, `common.cleaning.clean` and `encode_records`; what Carole refuses with; UNAVAILABLE when
+        she does not answer, after which the upload is resumed.
     """
     require_approved(desk, task)
     upload = desk.state.uploads.of_epoch(task.project, task.epoch)

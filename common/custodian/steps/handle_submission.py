@@ -25,7 +25,7 @@ from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
 from tryst.common.custodian.steps.result_fetch import MAX_PIECES
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
-from tryst.common.encoding.order import random_order
+from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.client import CHUNK_SECONDS
 from tryst.common.wire.chunks import chunk_slices

@@ -13,7 +13,7 @@ from tryst.carole.engine import LinkagePlan, Resources, SeparateRows, compare, s
 from tryst.carole.engine.block_keyed import rows_without_key, separate_source
 from tryst.carole.engine.plan import FieldPlan, RulePlan
 from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding.blocks import Encoded, encode_blocks
+from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.specification import load_specification
@@ -56,7 +56,7 @@ def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, p
 
 
 def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, SeparateRows]:
-    made = encode_blocks(given, SPEC, SEED, 1)
+    made = encode_records(given, SPEC, SEED, 1)
     return made, separate_rows(made.sets, len(given["sex"]))
 
 

@@ -14,7 +14,7 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
 from tryst.common.cleaning import clean
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import Seed
@@ -42,7 +42,8 @@ class Insured:
         self.persons: list[np.ndarray] = []
         for side, frame in zip(Side, frames, strict=True):
             cleaned = clean(frame, SPEC, side)
-            part, order = encode(cleaned.columns, SPEC, Seed(bytes(range(32))), 1, variables=cleaned.variables)
+            made = encode_records(cleaned.columns, SPEC, Seed(bytes(range(32))), 1, variables=cleaned.variables)
+            part, order = made.sets[0], made.order
             self.sets.append(part)
             self.persons.append(frame["person_id"].str.slice(1).cast(int).to_numpy()[order])
 

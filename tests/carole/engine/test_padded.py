@@ -15,8 +15,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.engine.stream import KeptPairs
 from tryst.common.cleaning import clean
-from tryst.common.encoding.blocks import Encoded
-from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side

@@ -16,8 +16,8 @@ from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.engine.stream import KeptPairs
 from tryst.common.cleaning import clean
-from tryst.common.encoding.blocks import Encoded, encode_blocks
-from tryst.common.encoding.order import random_order
+from tryst.common.encoding.columns import random_order
+from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
@@ -36,7 +36,7 @@ def asked() -> Asked:
     spec, files = people(300, 0.3, 2)
     spec = spec.model_copy(update={"mode": "block_keyed"})
     seed = Seed(bytes(range(32)))
-    made = {side: encode_blocks(clean(files[side], spec, side).columns, spec, seed, 1) for side in Side}
+    made = {side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1) for side in Side}
     plan = plan_of(spec)
     parts = [separate_rows(made[side].sets, 300) for side in Side]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)

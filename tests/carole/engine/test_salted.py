@@ -9,8 +9,8 @@ import pytest
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
-from tryst.common.encoding.encode import encode
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
@@ -39,7 +39,7 @@ def test_a_rule_of_signatures_works_within_a_salt(rule: str) -> None:
     files = two_files(400, 400, 200, 0.2, np.random.default_rng(3))
     columns = [clean(frame, spec, side).columns for side, frame in zip(Side, files, strict=True)]
     seed = Seed(bytes(range(32)))
-    a, b = (encode(each, spec, seed, 1, shuffle=file_order)[0] for each in columns)
+    a, b = (encode_records(each, spec, seed, 1, shuffle=file_order).sets[0] for each in columns)
     linkage = link(a, b, plan_of(spec), Resources(memory_bytes=1 << 30, threads=2), lambda stage, done: None)
     linked = {(int(linkage.pairs.row_a[k]), int(linkage.pairs.row_b[k])) for k in linkage.links}
     surname, year = (

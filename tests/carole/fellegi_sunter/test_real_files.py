@@ -14,7 +14,7 @@ from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_ma
 from tryst.carole.fellegi_sunter import PatternCounts, assigned
 from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.common.cleaning import clean
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
@@ -43,7 +43,8 @@ def linked(a, b):
     for rows, side in ((a, Side.ALICE), (b, Side.BOB)):
         frame = pl.DataFrame({name: [row[name] or None for row in rows] for name in ["rec-id", *columns]})
         cleaned = clean(frame, specification, side)
-        signed, order = encode(cleaned.columns, specification, Seed(bytes(range(32))), 1, shuffle=np.arange)
+        made = encode_records(cleaned.columns, specification, Seed(bytes(range(32))), 1, shuffle=np.arange)
+        signed, order = made.sets[0], made.order
         sets.append(signed)
         persons.append(np.array([int(row["rec-id"].split("-")[1]) for row in rows])[order])
     plan = LinkagePlan(tuple(FieldPlan(f.name, f.bits, tuple(f.bounds)) for f in specification.fields))

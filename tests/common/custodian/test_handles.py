@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tryst.common.custodian.steps.handle_submission import codes_rows, handles_of, records_among
-from tryst.common.encoding.order import random_order
+from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
 
 

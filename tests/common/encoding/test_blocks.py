@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from tests.common.minhash.definition import signature, words
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding import blocks as subject
-from tryst.common.encoding.blocks import Encoded, encode_blocks, tags
+from tryst.common.encoding import signing as subject
+from tryst.common.encoding.blocks import tags
 from tryst.common.encoding.categories import relabelling
+from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.layout import CODES, SAMPLE_ROWS
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive
 from tryst.common.minhash.fast import block_signatures, signatures
@@ -52,7 +53,7 @@ def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
 
 
 def encoded(columns: dict[str, list[str | None]], spec: Specification = SPEC) -> Encoded:
-    return encode_blocks(series(columns), spec, SEED, 1, shuffle=file_order)
+    return encode_records(series(columns), spec, SEED, 1, shuffle=file_order)
 
 
 def people(n: int, seed: int) -> dict[str, list[str | None]]:
@@ -80,7 +81,7 @@ def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "encoding_digest", lambda spec: make.DIGEST)
     spec = load_specification(make.SPECIFICATION)
     columns = {name: [record[name] for record in make.RECORDS] for name in make.DOMAINS}
-    made = encode_blocks(series(columns), spec, Seed(make.SEED), make.EPOCH, shuffle=file_order)
+    made = encode_records(series(columns), spec, Seed(make.SEED), make.EPOCH, shuffle=file_order)
     assert [part.rule for part in made.sets] == ["born", "name", ""]
     for part in made.sets:
         expected = golden["sets"].get(part.rule, [{"signatures": row, "blocks": {}} for row in golden["sample"]])
@@ -228,7 +229,7 @@ def test_pseudonyms_of_two_rules_have_nothing_to_do_with_each_other() -> None:
         "born": ["19151107"] * n,
         "sex": ["f"] * n,
     }
-    made = encode_blocks(series(columns), SPEC, SEED, 1)
+    made = encode_records(series(columns), SPEC, SEED, 1)
     orders = [made.orders[name] for name in ("born", "sex", "name")]
     for i in range(3):
         assert sorted(orders[i].tolist()) == list(range(n))
@@ -245,7 +246,7 @@ def test_the_sample_is_of_people_and_never_of_one_person() -> None:
         "born": ["19151107"] * n,
         "sex": ["m" if i % 20 == 0 else "f" for i in range(n)],
     }
-    made = encode_blocks(series(columns), SPEC, SEED, 1)
+    made = encode_records(series(columns), SPEC, SEED, 1)
     sample = made.sets[-1]
     assert sample.rule == ""
     assert sample.n_rows == SAMPLE_ROWS
@@ -302,7 +303,7 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
         "region": pl.Series(np.arange(n) % 4, dtype=pl.Int32),
         "illness": pl.Series([None if i % 7 == 0 else i % 3 for i in range(n)], dtype=pl.Int32),
     }
-    made = encode_blocks(series(columns), CODED, SEED, 1, variables=places)
+    made = encode_records(series(columns), CODED, SEED, 1, variables=places)
     assert [part.rule for part in made.sets] == ["born", "sex", "name", "", CODES]
     codes = made.sets[-1]
     assert (codes.n_rows, codes.fields, codes.blocks) == (n, {}, {})
@@ -332,7 +333,7 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
 
 def test_who_holds_no_variable_has_rows_of_codes_all_the_same() -> None:
     none = load_specification(TEXT + VARIABLES.replace("holder: both", "holder: bob"))
-    made = encode_blocks(series(people(9, 2)), none, SEED, 1)
+    made = encode_records(series(people(9, 2)), none, SEED, 1)
     assert (made.sets[-1].rule, made.sets[-1].n_rows, made.sets[-1].variables) == (CODES, 9, {})
     with pytest.raises(TrystError, match="one custodian holds"):
-        encode_blocks(series(people(9, 2)), CODED, SEED, 1)
+        encode_records(series(people(9, 2)), CODED, SEED, 1)

@@ -14,8 +14,8 @@ from tryst.common.cleaning import clean
 from tryst.common.custodian.steps.canary import canary
 from tryst.common.encoding import from_bytes, layout_of, to_bytes
 from tryst.common.encoding.categories import category_codes, labels_by_code, relabelling
-from tryst.common.encoding.encode import encode
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.records import encode_records
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
@@ -91,7 +91,8 @@ def test_rows_are_coded_and_missing_stays_missing():
 
 def test_they_are_part_of_a_contribution_in_the_order_of_its_rows():
     cleaned = clean(FRAME, SPEC, Side.ALICE)
-    part, order = encode(cleaned.columns, SPEC, SEED, 1, variables=cleaned.variables)
+    made = encode_records(cleaned.columns, SPEC, SEED, 1, variables=cleaned.variables)
+    part, order = made.sets[0], made.order
     part.validate()
     labels = labels_by_code(SPEC.variable("driving"), "p", SEED, encoding_digest(SPEC), 1)
     decoded = [None if code < 0 else labels[code] for code in part.variables["driving"].codes]
@@ -104,7 +105,7 @@ def test_they_are_part_of_a_contribution_in_the_order_of_its_rows():
 def test_the_variables_must_be_those_of_one_custodian(given_variables: dict[str, pl.Series]):
     columns = clean(FRAME, SPEC, Side.ALICE).columns
     with pytest.raises(TrystError):
-        encode(columns, SPEC, SEED, 1, variables=given_variables)
+        encode_records(columns, SPEC, SEED, 1, variables=given_variables)
 
 
 def test_the_canary_covers_the_relabelling_whoever_holds_a_variable(monkeypatch: pytest.MonkeyPatch):

@@ -19,8 +19,8 @@ from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.encode import encode
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.parties import Side
@@ -57,6 +57,12 @@ COLUMNS = {
 
 def series(columns: dict[str, list[str | None]]) -> dict[str, pl.Series]:
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in columns.items()}
+
+
+def encode(*args: Any, **options: Any) -> tuple[SignatureSet, NDArray[np.int64]]:
+    made = encode_records(*args, **options)
+    (part,) = made.sets
+    return part, made.order
 
 
 def by_the_book(value: str | None, name: str, spec: Specification = SPEC) -> list[int] | None:
@@ -156,9 +162,10 @@ def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> No
     check(part, file_order(6), COLUMNS)
     assert list(part.blocks) == ["born", "name-year"]
     assert sorted(what for what, _ in told) == sorted(
-        [f"signed {field.name}" for field in SPEC.fields] + [f"blocking keys {rule.name}" for rule in SPEC.blocking]
+        [f"{what} {field.name}" for what in ("prepared", "signed") for field in SPEC.fields]
+        + [f"blocking keys {rule.name}" for rule in SPEC.blocking]
     )
-    assert [done for _, done in told] == pytest.approx([i / 7 for i in range(1, 8)])
+    assert [done for _, done in told] == pytest.approx([i / 12 for i in range(1, 13)])
 
 
 def refused(columns: dict[str, pl.Series]) -> TrystError:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.blocks import encode_blocks
-from tryst.common.encoding.encode import encode
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.specification import Specification, encoding_digest, load_specification
 
@@ -48,7 +47,8 @@ def encoded(spec: Specification, **columns: Sequence[str | None]) -> SignatureSe
     n = max(map(len, columns.values()))
     whole = {field.name: columns.get(field.name, [None] * n) for field in spec.fields}
     series = {name: pl.Series(name, values, dtype=pl.String) for name, values in whole.items()}
-    part, order = encode(series, spec, SEED, EPOCH, shuffle=file_order)
+    made = encode_records(series, spec, SEED, EPOCH, shuffle=file_order)
+    part, order = made.sets[0], made.order
     assert order.tolist() == list(range(n))
     part.validate()
     return part
@@ -170,7 +170,7 @@ def test_a_list_holds_inside_blocks() -> None:
     spec = with_names("only_similar: [smith, smyth]", TEXT.replace("mode: open", "mode: block_keyed"))
     names = ["smith", "smyth", "smithe"]
     columns: dict[str, list[str | None]] = {f.name: [None] * 3 for f in spec.fields} | {"surname": list(names)}
-    made = encode_blocks(
+    made = encode_records(
         {name: pl.Series(name, v, dtype=pl.String) for name, v in columns.items()}, spec, SEED, 1, shuffle=file_order
     )
     smith, smyth, code = signed(made.sets[0], "surname")

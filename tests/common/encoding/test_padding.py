@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.blocks import encode_blocks
 from tryst.common.encoding.dummies import Draws, excess_agreement
 from tryst.common.encoding.layout import SAMPLE_ROWS
 from tryst.common.encoding.padding import least_size, padded_size, rows_of_rules
+from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
@@ -100,7 +100,7 @@ def test_the_target_is_the_least_that_will_do(size: int, padding: Padding) -> No
 @pytest.mark.parametrize("padding", ["powers_of_two", 7])
 def test_every_block_on_the_wire_has_its_target(padding: Padding) -> None:
     spec = specification(padding)
-    plain, padded = (encode_blocks(PEOPLE, s, SEED, 1, noise=NOISE) for s in (specification(None), spec))
+    plain, padded = (encode_records(PEOPLE, s, SEED, 1, noise=NOISE) for s in (specification(None), spec))
     assert padded.layout.records == plain.layout.records == 1500
     sent = from_bytes(padded.layout, b"".join(to_bytes(padded.sets)))
     assert layout_of(sent, 1500) == padded.layout
@@ -121,7 +121,7 @@ def test_every_block_on_the_wire_has_its_target(padding: Padding) -> None:
 def test_samples_hold_no_dummies() -> None:
     """A file in which every block of one rule is a single record: the sample has a row for each, and no more."""
     few = {name: column.head(40) for name, column in PEOPLE.items()}
-    made = encode_blocks(few, specification(20), SEED, 1, noise=NOISE)
+    made = encode_records(few, specification(20), SEED, 1, noise=NOISE)
     assert made.n_dummies > 400
     assert made.sets[-1].n_rows == 40 < SAMPLE_ROWS
     for name, field in made.sets[-1].fields.items():
@@ -129,7 +129,7 @@ def test_samples_hold_no_dummies() -> None:
 
 
 def test_rows_are_shuffled_with_their_dummies() -> None:
-    made = encode_blocks(PEOPLE, specification("powers_of_two"), SEED, 1, noise=NOISE)
+    made = encode_records(PEOPLE, specification("powers_of_two"), SEED, 1, noise=NOISE)
     order = made.orders["born"]
     places = np.flatnonzero(order >= 1500)
     # The mean place of the dummies is that of all rows, within five standard errors.
@@ -217,10 +217,10 @@ def test_excess_agreement_is_its_definition(rows: list[tuple[int, int, int]]) ->
 def test_one_block_of_everybody_and_files_without_keys() -> None:
     same = {name: pl.Series(name, ["x"] * 5, dtype=pl.String) for name in PEOPLE}
     same["born"] = pl.Series("born", ["19500101"] * 5)
-    made = encode_blocks(same, specification("powers_of_two"), SEED, 1, noise=NOISE)
+    made = encode_records(same, specification("powers_of_two"), SEED, 1, noise=NOISE)
     assert [part.n_rows for part in made.sets] == [8, 8, 8, 5]
     nobody = {name: pl.Series(name, [None, None], dtype=pl.String) for name in PEOPLE}
-    assert encode_blocks(nobody, specification(20), SEED, 1, noise=NOISE).n_dummies == 0
+    assert encode_records(nobody, specification(20), SEED, 1, noise=NOISE).n_dummies == 0
 
 
 def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_another() -> None:

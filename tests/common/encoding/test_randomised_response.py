@@ -9,8 +9,8 @@ import pytest
 from tests.common.minhash.definition import flips, signature, words
 from tests.common.tokens.definition import tokens
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.blocks import SAMPLE
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.layout import SAMPLE
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key

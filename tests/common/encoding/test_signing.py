@@ -1,12 +1,61 @@
-"""Signatures leave in the order of their bytes, each once."""
+"""One way to sign: each distinct value once, or once in each context; signatures leave in the order of their bytes."""
 
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+import polars as pl
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.encoding.signing import canonical
+from tests.common.minhash.definition import signature, words
+from tests.common.tokens.definition import tokens
+from tryst.common.encoding.signing import Signer, canonical
+from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.specification import encoding_digest, load_specification
+
+SPEC = load_specification("""
+version: 1
+project: signing
+mode: open
+custodians: {alice: {identifier: id}, bob: {identifier: id}}
+fields: [{name: surname, kind: name, bits: 64}]
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+""")
+SEED = Seed(bytes(range(32)))
+
+
+def by_the_book(value: str | None, block: int, purpose: Purpose, rule: str) -> list[int] | None:
+    digest = encoding_digest(SPEC)
+    keys = derive(SEED, "signing", purpose, digest, "surname", rule, 5)
+    token_key = derive_key(SEED, "signing", Purpose.TOKEN, digest, "surname", "", 5)
+    codes = tokens(value, "bigrams", token_key) if value else ()
+    return words(signature(codes, keys, 64, block.to_bytes(8, "little"))) if codes else None
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    column=st.lists(st.none() | st.sampled_from(["", "smith", "smyth", "aaa", "aaaa"]), min_size=1, max_size=9),
+    data=st.data(),
+    purpose=st.sampled_from([Purpose.SIGNATURE, Purpose.SAMPLE]),
+    rule=st.sampled_from(["", "born"]),
+)
+def test_any_rows_in_any_blocks_or_none_have_the_signatures_of_the_definition(
+    column: list[str | None], data: st.DataObject, purpose: Purpose, rule: str
+) -> None:
+    """Also of some rows only, whose values are fewer; a row without a block's digest has no signature."""
+    rows = data.draw(st.lists(st.integers(0, len(column) - 1), max_size=12))
+    digest = st.sampled_from([0, 7, 2**64 - 1])
+    block = data.draw(st.none() | st.lists(digest, min_size=len(rows), max_size=len(rows)))
+    signer = Signer(SPEC, SEED, 5)
+    prepared = signer.prepare(SPEC.field("surname"), {"surname": pl.Series(column, dtype=pl.String)})
+    blocks = None if block is None else np.array(block, dtype=np.uint64)
+    found = signer.sign(prepared, np.array(rows, dtype=np.int64), blocks, purpose=purpose, rule=rule)
+    for place, row in enumerate(rows):
+        signed = block is None or block[place] != 0
+        expected = by_the_book(column[row], block[place] if block else 0, purpose, rule) if signed else None
+        code = found.codes[place]
+        assert (found.signatures[code].tolist() if code >= 0 else None) == expected
+    assert sorted(set(found.codes.tolist()) - {-1}) == list(range(found.n_distinct))
 
 
 @given(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tryst.common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
-from tryst.common.encoding.encode import encode
+from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signing import canonical
 from tryst.common.encoding.values import pack_values, unpack_values
 from tryst.common.errors import ErrorCode, TrystError
@@ -84,7 +84,8 @@ def test_trusted_mode_encodes_the_values_themselves_shuffled(spec):
         "surname": pl.Series(["smith", None, "jones", "smith", ""]),
         "town": pl.Series(["leeds", "york", "york", None, "hull"]),
     }
-    part, order = encode(columns, spec, Seed(bytes(range(32))), 1, shuffle=lambda n: np.array([4, 2, 0, 1, 3]))
+    made = encode_records(columns, spec, Seed(bytes(range(32))), 1, shuffle=lambda n: np.array([4, 2, 0, 1, 3]))
+    part, order = made.sets[0], made.order
     part.validate()
     assert order.tolist() == [4, 2, 0, 1, 3]
     field = part.fields["surname"]

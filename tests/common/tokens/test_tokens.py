@@ -174,3 +174,12 @@ def test_unknown_dates_stay_missing_beside_a_list() -> None:
     values = ["19151107", "00000000", "", "19151108"]
     found = tokenise(values, "date_parts", KEY, {"19151107"})
     assert found.counts.tolist() == [11, 0, 0, 1]
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet="ab ", max_size=4), max_size=8), st.data())
+def test_tokens_of_some_values(values: list[str], data: st.DataObject) -> None:
+    whole = tokenise(values, "words", bytes(32))
+    chosen = sorted(data.draw(st.sets(st.sampled_from(range(len(values))))) if values else [])
+    some = whole.take(np.array(chosen, dtype=np.int64))
+    assert [some[place].tolist() for place in range(some.n_values)] == [whole[value].tolist() for value in chosen]

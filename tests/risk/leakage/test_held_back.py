@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tests.risk.leakage.names import public_surnames, signed
 from tests.risk.leakage.test_blocks import block_view
 from tryst.common.encoding import SignatureSet
-from tryst.common.encoding.encode import encode
-from tryst.common.encoding.order import file_order
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.specification import Specification, load_specification
 from tryst.risk.leakage import UNKNOWN, BlockView, FieldView, PublicValues, score
@@ -133,7 +133,7 @@ def test_joins_across_salts_are_those_of_rows_that_share_something() -> None:
 def salted_set(columns: dict[str, pl.Series]) -> tuple[SignatureSet, NDArray[np.int64]]:
     """What is sent of surnames salted by the year, and each row's salt; keys of the date are shared by too many."""
     spec = specification(", salt: {field: born, part: year}")
-    part, _ = encode(columns, spec, Seed.generate(), 1, shuffle=file_order)
+    part = encode_records(columns, spec, Seed.generate(), 1, shuffle=file_order).sets[0]
     _, salt = np.unique(columns["born"].to_numpy().astype(str), return_inverse=True)
     blocks = {rule: np.zeros_like(keys) for rule, keys in part.blocks.items()}
     fields = {name: field for name, field in part.fields.items() if name != "born"}
