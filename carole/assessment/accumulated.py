@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
-from tryst.common.specification.assessment import PublishedTable
+from tryst.common.specification.model.assessment import PublishedTable
 
 
 @dataclass(frozen=True)

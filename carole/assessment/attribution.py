@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.measures import Measure
 from tryst.common.parties import Side
-from tryst.common.specification.assessment import AssessmentSpec
+from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.risk.models.counts import distinct_rows
 
 

@@ -17,7 +17,7 @@ from tryst.carole.assessment.measures import CONFIDENCE, Measure
 from tryst.carole.engine.plan import Resources
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.specification.assessment import Fractions
+from tryst.common.specification.model.assessment import Fractions
 from tryst.risk.identification.file_level import dis
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda import minimal_uniques, most_within

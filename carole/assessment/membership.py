@@ -11,7 +11,7 @@ import numpy as np
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.measures import Measure
 from tryst.common.parties import Side
-from tryst.common.specification.model import ReleaseSpec
+from tryst.common.specification.model.content import ReleaseSpec
 from tryst.risk.models.counts import distinct_rows
 
 

@@ -14,7 +14,7 @@ from tryst.carole.assessment.cell_risk import Averaged, CellRisk
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.identification import KEY_MEASURES, KeyedRecords
 from tryst.carole.assessment.publication import recovery
-from tryst.common.specification.assessment import AssessmentSpec, PublishedTable
+from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.recoding import Recoding
 from tryst.risk.identification.recoding_search import least_recoding

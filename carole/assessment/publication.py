@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.measures import Measure
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.assessment import PublishedTable
+from tryst.common.specification.model.assessment import PublishedTable
 from tryst.risk.attribution.cell_bounds import bounds
 from tryst.risk.attribution.laws import INFINITE
 from tryst.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding

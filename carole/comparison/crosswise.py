@@ -19,7 +19,7 @@ from tryst.carole.comparison.kernels import popcount
 from tryst.carole.comparison.levels import DRAWN_AT_ONCE, read_only
 from tryst.carole.comparison.thresholds import levels_by_disagreement
 from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.specification.noise_tolerance import widened
+from tryst.common.specification.model.noise_tolerance import widened
 
 BOUNDS = (0.8, 0.999, 1.0)
 """Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""

@@ -10,7 +10,7 @@ from tryst.carole.comparison.crosswise import crosswise_bounds
 from tryst.carole.comparison.levels import AnyComparator
 from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.schemes import DEFAULT_SCHEME
+from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["none", "pairwise", "decomposable"]

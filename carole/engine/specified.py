@@ -13,7 +13,7 @@ from tryst.carole.engine.plan import (
     VariablePlan,
 )
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
-from tryst.common.specification.schemes import SCHEMES
+from tryst.common.specification.model.schemes import SCHEMES
 
 
 def plan_of(spec: Specification) -> LinkagePlan:

@@ -17,7 +17,7 @@ rules out a match that all other fields vouch for.
 The weighted schemes give scores that rank pairs. They are no ratio of two distributions, so probabilities made from
 them are not calibrated; a run says so.
 
-What a scheme can be combined with are its facts, in `tryst.common.specification.schemes`. A new scheme is an entry
+What a scheme can be combined with are its facts, in `tryst.common.specification.model.schemes`. A new scheme is an entry
 there and one here, of an existing class or of its own.
 """
 
@@ -39,7 +39,7 @@ from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFi
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import schemes as known
-from tryst.common.specification.schemes import DEFAULT_SCHEME, SchemeFacts
+from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SchemeFacts
 
 Levels = NDArray[np.float64]
 Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]

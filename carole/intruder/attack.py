@@ -22,7 +22,7 @@ from tryst.carole.fellegi_sunter.settings import U
 from tryst.carole.intruder.files import AttackedFiles
 from tryst.carole.intruder.pairs import BOUNDS, AllPairs
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.schemes import DEFAULT_SCHEME
+from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
 FLOOR = 1e-3
 """Match probability below which a pair is no suspicion."""

@@ -8,7 +8,7 @@ from tryst.carole.projects import Project
 from tryst.common.encoding.layout import CODES, SAMPLE, SAMPLE_ROWS, Layout, SetLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.padding import most_rows
+from tryst.common.specification.model.padding import most_rows
 from tryst.common.wire.manifest import Manifest
 
 _REMEDY = "make the contribution again from the specification that all parties have approved"

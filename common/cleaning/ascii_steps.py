@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from tryst.common.specification.defaults import Step
+from tryst.common.specification.model.defaults import Step
 
 _BLANKS = r"[\t-\r\x1c-\x20]"
 """What Python's `str.split` splits at, as far as it is ASCII."""

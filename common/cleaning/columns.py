@@ -30,7 +30,7 @@ from tryst.common.cleaning.source_values import texts_of
 from tryst.common.cleaning.variables import clean_variables
 from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
-from tryst.common.specification.defaults import Step
+from tryst.common.specification.model.defaults import Step
 from tryst.common.tokens import tokenise
 
 _NO_KEY = bytes(32)

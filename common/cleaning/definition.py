@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from tryst.common.cleaning.dates import clean_date
 from tryst.common.cleaning.numerals import clean_number
 from tryst.common.specification import FieldSpec
-from tryst.common.specification.defaults import Step
+from tryst.common.specification.model.defaults import Step
 
 _APOSTROPHES = frozenset("'`´‘’‛′ʹʻʼʽˈ＇")
 # Letters that Unicode does not take apart although their stroke or ligature is an accent in people's names.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.specification.categorisation import CommonCategory, category_of
+from tryst.common.specification.model.categorisation import CommonCategory, category_of
 
 Places = Callable[[NDArray[np.bool_]], str]
 """Says where some rows are: ``lines 3, 17``."""

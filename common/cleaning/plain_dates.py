@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tryst.common.cleaning.dates import MAX_YEAR, MIN_YEAR
-from tryst.common.specification.defaults import DateOrder, DatePart
+from tryst.common.specification.model.defaults import DateOrder, DatePart
 
 _ISO = ("%Y-%m-%d", r"^\d{4}-\d{2}-\d{2}$")
 _FORMATS: dict[DateOrder, tuple[tuple[str, str], ...]] = {

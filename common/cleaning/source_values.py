@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.message_words import nearest
 from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
-from tryst.common.specification.mistakes import nearest
 
 MAX_CHARACTERS = 10_000
 """A longer value is no name or address: a quote that is not closed makes one value of half a file."""

@@ -16,7 +16,7 @@ from tryst.common.cleaning.source_values import text_values
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.section import folded_label
+from tryst.common.specification.model.section import folded_label
 
 _MOSTLY = 0.5
 

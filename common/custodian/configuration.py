@@ -14,7 +14,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
-from tryst.common.specification.defaults import Mode
+from tryst.common.specification.model.defaults import Mode
 
 MAX_WAIT_SECONDS = 5.0
 """Carole holds a question for a task no longer than this."""

@@ -23,7 +23,7 @@ from tryst.common.encoding.signature_sets import MISSING
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import Specification
-from tryst.common.specification.padding import Padding
+from tryst.common.specification.model.padding import Padding
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,36 @@
 """The specification of a linkage, `linkage.yaml`: what is compared, how, and who receives what.
 
-`load_specification` reads one and reports every mistake at once; `Specification` is the immutable result;
-`encoding_digest` and `specification_digest` name it; `dump_specification` writes one for people; `notes` says what
-those who approve it should know; `json_schema` helps editors.
+`load_specification` reads one and reports everything that is wrong with it at once; `Specification` is the immutable
+result; `encoding_digest` and `specification_digest` name it; `dump_specification` writes one for people;
+`specification_notes` says what those who approve it should know; `json_schema` helps editors.
+
+Four rooms, each above the next: `text` (read, write, digests, schema, reference), `notes`, `validation` (what values
+must make together, and `Specification`, which is content that was found consistent), `model` (the sections).
 """
 
-from tryst.common.specification.approval_notes import notes
-from tryst.common.specification.blocking import BlockingRule
-from tryst.common.specification.categorisation import CommonCategory, Span
-from tryst.common.specification.defaults import KINDS, LEVELS, STEPS
-from tryst.common.specification.digest import canonical_json, encoding_digest, specification_digest
-from tryst.common.specification.dump import dump_specification
-from tryst.common.specification.fields import Columns, DateFormat, FieldSpec
-from tryst.common.specification.latent import LatentSpec
-from tryst.common.specification.leakage import LeakageSpec
-from tryst.common.specification.load import load_specification, read_specification
-from tryst.common.specification.model import (
+from tryst.common.specification.model.blocking import BlockingRule
+from tryst.common.specification.model.categorisation import CommonCategory, Span
+from tryst.common.specification.model.content import (
     Custodian,
     Custodians,
     LinkSpec,
     ModelSpec,
     ReleaseSpec,
     Retention,
-    Specification,
 )
-from tryst.common.specification.parts import BlockingKey
-from tryst.common.specification.resolution import ResolutionSpec
-from tryst.common.specification.schema import json_schema
-from tryst.common.specification.variables import VariableSpec
+from tryst.common.specification.model.defaults import KINDS, LEVELS, STEPS
+from tryst.common.specification.model.fields import Columns, DateFormat, FieldSpec
+from tryst.common.specification.model.latent import LatentSpec
+from tryst.common.specification.model.leakage import LeakageSpec
+from tryst.common.specification.model.parts import BlockingKey
+from tryst.common.specification.model.resolution import ResolutionSpec
+from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.specification.notes.approval import specification_notes
+from tryst.common.specification.text.digest import canonical_json, encoding_digest, specification_digest
+from tryst.common.specification.text.reading import load_specification, read_specification
+from tryst.common.specification.text.schema import json_schema
+from tryst.common.specification.text.writing import dump_specification
+from tryst.common.specification.validation.specification import Specification
 
 __all__ = [
     "KINDS",
@@ -56,7 +59,7 @@ __all__ = [
     "encoding_digest",
     "json_schema",
     "load_specification",
-    "notes",
     "read_specification",
     "specification_digest",
+    "specification_notes",
 ]

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from tryst.common.specification.defaults import Mode
-from tryst.common.specification.model import Specification
-from tryst.common.specification.modes import JOINED, SENT
+from tryst.common.specification import Specification
+from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.notes.modes import JOINED, SENT
 from tryst.protos.linkage.v1 import project_pb2
 
 console = Console()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tryst.common.specification.defaults import Mode
+    from tryst.common.specification.model.defaults import Mode
 
 app = typer.Typer(
     help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
@@ -21,7 +21,12 @@ def check(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
 ) -> None:
     """Report every mistake at once, by path and with its remedy; then say in words what the specification means."""
-    from tryst.common.specification import encoding_digest, notes, read_specification, specification_digest
+    from tryst.common.specification import (
+        encoding_digest,
+        read_specification,
+        specification_digest,
+        specification_notes,
+    )
     from tryst.coordinator.client.terminal import console, show_mode, show_notes
 
     spec = read_specification(specification)
@@ -29,7 +34,7 @@ def check(
         f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes."
     )
     show_mode(spec)
-    show_notes(notes(spec))
+    show_notes(specification_notes(spec))
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
 
@@ -103,7 +108,7 @@ def similar(
     Give counts that anybody can have, such as a census's: a list made from your own file would tell what is in it.
     """
     from tryst.common.custodian.source.reading import read_table
-    from tryst.common.specification.dump import entry_lines
+    from tryst.common.specification.text.writing import entry_lines
     from tryst.coordinator.draft.similar_value_list import similar_list
 
     table = read_table(counts)

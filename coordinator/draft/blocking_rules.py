@@ -19,7 +19,7 @@ from itertools import combinations
 import polars as pl
 
 from tryst.common.specification import BlockingKey, BlockingRule, FieldSpec
-from tryst.common.specification.defaults import DatePart
+from tryst.common.specification.model.defaults import DatePart
 from tryst.coordinator.draft.shared_columns import hint_of
 
 PAIRS_PER_ROW = 10

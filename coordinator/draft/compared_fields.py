@@ -10,8 +10,8 @@ import polars as pl
 
 from tryst.common.parties import Side
 from tryst.common.specification import Columns, DateFormat, FieldSpec
-from tryst.common.specification.defaults import KINDS, LEVELS, Kind
-from tryst.common.specification.noise_tolerance import widened
+from tryst.common.specification.model.defaults import KINDS, LEVELS, Kind
+from tryst.common.specification.model.noise_tolerance import widened
 from tryst.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,

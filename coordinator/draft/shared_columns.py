@@ -16,7 +16,7 @@ from tryst.common.cleaning.dates import parse_date
 from tryst.common.cleaning.definition import folded
 from tryst.common.cleaning.numerals import clean_number
 from tryst.common.specification import KINDS
-from tryst.common.specification.defaults import DateOrder, Kind
+from tryst.common.specification.model.defaults import DateOrder, Kind
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.fields import MAX_LISTED
-from tryst.common.specification.mistakes import nearest
+from tryst.common.message_words import nearest
+from tryst.common.specification.model.fields import MAX_LISTED
 
 _LONGEST = 256
 

@@ -3,7 +3,7 @@
 It is a starting point for a person: it reads both files, so it belongs where both may be read, on test data or on
 samples. No value of theirs gets into the specification or a comment: kinds, shares and counts only.
 
-The choices are those that linked best on files of which the truth is known; see `common.specification.defaults` for
+The choices are those that linked best on files of which the truth is known; see `common.specification.model.defaults` for
 what a kind brings, `draft_columns` for how kinds are told, `draft_fields` for which columns become fields,
 `draft_blocking` for the rules.
 """
@@ -25,9 +25,9 @@ from tryst.common.specification import (
     Retention,
     Specification,
 )
-from tryst.common.specification.defaults import Mode
-from tryst.common.specification.model import PROJECT_PATTERN
-from tryst.common.specification.section import MAX_COLUMN_NAME
+from tryst.common.specification.model.content import PROJECT_PATTERN
+from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.section import MAX_COLUMN_NAME
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, propose_rules
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
 from tryst.coordinator.draft.shared_columns import identifier_of, text_of

@@ -26,7 +26,7 @@ from tryst.common.specification import (
     encoding_digest,
     specification_digest,
 )
-from tryst.common.specification.schemes import SCHEMES
+from tryst.common.specification.model.schemes import SCHEMES
 from tryst.coordinator.client.terminal import console
 from tryst.coordinator.rehearsal.link_truth import judge, summary
 from tryst.coordinator.rehearsal.narration import Narrator

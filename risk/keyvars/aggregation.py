@@ -20,7 +20,7 @@ from itertools import combinations
 import networkx as nx
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification.mistakes import nearest
+from tryst.common.message_words import nearest
 from tryst.risk.keyvars.partitions import Partition, partition_of
 
 MAX_NAME = 200

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification.mistakes import nearest
+from tryst.common.message_words import nearest
 from tryst.risk.keyvars.aggregation import AggregationGraph
 from tryst.risk.keyvars.environment import Environment
 from tryst.risk.keyvars.intervals import SCALES

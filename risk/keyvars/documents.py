@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification.mistakes import nearest
+from tryst.common.message_words import nearest
 from tryst.risk.keyvars import intervals
 from tryst.risk.keyvars.aggregation import AggregationGraph, listed
 from tryst.risk.keyvars.codes import ARBITRARY, CODE, size_of

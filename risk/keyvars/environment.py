@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.specification.mistakes import nearest
+from tryst.common.message_words import nearest
 from tryst.risk.keyvars.aggregation import AggregationGraph, listed
 from tryst.risk.keyvars.analysis import Course, Step, course, least_forms
 from tryst.risk.keyvars.intervals import SCALES, Scale, mistakes

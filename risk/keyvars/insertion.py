@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.message_words import nearest
 from tryst.common.specification import CommonCategory, load_specification
-from tryst.common.specification.document import Document, read_document
-from tryst.common.specification.dump import entry_lines
-from tryst.common.specification.mistakes import nearest
+from tryst.common.specification.text.reading import SPECIFICATION_DOCUMENT
+from tryst.common.specification.text.writing import entry_lines
+from tryst.common.yaml_document import YamlDocument, read_yaml
 
 _ITEM = re.compile(r"(\s*-\s+|\s+)(name|categories|categorisation)\s*:")
 
@@ -34,7 +35,7 @@ def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bo
         NOT_FOUND if nothing has the name, EXISTS if it has another table and `replace` is not given, SPECIFICATION if
         the result would be no valid specification, or something else would change.
     """
-    document = read_document(text, source)
+    document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     section, position = _place(document, name, source)
     entries: dict[str, tuple[object, ...]] = {"categorisation": tuple(table)}
     if section == "variables":
@@ -52,7 +53,7 @@ def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bo
     for number, key in reversed(present):
         _drop(lines, key, number - 1, source)
     # Lines may have gone above.
-    line = (read_document("\n".join(lines), source).line((section, position, "name")) or 1) - 1
+    line = (read_yaml("\n".join(lines), source, SPECIFICATION_DOCUMENT).line((section, position, "name")) or 1) - 1
     indent = _indent(lines[line], "name", source)
     made = [" " * indent + each for key, value in entries.items() for each in entry_lines(key, value)]
     result = "\n".join([*lines[: line + 1], *made, *lines[line + 1 :]]) + "\n"
@@ -60,7 +61,7 @@ def insert(text: str, name: str, table: Sequence[CommonCategory], *, replace: bo
     return result
 
 
-def _place(document: Document, name: str, source: str) -> tuple[str, int]:
+def _place(document: YamlDocument, name: str, source: str) -> tuple[str, int]:
     found: dict[str, tuple[str, int]] = {}
     for section in ("variables", "fields"):
         items = document.value.get(section) if isinstance(document.value, dict) else None
@@ -106,12 +107,12 @@ def _drop(lines: list[str], key: str, start: int, source: str) -> None:
 
 
 def _refuse_other_changes(
-    result: str, before: Document, place: tuple[str, int], entries: Mapping[str, tuple[object, ...]], source: str
+    result: str, before: YamlDocument, place: tuple[str, int], entries: Mapping[str, tuple[object, ...]], source: str
 ) -> None:
     """Raise unless the result is a valid specification that says what was there, and the entries."""
     section, position = place
     made = getattr(load_specification(result, source), section)[position]
-    after = read_document(result, source)
+    after = read_yaml(result, source, SPECIFICATION_DOCUMENT)
     for document in (before, after):
         for key in entries:
             document.value[section][position].pop(key, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.mistakes import nearest
+from tryst.common.message_words import nearest
 from tryst.risk.keyvars.aggregation import AggregationGraph
 from tryst.risk.keyvars.codes import ARBITRARY, harmonisation_codes, next_code
 from tryst.risk.keyvars.harmonisation import HarmonisationGraph

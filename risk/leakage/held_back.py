@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding import MISSING, NO_KEY, SignatureSet
 from tryst.common.specification import FieldSpec, Specification
-from tryst.common.specification.hardening import undone_by
 from tryst.risk.leakage.block_model import block_likelihood
 from tryst.risk.leakage.block_view import BlockView, attack_by_size
 from tryst.risk.leakage.chaining import Classes, Joins, chained_alignment, value_classes
@@ -133,7 +132,7 @@ def salts_attacked(
 
 def without_undone_salts(spec: Specification) -> Specification | None:
     """The specification without the salts that blocking rules undo; None if there are none."""
-    undone = {field.name for field in spec.fields if undone_by(spec, field)}
+    undone = {field.name for field in spec.fields if spec.rules_undoing_salt(field)}
     if not undone:
         return None
     fields = tuple(f.model_copy(update={"salt": None}) if f.name in undone else f for f in spec.fields)

@@ -16,7 +16,6 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import Specification, encoding_digest
-from tryst.common.specification.hardening import undone_by
 from tryst.risk.leakage.across import ReadField
 from tryst.risk.leakage.category_codes import code_recovery
 from tryst.risk.leakage.frequency import frequency_alignment
@@ -50,7 +49,10 @@ def field_by_field(
         if public is None:
             continue
         found: list[Finding] = []
-        attacked = {"": part, **({", its salts joined by a blocking rule": joined} if undone_by(spec, field) else {})}
+        attacked = {
+            "": part,
+            **({", its salts joined by a blocking rule": joined} if spec.rules_undoing_salt(field) else {}),
+        }
         for how, seen in attacked.items():
             view = FieldView.of(seen.fields[field.name], field.flip)
             truth = truth_of(seen, field.name, column, rows, public)

@@ -22,9 +22,9 @@ from tryst.common.specification import (
     Specification,
     dump_specification,
     load_specification,
-    notes,
+    specification_notes,
 )
-from tryst.common.specification.defaults import Mode
+from tryst.common.specification.model.defaults import Mode
 from tryst.coordinator.draft.blocking_rules import count_pairs
 from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft
 
@@ -368,7 +368,7 @@ def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_the
     short, _ = draft(alice, bob, "test", bits=64)
     assert (short.field("surname").bits, short.field("surname").levels) == (64, "em8")
     assert draft(alice, bob, "test", bits=1024)[0] == draft(alice, bob, "test")[0]
-    assert not [note for note in notes(spec) if "finer" in note]
+    assert not [note for note in specification_notes(spec) if "finer" in note]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tryst.common.custodian.steps.step_context import Desk
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.tls import admission
-from tryst.common.specification import load_specification, notes
+from tryst.common.specification import load_specification, specification_notes
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
@@ -84,7 +84,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._with_specification(request.project)
         spec = load_specification(project.specification, f"the specification of project {project.name}")
         return operator_pb2.SpecificationResponse(
-            text=project.specification, digest=project.specification_digest, notes=notes(spec)
+            text=project.specification, digest=project.specification_digest, notes=specification_notes(spec)
         )
 
     def Approve(  # noqa: N802

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tryst.common.specification import Specification
-from tryst.common.specification.assessment import AssessmentSpec
-from tryst.common.specification.variables import VariableSpec
+from tryst.common.specification.model.assessment import AssessmentSpec
+from tryst.common.specification.model.variables import VariableSpec
 
 from .insured import trait_variables
 

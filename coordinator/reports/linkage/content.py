@@ -27,7 +27,7 @@ They are the same as the files a linkage leaves behind, so that a report can be 
       p                                  float, share of all pairs that match
       expected_matches                   float, p times the pairs of the whole product
       standard_errors                    {p: float or null, of: str}, of p, and what they are errors of; optional
-      scheme                             str, a name of `tryst.common.specification.schemes`; optional
+      scheme                             str, a name of `tryst.common.specification.model.schemes`; optional
       u_method                           "all_pairs" | "corrected" | "free"
       dependence                         which fields depend on each other; optional
         kind                             "none" | "pairwise" | "decomposable"

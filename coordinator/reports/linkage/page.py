@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.common.specification.schemes import DEFAULT_SCHEME
+from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording

@@ -39,7 +39,7 @@ def linkage(
     environment: Folder = Path("environment"),
 ) -> None:
     """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
-    from tryst.common.specification.dump import entry_lines
+    from tryst.common.specification.text.writing import entry_lines
     from tryst.risk.keyvars import folder
     from tryst.risk.keyvars.insertion import insert
     from tryst.risk.keyvars.linkage import common_categories

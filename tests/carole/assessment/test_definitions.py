@@ -17,7 +17,7 @@ from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.options import _effect, _recodings
 from tryst.carole.assessment.publication import recovery
-from tryst.common.specification.assessment import AssessmentSpec, PublishedTable
+from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.attribution.microdata import attributions, classes, l_diversity
 from tryst.risk.attribution.sap import sap_by_inclusion
 from tryst.risk.identification.recoding import Recoding

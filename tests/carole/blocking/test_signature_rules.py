@@ -14,7 +14,7 @@ from tryst.carole.blocking.block_size_cap import value_keys, without_large_block
 from tryst.carole.blocking.value_relation import canopy_pairs, similar_pairs
 from tryst.common.encoding.signature_sets import FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.blocking import Bands
+from tryst.common.specification.model.blocking import Bands
 
 MANY = 10**6
 

@@ -9,7 +9,7 @@ import importlib.machinery
 from types import CodeType
 
 ADDED = {
-    "tryst.common.specification.schemes": """
+    "tryst.common.specification.model.schemes": """
 SCHEMES["halved"] = SchemeFacts("halved", "half", "half of a weight", binary=True, graded=True, calibrated=False)
 SchemeName = Literal[tuple(SCHEMES)]
 """,

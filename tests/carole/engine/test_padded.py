@@ -19,7 +19,7 @@ from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
-from tryst.common.specification.padding import Padding
+from tryst.common.specification.model.padding import Padding
 
 N = 1500
 

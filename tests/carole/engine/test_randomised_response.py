@@ -16,7 +16,7 @@ from tryst.common.cleaning import clean
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import LEVELS, Specification
-from tryst.common.specification.noise_tolerance import REACHED
+from tryst.common.specification.model.noise_tolerance import REACHED
 
 N, COMMON, FLIP = 1500, 750, 0.1
 SEED = Seed(bytes(range(32)))

@@ -13,7 +13,7 @@ from tryst.common.specification import schemes as known
 
 ROOT = Path(tryst.__file__).parent
 PRODUCT = ("common", "risk", "carole", "coordinator", "alice", "bob")
-HOMES = ("common/specification/schemes.py", "carole/fellegi_sunter/schemes.py")
+HOMES = ("common/specification/model/schemes.py", "carole/fellegi_sunter/schemes.py")
 OF_SCHEMES_ONLY = set(known.SCHEMES) - {"exact"}  # a table of levels and others have this name too
 
 

@@ -14,7 +14,13 @@ from tryst.common.custodian.steps.canary import canary
 from tryst.common.errors import TrystError, TrystErrors
 from tryst.common.keys import Seed
 from tryst.common.parties import Side
-from tryst.common.specification import dump_specification, encoding_digest, json_schema, load_specification, notes
+from tryst.common.specification import (
+    dump_specification,
+    encoding_digest,
+    json_schema,
+    load_specification,
+    specification_notes,
+)
 
 EXAMPLE = (Path(__file__).parents[1] / "specification" / "example.yaml").read_text(encoding="utf-8")
 TABLE: list[dict[str, Any]] = [
@@ -70,7 +76,7 @@ def test_it_is_encoded_dumped_and_told():
     again = load_specification(dump_specification(SPEC))
     assert again == SPEC
     assert '      - {category: "0-24", alice: ["0-15", "16-24"], bob: {below: 25}}' in dump_specification(SPEC)
-    told = "\n".join(notes(SPEC))
+    told = "\n".join(specification_notes(SPEC))
     assert "Field age is harmonised: alice's 6 values (0 of them kept apart from all others) and bob's numbers" in told
     assert "become 3 categories" in told
     assert "CommonCategory" in json_schema()["$defs"]
@@ -121,7 +127,7 @@ def test_a_variable_is_harmonised_too():
     assert clean(frame, spec, "bob").variables["age"].to_list() == [0, None, 2]
     with pytest.raises(TrystError, match="variable age has values that its table"):
         clean(frame.with_columns(pl.Series("age", ["7", "0-24", "65"])), spec, "bob")
-    assert "Variable age is harmonised" in "\n".join(notes(spec))
+    assert "Variable age is harmonised" in "\n".join(specification_notes(spec))
     with pytest.raises(TrystErrors, match="not the variable's `categories`"):
         load_specification(yaml.safe_dump({**data, "variables": [{**variable, "categories": labels[::-1]}]}))
     with pytest.raises(TrystErrors, match="alice's file does not have the variable"):

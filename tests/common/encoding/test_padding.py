@@ -21,7 +21,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import Specification, load_specification
-from tryst.common.specification.padding import Padding
+from tryst.common.specification.model.padding import Padding
 
 SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))

@@ -87,7 +87,7 @@ def test_every_mistake_is_told_at_once() -> None:
     told = mistakes_in(text)
     assert told.count("\n  - ") == 6
     for place in (
-        "members[0].certificate (line 6)",
+        "line 6, members[0].certificate",
         "members[1].role",
         "members[2].name",
         "members[3].identity",

@@ -9,8 +9,8 @@ from tryst.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
-    notes,
     specification_digest,
+    specification_notes,
 )
 
 TEXT = """
@@ -110,14 +110,14 @@ def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
     assert encoding_digest(capped) == encoding_digest(plain)
     more = load_specification(TEXT + CAPPED.replace("20000", "20001"))
     assert len({specification_digest(spec) for spec in (plain, capped, more)}) == 3
-    first, second, *others = notes(capped)
+    first, second, *others = specification_notes(capped)
     assert "fall-back" in first
     assert "CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES ARE ONE RECORD" in first
     assert "20,000 of either file" in first
     assert "nothing in common, but for those records" in second
     assert not any("known to the coordinator's process alone" in note for note in others)
-    assert not any("fall-back" in note for note in notes(plain))
-    coded = notes(load_specification(TEXT + VARIABLES + ASSESSMENT + CAPPED))
+    assert not any("fall-back" in note for note in specification_notes(plain))
+    coded = specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT + CAPPED))
     assert "which row of codes is theirs" in coded[0]
     assert any("nothing but the fall-back tells which signatures a row of codes belongs to" in note for note in coded)
     assert not any("coordinator's process tells Carole" in note for note in coded)
@@ -165,30 +165,32 @@ def test_a_rule_with_a_mistake_of_its_own_is_a_rule_all_the_same():
 
 
 def test_a_rule_on_a_category_and_a_split_are_possible_and_told():
-    told = notes(load_specification(TEXT.replace("[{field: born}]", "[{field: sex}]")))
+    told = specification_notes(load_specification(TEXT.replace("[{field: born}]", "[{field: sex}]")))
     assert "block_keyed: each record is sent once per blocking rule (born and name)" in told[0]
     assert any("coordinator" in note for note in told)
     assert any("name by sex" in note for note in told)
 
 
 def test_the_notes_say_what_the_codes_tell_and_what_they_do_not():
-    told = "\n".join(notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
+    told = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
     assert "keyed codes of every row" in told
     assert "nothing tells which signatures a row of codes belongs to" in told
     assert "with probabilities that at least 20 links share" in told
     assert "Pairs that came near to a link are not told" in told
     assert "field sex: its value is sent as a signature and as a code, and which records lack it" in told
     assert "several links share a record" not in told
-    unassessed = "\n".join(notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
+    unassessed = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
     assert "nothing tells which signatures" in unassessed
     assert "at least 20 links" not in unassessed
     assert "Nothing uses the codes in this mode but an assessment" in unassessed
     assert "Nothing uses the codes" not in told
-    joined = notes(load_specification(TEXT + VARIABLES + ASSESSMENT + "resolution: {by: carole, most_records: 9}\n"))
+    joined = specification_notes(
+        load_specification(TEXT + VARIABLES + ASSESSMENT + "resolution: {by: carole, most_records: 9}\n")
+    )
     assert any("nothing but the fall-back tells which signatures" in note for note in joined)
     assert not any("at least 20 links" in note for note in joined)
     many = TEXT + VARIABLES + ASSESSMENT + "links: {assignment: many_to_one}\n"
-    assert "several links share a record" in "\n".join(notes(load_specification(many)))
+    assert "several links share a record" in "\n".join(specification_notes(load_specification(many)))
     assert "nothing tells which signatures" not in "\n".join(
-        notes(load_specification((TEXT + VARIABLES).replace("block_keyed", "open")))
+        specification_notes(load_specification((TEXT + VARIABLES).replace("block_keyed", "open")))
     )

@@ -12,7 +12,7 @@ import yaml
 from pytest import MonkeyPatch  # noqa: PT013
 
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.common.specification.digest import canonical_json
+from tryst.common.specification.text.digest import canonical_json
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 

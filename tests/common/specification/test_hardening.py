@@ -12,13 +12,12 @@ from tryst.common.specification import (
     encoding_digest,
     json_schema,
     load_specification,
-    notes,
     specification_digest,
+    specification_notes,
 )
-from tryst.common.specification.digest import _encoded_part
-from tryst.common.specification.document import MAX_BYTES
-from tryst.common.specification.fields import MAX_LISTED
-from tryst.common.specification.hardening import undone_by
+from tryst.common.specification.model.fields import MAX_LISTED
+from tryst.common.specification.text.digest import _encoded_part
+from tryst.common.specification.text.reading import MAX_BYTES
 
 PLAIN = """
 version: 1
@@ -131,31 +130,31 @@ def test_a_list_of_ten_thousand_names_fits_into_a_specification() -> None:
 
 
 def test_approvers_are_told_what_it_does_and_costs() -> None:
-    told = "\n".join(notes(load_specification(salted())))
+    told = "\n".join(specification_notes(load_specification(salted())))
     assert "Field surname is salted by the year of born" in told
     assert "Who differs in it, by a mistake or in truth, is compared as different in surname" in told
     assert "as if surname were missing" in told
-    assert "salted" not in "\n".join(notes(load_specification(PLAIN)))
-    told = "\n".join(notes(load_specification(listed("smith, jones"))))
+    assert "salted" not in "\n".join(specification_notes(load_specification(PLAIN)))
+    told = "\n".join(specification_notes(load_specification(listed("smith, jones"))))
     assert "Field given: 2 listed values show how similar they are" in told
     assert "a misspelt value is compared as different" in told
 
 
 def test_a_rule_that_undoes_a_salt_is_named() -> None:
     spec = load_specification(salted())
-    assert [rule.name for rule in undone_by(spec, spec.field("surname"))] == ["name"]
-    assert undone_by(spec, spec.field("given")) == undone_by(spec, spec.field("born")) == ()
-    told = "\n".join(notes(spec))
+    assert [rule.name for rule in spec.rules_undoing_salt(spec.field("surname"))] == ["name"]
+    assert spec.rules_undoing_salt(spec.field("given")) == spec.rules_undoing_salt(spec.field("born")) == ()
+    told = "\n".join(specification_notes(spec))
     assert "Blocking rule name undoes the salt of surname" in told
     mended = salted(text=PLAIN.replace("{field: surname, prefix: 3}", "{field: surname, prefix: 3}, {field: born}"))
-    assert "undoes" not in "\n".join(notes(load_specification(mended)))
+    assert "undoes" not in "\n".join(specification_notes(load_specification(mended)))
     alike = PLAIN.replace("keys: [{field: surname, prefix: 3}]", "similar: {field: surname}")
     assert "Blocking by name finds pairs with equal salts of surname only" in "\n".join(
-        notes(load_specification(salted(text=alike)))
+        specification_notes(load_specification(salted(text=alike)))
     )
     twice = PLAIN.replace("  - {name: sex", "  - {name: again, kind: name, column: surname}\n  - {name: sex")
     assert "Field again reads a column of surname under another salt or none" in "\n".join(
-        notes(load_specification(salted(text=twice)))
+        specification_notes(load_specification(salted(text=twice)))
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tryst.common.specification import Specification, load_specification, notes
+from tryst.common.specification import Specification, load_specification, specification_notes
 
 EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
 
 
 def text(**changes: Any) -> str:
-    return "\n".join(notes(Specification.model_validate({**EXAMPLE.model_dump(), **changes})))
+    return "\n".join(specification_notes(Specification.model_validate({**EXAMPLE.model_dump(), **changes})))
 
 
 def fields(*settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -20,7 +20,7 @@ def fields(*settings: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_open_mode_is_never_silent_about_what_it_shows() -> None:
     assert "Mode open: equal values have equal signatures" in text()
-    assert notes(EXAMPLE)[0].startswith("Mode open")
+    assert specification_notes(EXAMPLE)[0].startswith("Mode open")
 
 
 def test_blocking_shows_rows_that_share_a_key() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.common.specification.test_block_keyed import TEXT
 from tryst.common.errors import TrystErrors
-from tryst.common.specification import dump_specification, encoding_digest, load_specification, notes
+from tryst.common.specification import dump_specification, encoding_digest, load_specification, specification_notes
 
 
 @pytest.mark.parametrize("padding", ["powers_of_two", "20"])
@@ -16,7 +16,7 @@ def test_it_is_another_encoding_and_reads_back(padding: str) -> None:
     assert encoding_digest(padded) != encoding_digest(plain)
     assert "padding" not in dump_specification(plain)
     assert encoding_digest(load_specification(f"{TEXT}padding: null\n")) == encoding_digest(plain)
-    told = " ".join(notes(padded))
+    told = " ".join(specification_notes(padded))
     assert "dummy rows" in told
     assert ("20 times the rows" if padding == "20" else "less than twice the rows") in told
 
@@ -33,5 +33,5 @@ def test_it_is_refused_where_it_would_only_cost() -> None:
         load_specification(text.replace("block_keyed", "open"))
     with pytest.raises(TrystErrors, match="padding: there is nothing to hide"):
         load_specification(text.replace("block_keyed", "trusted"))
-    with pytest.raises(TrystErrors, match="padding: who joins rows is told which are dummies"):
+    with pytest.raises(TrystErrors, match="padding: whoever joins rows learns which are dummies"):
         load_specification(f"{text}resolution: {{by: carole, most_records: 100}}\n")

@@ -13,8 +13,8 @@ from tryst.common.specification import (
     encoding_digest,
     json_schema,
     load_specification,
-    notes,
     specification_digest,
+    specification_notes,
 )
 
 TEXT = """
@@ -70,14 +70,14 @@ def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
     assert changed("{name: surname, kind: category, flip: 0.1}").fields[0].bounds == (0.532, 1.0)
     own = changed("{name: surname, kind: name, flip: 0.1, levels: [0.5, 0.95, 1]}")
     assert own.fields[0].bounds == (0.5, 0.95, 1.0)
-    told = " ".join(notes(own))
+    told = " ".join(specification_notes(own))
     assert "finer than 1024 bits of which each is flipped with probability 0.1 can tell apart" in told
     assert "`levels: [0.5, 0.924, 1]` would do" in told
-    assert "finer" not in " ".join(notes(SPEC))
+    assert "finer" not in " ".join(specification_notes(SPEC))
 
 
 def test_approvers_are_told_what_it_does_and_what_not() -> None:
-    told = " ".join(notes(SPEC))
+    told = " ".join(specification_notes(SPEC))
     for words in (
         "flip: surname 0.1",
         "exactly equal",
@@ -90,17 +90,17 @@ def test_approvers_are_told_what_it_does_and_what_not() -> None:
         assert words in told
     assert "keep equal signatures" not in told
     category = changed("{name: surname, kind: category, flip: 0.15}")
-    assert "with probability 0.02, and then in all records that have them" in " ".join(notes(category))
-    short = " ".join(notes(changed("{name: surname, kind: name, flip: 0.01, bits: 64}")))
+    assert "with probability 0.02, and then in all records that have them" in " ".join(specification_notes(category))
+    short = " ".join(specification_notes(changed("{name: surname, kind: name, flip: 0.01, bits: 64}")))
     assert "Equal values keep equal signatures with probability 0.28" in short
-    assert "flip" not in " ".join(notes(changed("{name: surname, kind: name}")))
-    exact = " ".join(notes(changed(FIRST, more="model: {scheme: exact}\n")))
+    assert "flip" not in " ".join(specification_notes(changed("{name: surname, kind: name}")))
+    exact = " ".join(specification_notes(changed(FIRST, more="model: {scheme: exact}\n")))
     assert "surname above 0.924 counts as equal" in exact
 
 
 def test_the_chance_of_sharing_a_band_is_that_of_flipped_bits() -> None:
-    plain = " ".join(notes(SPEC))
-    noisy = " ".join(notes(changed("{name: given, kind: name, flip: 0.1}", "{name: given, kind: name}")))
+    plain = " ".join(specification_notes(SPEC))
+    noisy = " ".join(specification_notes(changed("{name: given, kind: name, flip: 0.1}", "{name: given, kind: name}")))
     assert "compare two values with probability 1 at 1" in plain
     assert "compare two values with probability 0.57 at 1" in noisy
 

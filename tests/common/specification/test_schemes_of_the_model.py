@@ -13,8 +13,8 @@ from tryst.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
-    notes,
     specification_digest,
+    specification_notes,
 )
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def with_scheme(scheme: str):
 def test_multinomial_is_the_default_and_has_no_note():
     spec = load_specification(EXAMPLE)
     assert spec.model.scheme == "multinomial"
-    assert not any("Scheme" in note for note in notes(spec))
+    assert not any("Scheme" in note for note in specification_notes(spec))
     assert plan_of(spec).scheme == "multinomial"
     assert [field.bounds for field in plan_of(spec).fields] == [field.bounds for field in spec.fields]
 
@@ -38,7 +38,7 @@ def test_multinomial_is_the_default_and_has_no_note():
 def test_a_scheme_is_kept_explained_and_needs_no_new_signatures(scheme):
     spec, default = with_scheme(scheme), load_specification(EXAMPLE)
     assert spec.model.scheme == scheme
-    assert any(note.startswith(f"Scheme {scheme}") for note in notes(spec))
+    assert any(note.startswith(f"Scheme {scheme}") for note in specification_notes(spec))
     assert specification_digest(spec) != specification_digest(default)
     assert encoding_digest(spec) == encoding_digest(default)
     plan = plan_of(spec)

@@ -11,8 +11,8 @@ from tryst.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
-    notes,
     specification_digest,
+    specification_notes,
 )
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
@@ -26,11 +26,11 @@ def test_it_is_another_specification_and_another_encoding():
 
 
 def test_its_first_note_says_that_values_are_sent():
-    first = notes(load_specification(TRUSTED))[0]
+    first = specification_notes(load_specification(TRUSTED))[0]
     assert "VALUES THEMSELVES ARE SENT" in first
     assert "surname" in first
     assert "postcode" in first
-    assert not any("VALUES" in note for note in notes(load_specification(EXAMPLE)))
+    assert not any("VALUES" in note for note in specification_notes(load_specification(EXAMPLE)))
 
 
 def test_comparators_are_chosen_by_field_and_written_out_again():

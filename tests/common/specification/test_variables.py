@@ -15,11 +15,11 @@ from tryst.common.specification import (
     dump_specification,
     encoding_digest,
     load_specification,
-    notes,
     specification_digest,
+    specification_notes,
 )
-from tryst.common.specification.section import folded_label
-from tryst.common.specification.variables import VariableSpec
+from tryst.common.specification.model.section import folded_label
+from tryst.common.specification.model.variables import VariableSpec
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 VARIABLES: list[dict[str, Any]] = [
@@ -139,14 +139,14 @@ def test_missing_codes_give_way_to_categories():
 
 
 def test_everyone_is_told_what_carole_sees_of_them():
-    told = "\n".join(notes(SPEC))
+    told = "\n".join(specification_notes(SPEC))
     assert "driving (2 categories, alice's file), home (3 categories, bob's file) and age" in told
     assert "Carole never sees a label" in told
     assert "one row of alice hold for the whole file: together they may take 4 combinations" in told
     assert "one row of bob hold for the whole file: together they may take 6 combinations" in told
     assert "sent as a signature and as a code" not in told
-    assert "sent as a signature and as a code" in "\n".join(notes(spec_with({"column": "sex"}, {}, {})))
-    assert "codes" not in "\n".join(notes(load_specification(EXAMPLE)))
+    assert "sent as a signature and as a code" in "\n".join(specification_notes(spec_with({"column": "sex"}, {}, {})))
+    assert "codes" not in "\n".join(specification_notes(load_specification(EXAMPLE)))
 
 
 LATENT = {"keys": ["surname", "sex"], "p": "free", "rounds": 2}
@@ -166,7 +166,7 @@ def test_the_latent_step_is_absent_unless_it_is_asked_for():
     assert load_specification(dump_specification(spec)) == spec
     assert load_specification(latent({})).latent is not None
     assert load_specification(latent({"keys": ["sex"]}, [])).latent is not None
-    told = "\n".join(notes(spec))
+    told = "\n".join(specification_notes(spec))
     assert "joint distribution of the codes of all variables and of the agreed values of surname and sex" in told
     assert "can run away" in told
     assert "may over-fit" in told
@@ -202,8 +202,8 @@ def test_who_receives_the_joint_distribution_is_said_and_told():
     granted = Specification.model_validate({**spec.model_dump(), "release": {"joint": "alice"}})
     assert [granted.release.joint_to(side) for side in Side] == [True, False]
     assert encoding_digest(granted) == encoding_digest(spec)
-    assert "Alice receives the joint distribution" in "\n".join(notes(granted))
-    assert "receives the joint" not in "\n".join(notes(spec))
+    assert "Alice receives the joint distribution" in "\n".join(specification_notes(granted))
+    assert "receives the joint" not in "\n".join(specification_notes(spec))
     with pytest.raises(TrystErrors, match="without a latent step"):
         Specification.model_validate({**SPEC.model_dump(), "release": {"joint": "both"}})
     with pytest.raises(TrystErrors, match="bob receives nothing"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tryst.common.errors import TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
-from tryst.common.specification.categorisation import category_of
+from tryst.common.specification.model.categorisation import category_of
 from tryst.risk.keyvars.environment import Environment
 from tryst.risk.keyvars.insertion import insert
 from tryst.risk.keyvars.linkage import common_categories

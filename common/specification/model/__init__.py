@@ -1,0 +1,1 @@
+"""The sections of a specification, and what one of their values can tell by itself."""

@@ -1,0 +1,77 @@
+"""The rules that choose the pairs to compare: keys, bands, canopies, similar values."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from tryst.common.specification.model.parts import BlockingKey
+from tryst.common.specification.model.section import Name, Section
+
+RULE_KINDS = ("keys", "lsh", "canopies", "similar")
+"""What a blocking rule is made of: one of these."""
+
+
+class Bands(Section):
+    """Locality-sensitive hashing: rows whose signatures of a field agree in all bits of at least one band."""
+
+    field: Name
+    """The field."""
+    bands: int = Field(default=20, ge=1, le=256)
+    """How many bands; more of them lose fewer similar pairs."""
+    bits: int = Field(default=16, ge=1, le=63)
+    """Bits of a band; more of them let fewer chance pairs through. Values of similarity J (the share of bigrams in
+    common) share one of b bands of r bits with probability 1 - (1 - ((1 + J)/2)^r)^b: with 20 bands of 16 bits
+    nearly 1 at J = .9, .99 at .8, .43 at .6, .07 at .4, .0003 at 0. Where the field has `flip: f`, (1 - 2f)^2 J stands
+    for J. bands times bits must fit into the field's bits."""
+
+    def chance(self, jaccard: float, flip: float = 0.0) -> float:
+        """Probability that two values of a similarity share a band, if each bit is flipped with probability `flip`."""
+        return float(1 - (1 - ((1 + (1 - 2 * flip) ** 2 * jaccard) / 2) ** self.bits) ** self.bands)
+
+
+class Canopies(Section):
+    """Canopies: values picked at random and what is similar to them; rows whose values lie in a common canopy."""
+
+    field: Name
+    """The field."""
+    loose: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+    """Values at least as similar to a picked one, as estimated from the signatures, belong to its canopy."""
+    tight: float = Field(default=0.8, gt=0, le=1, allow_inf_nan=False)
+    """Values at least as similar are picked no more. Not below `loose`."""
+
+
+class SimilarValues(Section):
+    """All rows whose values of a field are similar, found exactly by a multibit tree."""
+
+    field: Name
+    """The field."""
+    least: float = Field(default=0.7, gt=0, le=1, allow_inf_nan=False)
+    """Least similarity, as estimated from the signatures."""
+
+
+class BlockingRule(Section):
+    """Two rows are compared when they satisfy at least one rule. A rule is one of keys, lsh, canopies and similar; the
+    custodians make the keys, Carole the others by herself from the signatures."""
+
+    name: Name
+    """What the rule is called on every screen."""
+    keys: tuple[BlockingKey, ...] = Field(default=(), strict=False, max_length=8)
+    """What rows must agree on."""
+    lsh: Bands | None = None
+    """Bands of signature bits, one of which rows must agree on."""
+    canopies: Canopies | None = None
+    """Canopies of a field's values, one of which rows must share."""
+    similar: SimilarValues | None = None
+    """How similar two rows must be in a field."""
+    limit: int = Field(default=100_000_000, ge=1)
+    """Most pairs of one block. A larger one is split or left to the other rules, and a warning tells its size."""
+    split: Name | None = None
+    """Field by whose equality blocks above the limit are split, for rules with keys. Default: they are not. In mode
+    block_keyed it splits every block, so that nobody need be told which are large."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it is made of, each once."""
+        named = [key.field for key in self.keys]
+        named += [part.field for part in (self.lsh, self.canopies, self.similar) if part is not None]
+        return tuple(dict.fromkeys([*named, *([self.split] if self.split else [])]))

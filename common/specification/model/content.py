@@ -1,0 +1,273 @@
+"""The content of a specification, `linkage.yaml`, as immutable typed objects.
+
+Every section refuses keys it does not know and values of another type (`"1024"` is no number), and checks what one
+value can tell. What several values must make together is checked above, in `validation`: a `Specification` is a
+`SpecificationContent` that was found consistent, and everything that uses one asks for that type.
+
+Sections that have more to say than their shape are modules of their own (`fields`, `blocking`, `latent`, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from tryst.common.parties import Side
+from tryst.common.specification.model.assessment import AssessmentSpec
+from tryst.common.specification.model.blocking import BlockingRule
+from tryst.common.specification.model.defaults import MAX_FIELDS, Assignment, Mode
+from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.latent import LatentSpec
+from tryst.common.specification.model.leakage import LeakageSpec
+from tryst.common.specification.model.padding import Padding
+from tryst.common.specification.model.resolution import ResolutionSpec
+from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
+from tryst.common.specification.model.section import ColumnName, Name, Section
+from tryst.common.specification.model.variables import VariableSpec
+
+PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
+
+
+Days = Annotated[int, Field(ge=1, le=3650)]
+Swap = Annotated[tuple[Name, Name], Field(strict=False)]
+
+
+def _no_truth_value(value: object) -> object:
+    # To Python, true equals 1.
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+class Custodian(Section):
+    """One of the two files and who holds it."""
+
+    identifier: ColumnName
+    """The column with the custodian's own identifier of a row. It never leaves the custodian in clear; the result
+    is given back in it."""
+
+
+class Custodians(Section):
+    """The two custodians."""
+
+    alice: Custodian
+    """The holder of the first file."""
+    bob: Custodian
+    """The holder of the second file."""
+
+    def of(self, side: Side) -> Custodian:
+        """The custodian on one side."""
+        return self.alice if side is Side.ALICE else self.bob
+
+
+class ModelSpec(Section):
+    """How the probabilities are estimated."""
+
+    scheme: SchemeName = Field(
+        default=DEFAULT_SCHEME, description=" ".join(f"{known.name}: {known.summary}." for known in SCHEMES.values())
+    )
+    u: Literal["all_pairs", "corrected", "free"] = "corrected"
+    """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
+    dependence: Literal["none", "pairwise", "decomposable"] = "decomposable"
+    """Which fields may depend on each other, in matches and in other pairs each by itself: none; pairwise, a forest of
+    pairs; decomposable, up to four fields at once. Which do is found from the data. The weighted schemes know none."""
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    """Of the random numbers; the same seed gives the same run."""
+    max_iterations: int = Field(default=500, ge=1, le=1_000_000)
+    """EM stops here at the latest, and then says that it has not converged."""
+    tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
+    """EM has converged when no parameter moves by more."""
+    expected_matches: int | None = Field(default=None, ge=1)
+    """How many matches to start from; null: as many as the smaller file has rows."""
+
+
+class Cost(Section):
+    """What the two kinds of mistake cost; only their ratio matters."""
+
+    false_link: float = Field(gt=0, allow_inf_nan=False)
+    """Linking two records of different people."""
+    missed_match: float = Field(gt=0, allow_inf_nan=False)
+    """Not linking two records of one person."""
+
+    @property
+    def threshold(self) -> float:
+        """Probability from which a link costs less, on average, than none."""
+        return self.false_link / (self.false_link + self.missed_match)
+
+
+class LinkSpec(Section):
+    """Which pairs become links. There is one threshold, and no pile of doubtful pairs for people to look at."""
+
+    assignment: Assignment = "one_to_one"
+    """one_to_one: a row has at most one link, and the links are the best set of such. greedy: at most one link too, the
+    most probable pair first, each pair judged by itself. many_to_one: a row of Alice's has at most one link, a row of
+    Bob's may have several. none: every pair stands alone."""
+    threshold: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
+    """Least match probability of a link. Default: 0.5, unless one of the next two is given; exactly one of the three
+    holds."""
+    false_link_rate: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
+    """Wanted share of false links: as many links as keep the expected share at or below this."""
+    cost: Cost | None = None
+    """The threshold at which the expected cost is least."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_threshold(cls, data: object) -> object:
+        if isinstance(data, Mapping) and all(data.get(key) is None for key in CRITERIA):
+            return {**data, "threshold": 0.5}
+        return data
+
+    @model_validator(mode="after")
+    def _one_criterion(self) -> Self:
+        given = [key for key in CRITERIA if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise ValueError(f"exactly one of {', '.join(CRITERIA)} decides, not {' and '.join(given)}")
+        return self
+
+    @property
+    def least_probability(self) -> float | None:
+        """Least match probability of a link, as far as it is known before the run."""
+        return self.cost.threshold if self.cost is not None else self.threshold
+
+
+CRITERIA = ("threshold", "false_link_rate", "cost")
+"""What may decide how probable a link must be."""
+
+Release = Literal["links", "pairs", "statistics", "nothing"]
+
+
+class ReleaseSpec(Section):
+    """Who receives what of the result."""
+
+    assessment: Literal["none", "policy"] = "none"
+    """policy: the combined output is assessed before the release and judged by the section `assessment`, which makes
+    this the default; none: it is released without, and all parties sign that."""
+    alice: Release = "links"
+    """What Alice receives: the links of her own rows; pairs: also every pair that came near to a link, with its
+    probabilities; statistics only; or nothing."""
+    bob: Release = "links"
+    """What Bob receives."""
+    coordinator: Literal["statistics", "nothing"] = "statistics"
+    """What the coordinator receives; never record-level data."""
+    joint: Literal["nobody", "alice", "bob", "both"] = "nobody"
+    """Who receives, with its share, the joint distribution that the latent step estimates. A custodian can put the
+    labels in, and then infer what the other file likely holds of its own records."""
+
+    def joint_to(self, side: Side | str) -> bool:
+        """Whether a custodian receives the joint distribution."""
+        return self.joint in ("both", str(Side(side)))
+
+
+class Retention(Section):
+    """After how many days what is kept is erased. There is no default: someone must have decided it."""
+
+    uploads_days: Days
+    """Signatures at the linkage unit."""
+    results_days: Days
+    """Results at the linkage unit."""
+    maps_days: Days
+    """The custodians' maps from row pseudonyms to their identifiers."""
+
+
+class SpecificationContent(Section):
+    """Sections of a specification, each sound by itself."""
+
+    version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
+    """Of this format."""
+    project: Annotated[str, Field(pattern=PROJECT_PATTERN)]
+    """The project's name: public, and salt of its keys."""
+    mode: Mode
+    """open: one key per field, so that the linkage unit can compare any two values of a field by their signatures.
+    trusted: the cleaned values themselves are sent to the linkage unit, which compares them. block_keyed: a key per
+    block of each blocking rule, so that it can compare two values inside a block only."""
+    custodians: Custodians
+    """The two files."""
+    fields: tuple[FieldSpec, ...] = Field(strict=False, max_length=MAX_FIELDS)
+    """The compared fields."""
+    blocking: tuple[BlockingRule, ...] = Field(default=(), strict=False)
+    """Rules that choose the pairs to compare; none: every pair is compared."""
+    padding: Padding | None = None
+    """In mode block_keyed: dummy rows bring every block up to the next power of two of rows (powers_of_two), or to the
+    next multiple of a number (20), so that the linkage unit does not see how many a block truly has. Default: none."""
+    swaps: tuple[Swap, ...] = Field(default=(), strict=False)
+    """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
+    too, and an exchange is a comparison level of its own. They must share a key domain."""
+    variables: tuple[VariableSpec, ...] = Field(default=(), strict=False)
+    """Category variables that are not compared but carried as keyed codes, for the risk assessment and the joint model;
+    their labels stay with the custodians."""
+    latent: LatentSpec | None = None
+    """The extended latent step after Fellegi-Sunter; null: there is none, and pairs are judged by agreement alone."""
+    model: ModelSpec = ModelSpec()
+    """The estimation."""
+    links: LinkSpec = LinkSpec()
+    """The decision."""
+    assessment: AssessmentSpec | None = None
+    """The assessment of the combined output before its release, and the limits it is judged by."""
+    leakage: LeakageSpec = LeakageSpec()
+    """How much the linkage unit may be able to learn from what it is sent."""
+    resolution: ResolutionSpec = ResolutionSpec()
+    """Who is told, in mode block_keyed, which rows are one record."""
+    release: ReleaseSpec = ReleaseSpec()
+    """The recipients."""
+    retention: Retention
+    """The end."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absent_blocking(cls, data: object) -> object:
+        # `blocking:` with every rule below it commented out is null in YAML and means no rule.
+        if isinstance(data, Mapping):
+            return {**data, **{key: () for key in ("blocking", "variables") if key in data and data[key] is None}}
+        return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _assessed(cls, data: object) -> object:
+        # Who writes the section wants its judgement; to go without must be said.
+        if isinstance(data, Mapping) and data.get("assessment") is not None:
+            release = data.get("release", {})
+            if isinstance(release, Mapping) and "assessment" not in release:
+                return {**data, "release": {**release, "assessment": "policy"}}
+        return data
+
+    def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
+        """How a field's values are compared under this specification's mode."""
+        return field.comparator or "jaro" if self.mode == "trusted" else "jaccard"
+
+    @property
+    def keyed_rules(self) -> tuple[BlockingRule, ...]:
+        """The rules for which custodians make blocking keys."""
+        return tuple(rule for rule in self.blocking if rule.keys)
+
+    def rules_undoing_salt(self, field: FieldSpec) -> tuple[BlockingRule, ...]:
+        """The blocking rules whose keys join values of a salted field across its salts.
+
+        A blocking key is the same whatever the salt: rows with equal keys agree on what these take of the field. Only
+        a rule that settles the salt too does not join.
+        """
+        salt = field.salt
+        if salt is None:
+            return ()
+        return tuple(
+            rule
+            for rule in self.keyed_rules
+            if any(key.field == field.name for key in rule.keys) and not any(key.settles(salt) for key in rule.keys)
+        )
+
+    def variables_of(self, side: Side | str) -> tuple[VariableSpec, ...]:
+        """The variables in the file of one custodian."""
+        return tuple(variable for variable in self.variables if variable.held_by(side))
+
+    def variable(self, name: str) -> VariableSpec:
+        """The variable of a name; KeyError if there is none."""
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise KeyError(name)
+
+    def field(self, name: str) -> FieldSpec:
+        """The field of a name; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)

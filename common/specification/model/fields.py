@@ -1,0 +1,199 @@
+"""The compared fields: where a field's values stand in the two files, and how they are cleaned, signed and compared.
+
+A field's `clean`, `tokens`, `bits` and `levels` come from its kind when they are not given (see `defaults`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator
+
+from tryst.common.parties import Side
+from tryst.common.specification.model.categorisation import CommonCategory
+from tryst.common.specification.model.defaults import (
+    KINDS,
+    LEVELS,
+    STEPS,
+    Comparator,
+    DateOrder,
+    DatePart,
+    Kind,
+    KindDefaults,
+    LevelTable,
+    Step,
+    Tokenisation,
+)
+from tryst.common.specification.model.noise_tolerance import halfway, widened
+from tryst.common.specification.model.parts import BlockingKey
+from tryst.common.specification.model.section import ColumnName, Name, Section, Word
+
+MAX_LISTED = 20_000
+"""Most values of one `only_similar`; the whole specification holds some 25,000."""
+
+Bound = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+def _columns_tag(value: object) -> str:
+    return "one" if isinstance(value, str) else "several"
+
+
+OneOrSeveral = Annotated[
+    Annotated[ColumnName, Tag("one")]
+    | Annotated[tuple[ColumnName, ...], Field(strict=False, min_length=1, max_length=16), Tag("several")],
+    Discriminator(_columns_tag),
+]
+
+
+class Columns(Section):
+    """A field's column in each file, when the files name it differently."""
+
+    alice: OneOrSeveral
+    """Its name in Alice's file; or several, whose values are joined by a blank."""
+    bob: OneOrSeveral
+    """Its name in Bob's file; or several."""
+
+
+class DateFormat(Section):
+    """How a date field is written, and what of it is compared."""
+
+    order: DateOrder
+    """The order in which day, month and year are written. It is never guessed: 03/04/1965 is two different days."""
+    parts: tuple[DatePart, ...] = Field(default=("year", "month", "day"), strict=False, min_length=1)
+    """The parts compared; the others are ignored, as if they were not known."""
+
+    @field_validator("parts")
+    @classmethod
+    def _sorted(cls, parts: tuple[DatePart, ...]) -> tuple[DatePart, ...]:
+        if len(set(parts)) < len(parts):
+            raise ValueError("the same part is named twice")
+        order: tuple[DatePart, ...] = ("year", "month", "day")
+        return tuple(part for part in order if part in parts)
+
+
+def _levels_tag(value: object) -> str:
+    return "table" if isinstance(value, str) else "bounds"
+
+
+Levels = Annotated[
+    Annotated[LevelTable, Tag("table")]
+    | Annotated[tuple[Bound, ...], Field(strict=False, min_length=2, max_length=100), Tag("bounds")],
+    Discriminator(_levels_tag),
+]
+
+
+def _of_kind(attribute: str) -> Any:
+    """A default taken from the field's kind, which pydantic has validated before."""
+
+    def default(validated: dict[str, Any]) -> Any:
+        return getattr(KINDS[validated["kind"]], attribute)
+
+    return default
+
+
+class FieldSpec(Section):
+    """A field on which the two files are compared."""
+
+    name: Name
+    """What the field is called here and on every screen."""
+    kind: Kind
+    """What it holds: name | text | date | number | code | category. The kind decides every default below."""
+    column: OneOrSeveral | None = None
+    """Its column in both files; or several, whose values are joined by a blank before they are cleaned: a street and
+    its number, or a date's parts in its order. A row without a value in any of them has none. Default: the field's
+    name."""
+    columns: Columns | None = None
+    """Its column in each file, when they differ."""
+    categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=1000)
+    """For categories that the files code differently: what becomes of every value of either, a row for each category
+    that both can be brought to. `tryst keyvars export` finds the finest."""
+    clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
+    """The cleaning steps: unicode, case, accents, punctuation, stop_words, whitespace, alphanumeric, digits,
+    leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed
+    after them."""
+    stop_words: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
+    """Words that say nothing, such as titles in a name or *street* in an address; dropped by the step stop_words.
+    They are cleaned by the steps before it, and may be several words (*po box*)."""
+    missing: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
+    """Values that mean *not known* in this field, besides the common ones (n/a, ?, ...)."""
+    date: DateFormat | None = None
+    """For dates only, and then required: the order they are written in."""
+    tokens: Tokenisation = Field(default_factory=_of_kind("tokens"))
+    """What a value is cut into; two values are as similar as the tokens they share. bigrams: pairs of neighbouring
+    characters. positional_bigrams, positional_characters: with their place. date_parts: year, month and day. words:
+    whole words. value: the value as a whole, equal or not."""
+    bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
+    """Length of the signature. More bits tell similarities apart more finely (standard error 1/sqrt(bits) at
+    most), and cost time and space."""
+    flip: float = Field(default=0.0, ge=0, le=0.4, allow_inf_nan=False)
+    """Probability with which each bit of a signature is flipped before it is sent, by noise of the custodian's own
+    (randomised response): once for every distinct signature, and the same in every upload. It hides which values of the
+    two files are exactly equal. It does not hide how often a value occurs, nor what it resembles, is not differential
+    privacy, and costs linkage quality. 0: none; otherwise 0.001 to 0.4."""
+    comparator: Comparator | None = None
+    """In mode trusted: how two values are compared, jaro or jaro_winkler (which favours equal beginnings). Default:
+    jaro. In mode open there is no choice: signatures tell the Jaccard similarity of the tokens."""
+    levels: Levels = Field(default_factory=_of_kind("levels"))
+    """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1. Where bits
+    are flipped the tables are widened to what can be told apart; bounds of one's own are taken as they are."""
+    missing_as: Literal["random", "level"] = "random"
+    """What it says that a value is missing. random: nothing. level: as much as any other level, learnt from the data;
+    for fields that one kind of people lack more often than another, in both files."""
+    value_frequencies: bool = False
+    """Whether agreement on a rare value counts for more than on a common one. Where several fields tell the same (a
+    suburb and its postcode), for one of them only."""
+    key_domain: Name = Field(default_factory=lambda validated: validated["name"])
+    """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
+    Default: the field's name, a domain of its own."""
+    salt: BlockingKey | None = None
+    """In mode open: a stable attribute of the record, such as `{field: date_of_birth, part: year}`. Values are equal or
+    similar to Carole only where it is equal, and a record without it is sent without a value. Default: none."""
+    only_similar: tuple[Word, ...] = Field(default=(), strict=False, max_length=MAX_LISTED)
+    """A public list of the values that show how similar they are, cleaned as the field is. Any other value is sent as a
+    code: equal to itself, like nothing. Default: all values show it."""
+
+    @field_validator("clean")
+    @classmethod
+    def _in_running_order(cls, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        if len(set(steps)) < len(steps):
+            raise ValueError("the same step is named twice")
+        return tuple(step for step in STEPS if step in steps)
+
+    @field_validator("stop_words", "missing", "only_similar")
+    @classmethod
+    def _distinct(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(words))
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """Inclusive upper bounds of the comparison levels; the last is 1."""
+        if not isinstance(self.levels, str):
+            return self.levels
+        return self.widened(LEVELS[self.levels]) if self.flip else LEVELS[self.levels]
+
+    def widened(self, bounds: tuple[float, ...]) -> tuple[float, ...]:
+        """Those of some bounds that the field's bits can tell apart."""
+        if self.flip and self.tokens == "value":
+            return (halfway(self.flip), 1.0)
+        return widened(bounds, self.bits, self.flip)
+
+    @property
+    def defaults(self) -> KindDefaults:
+        """What a field of this kind gets when the specification does not say."""
+        return KINDS[self.kind]
+
+    @property
+    def missing_codes(self) -> tuple[str, ...]:
+        """All missing-value codes: the common ones of the kind, then the field's own."""
+        return tuple(dict.fromkeys(self.defaults.missing + self.missing))
+
+    def columns_of(self, side: Side | str) -> tuple[str, ...]:
+        """The field's columns in the file of one custodian: one, or several that are joined."""
+        named: str | tuple[str, ...] = self.name if self.column is None else self.column
+        if self.columns is not None:
+            named = self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
+        return (named,) if isinstance(named, str) else named
+
+    def column_of(self, side: Side | str) -> str:
+        """The field's column in the file of one custodian, as people are told: several with a plus between them."""
+        return " + ".join(self.columns_of(side))

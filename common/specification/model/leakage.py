@@ -1,0 +1,25 @@
+"""The specification's limit on what the linkage unit could learn from the signatures."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.section import Section
+
+
+class LeakageSpec(Section):
+    """How much the linkage unit may be able to learn, as each custodian measures it on its own records."""
+
+    limit: float = Field(default=0.05, ge=0, le=1, allow_inf_nan=False)
+    """Share of a field's records whose value known attacks may recover, beyond what guessing the commonest value
+    brings."""
+    above: Literal["warn", "refuse"] | None = None
+    """Above the limit: warn, or refuse to contribute until the custodian's operator overrides with a reason. Default:
+    refuse in mode block_keyed, which promises little leakage; warn in the others, which leak by design."""
+
+    def refuses(self, mode: Mode) -> bool:
+        """Whether a custodian refuses above the limit."""
+        return (self.above or ("refuse" if mode == "block_keyed" else "warn")) == "refuse"

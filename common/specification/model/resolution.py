@@ -1,0 +1,52 @@
+"""Who says, in mode block_keyed, which rows of different rules are one record."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.model.section import Section
+
+
+class ResolutionSpec(Section):
+    """Who says, in mode block_keyed, which rows of different rules are one record."""
+
+    by: Literal["coordinator", "carole"] = "coordinator"
+    """coordinator: its process, which holds no signature. carole: the linkage unit itself, which does hold them; it is
+    the fall-back, for when no coordinator's process can be online, and gives part of the mode's protection up."""
+    most_records: int | None = Field(default=None, ge=1)
+    """With by: carole, and then required: of at most how many records of either file she may be told which rows are
+    one. A custodian counts its own over all runs, and refuses above."""
+
+    @property
+    def joined(self) -> bool:
+        """Whether the linkage unit joins rows."""
+        return self.by == "carole"
+
+    def refuse_above(self, records: int, whose: str, where: str) -> None:
+        """Refuse to join more records of a file than all have approved.
+
+        Parameters
+        ----------
+        records
+            Distinct records of the file.
+        whose
+            Whose file it is, for the message.
+
+        Raises
+        ------
+        TrystError
+            LEAKAGE.
+        """
+        if self.joined and records > (self.most_records or 0):
+            raise TrystError(
+                ErrorCode.LEAKAGE,
+                f"Carole may join the rows of at most {self.most_records:,} records of {whose}"
+                " (resolution.most_records)",
+                where=where,
+                got=f"{records:,}",
+                remedy="amend the specification: narrower blocking or another threshold for fewer candidate pairs,"
+                " a higher cap, or `by: coordinator`",
+            )

@@ -1,0 +1,228 @@
+"""What a specification shows the linkage unit and the custodians, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from tryst.common.message_words import listed
+from tryst.common.parties import Side
+from tryst.common.specification.model.categorisation import CommonCategory, Span
+from tryst.common.specification.model.padding import Padding
+from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.specification.notes.hardening import hardening_notes
+from tryst.common.specification.notes.randomised_response import randomised_response_notes
+from tryst.common.specification.validation.specification import Specification
+
+
+def disclosure_notes(spec: Specification) -> Iterator[str]:
+    """What those who approve should know of what everyone learns, the most serious first."""
+    parts = (_leakage, randomised_response_notes, hardening_notes, _released, _variables, _latent, _harmonised)
+    for part in parts:
+        yield from part(spec)
+
+
+def _leakage(spec: Specification) -> Iterator[str]:
+    if spec.mode == "trusted":
+        sent = listed([field.name for field in spec.fields])
+        yield (
+            f"Mode trusted: THE VALUES THEMSELVES ARE SENT TO CAROLE: {sent} of every row, cleaned but in clear within"
+            " the encrypted connection, and kept encrypted at her side until uploads expire. Nothing hides them from"
+            " her or from whoever holds her keys. Approve it only if Carole may lawfully see these values; mode open"
+            " sends signatures instead."
+        )
+        if spec.blocking:
+            yield f"Blocking ({listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
+        return
+    if spec.mode == "block_keyed":
+        yield from _block_leakage(spec)
+        return
+    yield (
+        "Mode open: equal values have equal signatures and similar values similar ones, so Carole can count how often"
+        " each value of a field occurs and see which values resemble each other. With public counts of names she can"
+        " recover many of them without any key. Use it with a Carole trusted not to try."
+    )
+    if spec.keyed_rules:
+        rules = listed([rule.name for rule in spec.keyed_rules])
+        yield (
+            f"Blocking ({rules}): Carole also sees which rows of the two files share a key of a rule, though not the"
+            " key; rows joined by several rules can be told apart more easily."
+        )
+    domains: dict[str, list[str]] = {}
+    for field in spec.fields:
+        domains.setdefault(field.key_domain, []).append(field.name)
+    for domain, names in domains.items():
+        if len(names) > 1:
+            yield f"Key domain {domain}: Carole can compare values across {listed(names)}."
+
+
+def _released(spec: Specification) -> Iterator[str]:
+    if spec.assessment is None:
+        if spec.variables:
+            yield "The combined output is released without an assessment of its disclosure risk (assessment: none)."
+        return
+    limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.limits.given.items())
+    breach = "nothing is released" if spec.assessment.on_breach == "refuse" else "the result waits for a steward"
+    yield f"The combined output is assessed before its release: {limits}. Above any of these {breach}."
+
+
+def _block_leakage(spec: Specification) -> Iterator[str]:
+    rules = listed([rule.name for rule in spec.keyed_rules])
+    if spec.resolution.joined:
+        yield (
+            "The fall-back of mode block_keyed (resolution: by carole): CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES"
+            f" ARE ONE RECORD, for the records of candidate pairs, at most {spec.resolution.most_records or 0:,} of"
+            f" either file{', and which row of codes is theirs' if spec.assessment else ''}. She can follow equal and"
+            " similar values of these records from block to block, at most as in mode open, and with public counts of"
+            " names recover some. Each custodian refuses above the cap, and her audit log says of how many records the"
+            " rows were joined. `by: coordinator` keeps it from her."
+        )
+    yield (
+        f"Mode block_keyed: each record is sent once per blocking rule ({rules}), under a pseudonym of that rule, and"
+        " signed for its block. Carole sees how many rows each block has, which of them are equal or similar in each"
+        " field, and which also agree under another rule; two blocks, and two rules, have nothing in"
+        f" common{', but for those records' if spec.resolution.joined else ''}."
+        " A large block of a common key shows her that the key is common: `tryst alice leakage` measures it."
+    )
+    yield (
+        "Carole also holds, per field, up to 2,000 signatures of each file that belong to no row, and with them how"
+        " often the commonest values occur."
+    )
+    if not spec.resolution.joined:
+        yield (
+            "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it"
+            " sees the comparison levels of candidate pairs, and no signature. Together with Carole it could undo what"
+            " the mode protects."
+        )
+    yield "Each custodian learns which of its records came near to a link."
+    if spec.padding is not None:
+        target, cost = _padding_words(spec.padding)
+        yield (
+            f"Each custodian brings the number of rows of every block up to {target} by dummy rows, {cost}. It hides"
+            " how many records a block has, not how many blocks there are; and a row that resembles one of the other"
+            " file is no dummy, so it hides little where nearly every record has a match. In our attacks it lowered"
+            " what sizes alone tell of names, and not what similarities inside large blocks do: narrower rules do."
+            " The resolver is told of dummies and links none."
+        )
+    split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
+    if split:
+        yield (
+            f"In mode block_keyed a rule's `split` is part of every key ({listed(split)}), not of large blocks' only:"
+            " which blocks are large, neither custodian can know without telling."
+        )
+
+
+def _variables(spec: Specification) -> Iterator[str]:
+    if not spec.variables:
+        return
+    counts = [f"{v.name} ({len(v.categories)} categories, {_holder(v)})" for v in spec.variables]
+    yield (
+        f"Variables {listed(counts)} are sent as keyed codes of every row: Carole never sees a label, but she counts"
+        " how often each code occurs, alone and together, so that with public margins she can guess which code is"
+        " which category."
+    )
+    apart = spec.mode == "block_keyed"
+    recognised = (
+        "whoever works the codes out and knows a person recognises a row whose combination is rare, and learns the rest"
+        if apart
+        else "a row whose combination is rare can be recognised by it wherever it appears"
+    )
+    cells = {side: math.prod(len(v.categories) for v in spec.variables_of(side)) for side in Side}
+    for side, number in cells.items():
+        if number > 1:
+            size = f"{number:,}" if number < 10**12 else f"{number:.1e}"
+            yield (
+                f"The codes of one row of {side} hold for the whole file: together they may take {size} combinations,"
+                f" and {recognised}."
+            )
+    if apart:
+        yield from _codes_apart(spec)
+    keyed = {side: {c: f.name for f in spec.fields for c in f.columns_of(side)} for side in Side}
+    for variable in spec.variables:
+        for side in Side:
+            field = keyed[side].get(variable.column_of(side)) if variable.held_by(side) else None
+            if field is not None:
+                joined = ", and which records lack it shows in both: where few do, that joins them" if apart else ""
+                yield (
+                    f"Variable {variable.name} reads the same column of {side} as field {field}: its value is sent as a"
+                    f" signature and as a code{joined}."
+                )
+
+
+def _codes_apart(spec: Specification) -> Iterator[str]:
+    """What of the codes is known in mode block_keyed, and what is not."""
+    joined = spec.resolution.joined and spec.assessment is not None
+    yield (
+        "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
+        f" {'but the fall-back ' if joined else ''}tells which signatures a row of codes belongs to."
+    )
+    if spec.assessment is None:
+        yield "Nothing uses the codes in this mode but an assessment: drop the variables unless one is to be added."
+    if spec.assessment is None or joined:
+        return
+    yield (
+        "For the assessment the coordinator's process tells Carole which rows of codes of the two files are links,"
+        " with probabilities that at least 20 links share. Pairs that came near to a link are not told, so expected"
+        " counts are of links only; and where links are few, or few are links in one run and not in another, so are the"
+        " rows that each may belong to."
+    )
+    if spec.links.assignment in ("many_to_one", "none"):
+        yield (
+            f"With assignment {spec.links.assignment} several links share a record, in the list of codes as among the"
+            " signatures: an unusual number of links may join the two."
+        )
+
+
+def _harmonised(spec: Specification) -> Iterator[str]:
+    for field in spec.fields:
+        if field.categorisation:
+            yield f"Field {field.name} is harmonised: {_what_is_lost(field.categorisation, tuple(Side))}."
+    for variable in spec.variables:
+        if variable.categorisation:
+            sides = [side for side in Side if variable.held_by(side)]
+            yield f"Variable {variable.name} is harmonised: {_what_is_lost(variable.categorisation, sides)}."
+
+
+def _latent(spec: Specification) -> Iterator[str]:
+    if spec.latent is None:
+        return
+    keys = f" and of the agreed values of {listed(list(spec.latent.keys))}" if spec.latent.keys else ""
+    yield (
+        f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
+        " both files, and keeps it with the run. It tells, in codes, how what Alice knows goes with what Bob knows."
+    )
+    for side in Side:
+        if spec.release.joint_to(side):
+            yield (
+                f"{side.title()} receives the joint distribution and can put the labels of ALL variables in. With it"
+                f" {side} can infer what {side.other} likely knows of each of {side}'s own records; no assessment of"
+                " risk looks at that."
+            )
+    if spec.latent.p == "free":
+        yield "Latent with p free: the share of matches can run away; compare it with what Fellegi-Sunter found."
+    if spec.latent.rounds:
+        yield "Latent with rounds: the joint distribution learns from its own decisions and may over-fit."
+
+
+def _holder(variable: VariableSpec) -> str:
+    return "both files" if variable.holder == "both" else f"{variable.holder}'s file"
+
+
+def _padding_words(padding: Padding) -> tuple[str, str]:
+    """What the rows of a block are brought up to, and what that costs at most, in words."""
+    if padding == "powers_of_two":
+        return "the next power of two", "less than twice the rows"
+    return f"the next multiple of {padding}", f"up to {padding} times the rows, where blocks are small"
+
+
+def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
+    """What the table makes of either side's categories, in words."""
+    sentences = []
+    for side in sides:
+        joined = [len(values) for row in rows if not isinstance(values := row.values_of(side), Span)]
+        if len(joined) < len(rows):
+            sentences.append(f"{side}'s numbers")
+        else:
+            alone = sum(count == 1 for count in joined)
+            sentences.append(f"{side}'s {sum(joined)} values ({alone} of them kept apart from all others)")
+    return f"{' and '.join(sentences)} become {len(rows)} categories"

@@ -1,0 +1,120 @@
+"""What of a linkage may disappoint: its estimation, its blocking, its levels, in the words of its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tryst.common.message_words import listed
+from tryst.common.parties import Side
+from tryst.common.specification.model.defaults import LEVELS
+from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES
+from tryst.common.specification.notes.randomised_response import levels_note
+from tryst.common.specification.validation.specification import Specification
+
+
+def linkage_notes(spec: Specification) -> Iterator[str]:
+    """What to know of the quality of the links."""
+    for part in (_scheme, _values, _learning, _comparison, _oddities):
+        yield from part(spec)
+
+
+def _scheme(spec: Specification) -> Iterator[str]:
+    scheme = SCHEMES[spec.model.scheme]
+    if not scheme.graded:
+        yield f"Scheme {scheme.name}: nearly equal values count as different ones, and `levels` are not looked at."
+        flipping = [f"{field.name} above {field.widened(LEVELS['exact'])[0]:g}" for field in spec.fields if field.flip]
+        if flipping:
+            yield f"Scheme {scheme.name} with flipped bits: what is estimated {listed(flipping)} counts as equal."
+    if not scheme.calibrated:
+        yield (
+            f"Scheme {scheme.name}: its match probabilities rank the pairs but are not calibrated, so the threshold"
+            f" means less than it says. The {DEFAULT_SCHEME} scheme is."
+        )
+    if scheme.binary and scheme.graded:
+        blunt = [field.name for field in spec.fields if field.bounds[-2] < 0.95]
+        if blunt:
+            yield f"Scheme {scheme.name} takes the top level for agreement, which is wide in {listed(blunt)}."
+
+
+def _values(spec: Specification) -> Iterator[str]:
+    counted = [field.name for field in spec.fields if field.value_frequencies]
+    if counted:
+        yield (
+            f"Agreement on a rare value of {listed(counted)} counts for more. Whoever receives pairs with their"
+            " weights can tell from them how frequent the value of each of his own linked records is in both files."
+        )
+    if len(counted) > 1:
+        yield f"Frequencies of {listed(counted)} multiply: right only where one does not tell the other."
+    levels = [field.name for field in spec.fields if field.missing_as == "level"]
+    if levels:
+        yield f"It counts as evidence whether both records have {listed(levels)} (missing_as: level)."
+
+
+def _learning(spec: Specification) -> Iterator[str]:
+    if not spec.blocking:
+        yield "No blocking: every row of one file is compared with every row of the other."
+        return
+    for rule in spec.blocking:
+        if rule.lsh is not None:
+            flip = spec.field(rule.lsh.field).flip
+            chances = ", ".join(f"{rule.lsh.chance(j, flip):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0))
+            yield (
+                f"Blocking rule {rule.name}: {rule.lsh.bands} bands of {rule.lsh.bits} bits compare two values with"
+                f" probability {chances} of similarity (share of tokens in common)."
+            )
+    used = [set(rule.fields) for rule in spec.blocking]
+    in_all = [field.name for field in spec.fields if all(field.name in fields for fields in used)]
+    if in_all:
+        yield (
+            f"Every blocking rule uses {listed(in_all)}: pairs that disagree there are never compared, and its m"
+            " (agreement among matches) cannot be learnt from the compared pairs. Add a rule without it."
+        )
+    if len(spec.blocking) == 1:
+        yield (
+            "Only one blocking rule: a match with an error in its key is lost. A second rule on other fields finds"
+            " most of those again."
+        )
+    unused = [field.name for field in spec.fields if not any(field.name in fields for fields in used)]
+    if not unused:
+        yield "Every compared field is also in a blocking rule: how good the rules are is then judged by little else."
+
+
+def _comparison(spec: Specification) -> Iterator[str]:
+    if spec.mode == "trusted":
+        yield "`tokens` are not looked at in mode trusted; `bits` is the room of a value, eight to a byte of UTF-8."
+        return
+    for field in spec.fields:
+        if field.tokens == "value" and len(field.bounds) > 2:
+            yield (
+                f"Field {field.name}: tokens `value` know only equal and unequal, so the levels between stay empty;"
+                " `levels: exact` says the same."
+            )
+        elif field.tokens != "value" and len(field.bounds) == 2 and field.bits < 1024:
+            yield (
+                f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
+                " signatures; `tokens: value` tells equal from unequal at any length."
+            )
+        if (field.tokens != "value" or field.flip) and (note := levels_note(field)):
+            yield note
+    values = sum(field.bits for field in spec.fields) // 8
+    if values > 8192:
+        yield f"The signatures of one row take up to {values:,} bytes."
+
+
+def _oddities(spec: Specification) -> Iterator[str]:
+    for side in Side:
+        identifier = spec.custodians.of(side).identifier
+        columns: dict[str, str] = {}
+        for field in spec.fields:
+            for column in field.columns_of(side):
+                if column == identifier:
+                    yield (
+                        f"Field {field.name} compares {side}'s identifier column: right for a shared identifier only,"
+                        " since an own one matches nobody else's."
+                    )
+                if column in columns:
+                    yield (
+                        f"Fields {columns[column]} and {field.name} read the same column of {side}: their agreement"
+                        " counts twice."
+                    )
+                columns.setdefault(column, field.name)

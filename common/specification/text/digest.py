@@ -1,0 +1,116 @@
+"""Two fingerprints of a specification, so that the parties know they speak of the same one.
+
+The *encoding digest* covers what decides how a value becomes a signature: two custodians with different ones must
+not be linked, and it enters their keys. The *specification digest* covers everything and enters approvals and
+releases. A new threshold changes the second alone, so nobody has to sign his records again for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from typing import Any
+
+from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.specification.validation.specification import Specification
+from tryst.common.versions import CLEANING_EDITION
+
+_ENCODING = b"tryst encoding digest 1\0"
+_SPECIFICATION = b"tryst specification digest 1\0"
+
+
+def encoding_digest(spec: Specification) -> bytes:
+    """SHA-256 over what decides the signatures and blocking keys.
+
+    Covers the version, the mode, each field's name, kind, cleaning, date format, tokens, bits and key domain (all
+    defaults filled in), the keys of the blocking rules, the category variables where there are any (name, holder,
+    categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
+    tables that this Python carries: a letter that one custodian's table knows and the other's does not is
+    cleaned differently. In mode block_keyed the rules' order and the fields they are split by decide signatures too.
+    So do tables of categorisation, salts, lists of similar values, the probability of flipped bits and the padding of
+    blocks, where there are any.
+    Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
+    signatures do not enter.
+
+    Returns
+    -------
+    bytes
+        32 bytes.
+    """
+    content: dict[str, Any] = {
+        "version": spec.version,
+        "mode": spec.mode,
+        "fields": [_encoded_part(field) for field in spec.fields],
+        "blocking": [rule.model_dump(mode="json", include=_rule_parts(spec)) for rule in spec.keyed_rules],
+        "cleaning": CLEANING_EDITION,
+        "unicode": unicodedata.unidata_version,
+    }
+    if spec.padding is not None:
+        content["padding"] = spec.padding
+    if spec.variables:
+        content["variables"] = [_coded_part(variable) for variable in spec.variables]
+    return hashlib.sha256(_ENCODING + canonical_json(content)).digest()
+
+
+def specification_digest(spec: Specification) -> bytes:
+    """SHA-256 over the whole specification, all defaults filled in.
+
+    Comments, the order of keys and whether a default was written out do not change it.
+
+    Returns
+    -------
+    bytes
+        32 bytes.
+    """
+    return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
+
+
+def canonical_json(content: object) -> bytes:
+    """The one JSON text of a value: keys sorted, no blanks, UTF-8, shortest floats that read back the same."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8")
+
+
+def _rule_parts(spec: Specification) -> set[str]:
+    return {"name", "keys", "split"} if spec.mode == "block_keyed" else {"name", "keys"}
+
+
+def _encoded_part(field: FieldSpec) -> dict[str, Any]:
+    return {
+        "name": field.name,
+        "kind": field.kind,
+        "clean": list(field.clean),
+        # Sets in meaning: their order decides nothing.
+        "stop_words": sorted(field.stop_words),
+        "missing": sorted(field.missing_codes),
+        "date": field.date.model_dump(mode="json") if field.date is not None else None,
+        "tokens": field.tokens,
+        "bits": field.bits,
+        "key_domain": field.key_domain,
+        **({"flip": field.flip} if field.flip else {}),
+        **_harmonised_part(field),
+        **_held_back(field),
+    }
+
+
+def _held_back(field: FieldSpec) -> dict[str, Any]:
+    salt = {} if field.salt is None else {"salt": field.salt.model_dump(mode="json")}
+    return {**salt, "only_similar": sorted(field.only_similar)} if field.only_similar else salt
+
+
+def _coded_part(variable: VariableSpec) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "holder": variable.holder,
+        "categories": list(variable.places),
+        "missing": sorted(variable.missing_codes),
+        **_harmonised_part(variable),
+    }
+
+
+def _harmonised_part(of: FieldSpec | VariableSpec) -> dict[str, Any]:
+    if not of.categorisation:
+        return {}
+    return {"categorisation": [row.model_dump(mode="json") for row in of.categorisation]}

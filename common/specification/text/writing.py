@@ -1,0 +1,223 @@
+"""A specification as YAML that people read: one line per thought, defaults left out, a comment where one was given.
+
+Comments are addressed by path: ``{"fields[2]": "...", "blocking": "..."}``. They stand above what they speak of.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from tryst.common.specification.model.assessment import AssessmentSpec
+from tryst.common.specification.model.blocking import BlockingRule
+from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.leakage import LeakageSpec
+from tryst.common.specification.model.resolution import ResolutionSpec
+from tryst.common.specification.model.section import Section
+from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.specification.validation.specification import Specification
+from tryst.common.validation_issue import path_text
+
+_WIDTH = 100
+_DEEPEST = 4
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_. /+-]*(?<! )")
+_NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
+"""Words that are no text to this reader of YAML, or to a reader of YAML 1.1."""
+
+
+def dump_specification(spec: Specification, comments: Mapping[str, str] | None = None) -> str:
+    """The YAML text of a specification; reading it back gives an equal one.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    comments
+        Remarks by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
+        ``"end"`` for the end), wrapped and set above what they speak of. An attribute with a comment is written
+        even when it is the default.
+    """
+    return "\n".join(_Writer(dict(comments or {})).lines(spec)) + "\n"
+
+
+class _Writer:
+    def __init__(self, comments: dict[str, str]) -> None:
+        self.comments = comments
+
+    def lines(self, spec: Specification) -> Iterator[str]:
+        yield from self.comment("", 0)
+        for key in ("version", "project", "mode"):
+            yield from self.comment(key, 0)
+            yield f"{key}: {_scalar(getattr(spec, key))}"
+        yield ""
+        yield from self.comment("custodians", 0)
+        yield "custodians:"
+        for side in ("alice", "bob"):
+            yield from self.comment(f"custodians.{side}", 2)
+            yield f"  {side}: {_flow(getattr(spec.custodians, side))}"
+        yield ""
+        yield from self.comment("fields", 0)
+        yield "fields:"
+        for position, field in enumerate(spec.fields):
+            yield from self.field(field, path_text(("fields", position)))
+        yield ""
+        yield from self.comment("blocking", 0)
+        yield "blocking:" if spec.blocking else "blocking: []"
+        for position, rule in enumerate(spec.blocking):
+            yield from self.rule(rule, path_text(("blocking", position)))
+        yield ""
+        if spec.padding is not None or "padding" in self.comments:
+            yield from self.comment("padding", 0)
+            yield f"padding: {_scalar(spec.padding)}"
+        if spec.swaps:
+            yield from self.comment("swaps", 0)
+            yield f"swaps: {_flow(spec.swaps)}"
+        if spec.variables or "variables" in self.comments:
+            yield from self.comment("variables", 0)
+            yield "variables:" if spec.variables else "variables: []"
+            for position, variable in enumerate(spec.variables):
+                yield from self.variable(variable, path_text(("variables", position)))
+            yield ""
+        if spec.assessment is not None or "assessment" in self.comments:
+            yield from self.comment("assessment", 0)
+            yield from self.assessment(spec.assessment)
+            yield ""
+        if spec.latent is not None:
+            yield from self.comment("latent", 0)
+            yield f"latent: {_flow(spec.latent)}"
+        if spec.leakage != LeakageSpec() or "leakage" in self.comments:
+            yield from self.comment("leakage", 0)
+            yield f"leakage: {_flow(spec.leakage)}"
+        if spec.resolution != ResolutionSpec() or "resolution" in self.comments:
+            yield from self.comment("resolution", 0)
+            yield f"resolution: {_flow(spec.resolution)}"
+        for key in ("model", "links", "release", "retention"):
+            yield from self.comment(key, 0)
+            yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"
+        yield from self.comment("end", 0)
+
+    def field(self, field: FieldSpec, path: str) -> Iterator[str]:
+        yield from self.comment(path, 2)
+        lead = "  - "
+        for key in FieldSpec.model_fields:
+            value = getattr(field, key)
+            asked = f"{path}.{key}" in self.comments
+            if not asked and key not in ("name", "kind") and value == _field_default(field, key):
+                continue
+            yield from self.comment(f"{path}.{key}", 4)
+            yield from _led(lead, key, value)
+            lead = "    "
+
+    def rule(self, rule: BlockingRule, path: str) -> Iterator[str]:
+        yield from self.comment(path, 2)
+        yield f"  - name: {_scalar(rule.name)}"
+        if rule.keys:
+            yield f"    keys: [{', '.join(_flow(key) for key in rule.keys)}]"
+        for key, info in BlockingRule.model_fields.items():
+            value = getattr(rule, key)
+            if key not in ("name", "keys") and value != info.default:
+                yield f"    {key}: {_flow(value, all_keys=True)}"
+
+    def variable(self, variable: VariableSpec, path: str) -> Iterator[str]:
+        yield from self.comment(path, 2)
+        lead = "  - "
+        for key, info in VariableSpec.model_fields.items():
+            value = getattr(variable, key)
+            asked = f"{path}.{key}" in self.comments
+            if asked or info.is_required() or value != info.default:
+                yield from self.comment(f"{path}.{key}", 4)
+                yield from _led(lead, key, value)
+                lead = "    "
+
+    def assessment(self, assessment: AssessmentSpec | None) -> Iterator[str]:
+        if assessment is None:
+            yield "assessment: null"
+            return
+        yield "assessment:"
+        for key, info in AssessmentSpec.model_fields.items():
+            value = getattr(assessment, key)
+            if not info.is_required() and value == info.default and f"assessment.{key}" not in self.comments:
+                continue
+            yield from self.comment(f"assessment.{key}", 2)
+            if key == "tables":
+                yield "  tables:"
+                for table in value:
+                    yield f"    - {_flow(table)}"
+            else:
+                yield f"  {key}: {_flow(value)}"
+
+    def comment(self, path: str, indent: int) -> Iterator[str]:
+        for paragraph in self.comments.get(path, "").splitlines():
+            for line in _wrapped(paragraph, _WIDTH - indent):
+                readable = "".join(
+                    character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
+                )
+                yield f"{' ' * indent}# {readable}".rstrip()
+
+
+def entry_lines(key: str, value: object) -> list[str]:
+    """The YAML lines of an attribute: one, or for a table also one for each row; a long list is wrapped."""
+    if isinstance(value, tuple) and value and key == "categorisation":
+        return [f"{key}:", *(f"  - {_flow(row)}" for row in value)]
+    line = f"{key}: {_flow(value)}"
+    if len(line) <= _WIDTH or key != "only_similar" or not isinstance(value, tuple):
+        return [line]
+    lines = [f"{key}:", "  ["]
+    for word in value:
+        entry = f"{_flow(word)},"
+        if len(lines[-1]) + 1 + len(entry) > _WIDTH - _DEEPEST:
+            lines.append("  ")
+        lines[-1] += entry if lines[-1].endswith(("[", "  ")) else f" {entry}"
+    return [*lines[:-1], f"{lines[-1][:-1]}]"]
+
+
+def _led(lead: str, key: str, value: object) -> Iterator[str]:
+    first, *others = entry_lines(key, value)
+    yield lead + first
+    yield from (" " * len(lead) + line for line in others)
+
+
+def _wrapped(paragraph: str, width: int) -> list[str]:
+    hanging = "  " if paragraph.startswith("- ") else ""
+    return textwrap.wrap(paragraph, width, break_on_hyphens=False, subsequent_indent=hanging) or [""]
+
+
+def _field_default(field: FieldSpec, key: str) -> object:
+    info = FieldSpec.model_fields[key]
+    if key == "key_domain":
+        return field.name
+    return getattr(field.defaults, key) if info.default_factory is not None else info.default
+
+
+def _quoted(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def _flow(value: object, *, all_keys: bool = False) -> str:
+    if isinstance(value, Section):
+        parts = []
+        for key, info in type(value).model_fields.items():
+            item = getattr(value, key)
+            if all_keys or info.is_required() or item != info.default:
+                parts.append(f"{key}: {_flow(item)}")
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    return _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # Quoted whenever any reader could take it for something else.
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
+        return value if plain else f'"{"".join(map(_quoted, value))}"'
+    if isinstance(value, float):
+        return repr(value) if value != int(value) else str(int(value))
+    return str(value)

@@ -1,0 +1,104 @@
+"""What the assessment must make together with the variables, the compared fields and the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tryst.common.disclosure_measures import MEASURES
+from tryst.common.message_words import nearest, shown
+from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
+from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.validation_issue import DocumentPath, ValidationIssue
+
+
+def assessment_issues(
+    assessment: AssessmentSpec | None,
+    asked: str,
+    variables: Mapping[int, VariableSpec],
+    fields: frozenset[str],
+) -> Iterator[ValidationIssue]:
+    """Every issue that lies between the assessment and the rest of a specification.
+
+    Parameters
+    ----------
+    assessment
+        The section; None if there is none.
+    asked
+        `release.assessment`.
+    variables
+        By their position in the document.
+    fields
+        Names of the compared fields.
+    """
+    path: DocumentPath = ("assessment",)
+    if assessment is None:
+        if asked == "policy":
+            yield ValidationIssue(
+                ("release", "assessment"),
+                "there is no `assessment` section to judge the release by",
+                remedy="write one, or `assessment: none`, which all parties then sign",
+            )
+        return
+    if asked == "none":
+        yield ValidationIssue(
+            ("release", "assessment"),
+            "there is an `assessment` section, and the release is to go without",
+            "none",
+            "drop this line, or the section",
+        )
+    if not assessment.limits.given:
+        yield ValidationIssue(
+            (*path, "limits"), "no limit is set: every release would pass", remedy="limit some measure"
+        )
+    named = {variable.name: variable for variable in variables.values()}
+    if not any(variable.role == "key" for variable in named.values()):
+        yield ValidationIssue(
+            path,
+            "no variable has the role key: nothing is known by which an intruder would find anybody",
+            remedy="give at least one of `variables` the role key",
+        )
+    if assessment.fractions.combined > min(assessment.fractions.alice, assessment.fractions.bob):
+        yield ValidationIssue(
+            (*path, "fractions", "combined"),
+            "those in both files cannot be more than those in either",
+            str(assessment.fractions.combined),
+        )
+    for position, variable in variables.items():
+        if variable.role == "sensitive" and variable.name in fields:
+            yield ValidationIssue(
+                ("variables", position, "role"),
+                "a sensitive variable is also a compared field: whoever links by it knows it already",
+                variable.name,
+                "drop the field from the comparison, or give the variable another role",
+            )
+    lacking = {
+        "sensitive": ("no variable has the role sensitive", "give a variable the role sensitive, or drop the limit"),
+        "tables": ("no table is to be published", "name the `tables`"),
+    }
+    if any(variable.role == "sensitive" for variable in named.values()):
+        del lacking["sensitive"]
+    if assessment.tables:
+        del lacking["tables"]
+    for measure in assessment.limits.given:
+        if (need := MEASURES[measure].needs) in lacking:
+            words, remedy = lacking[need]
+            yield ValidationIssue((*path, "limits", measure), words, remedy=remedy)
+    for place, table in enumerate(assessment.tables):
+        yield from _table_issues(table, (*path, "tables", place), named)
+
+
+def _table_issues(
+    table: PublishedTable, path: DocumentPath, named: Mapping[str, VariableSpec]
+) -> Iterator[ValidationIssue]:
+    for axis, name in enumerate(table.variables):
+        if name not in named:
+            yield ValidationIssue(
+                (*path, "variables", axis), "there is no variable of this name", shown(name), nearest(name, named)
+            )
+    if len(set(table.variables)) < len(table.variables):
+        yield ValidationIssue((*path, "variables"), "a variable is named twice", remedy="name each once")
+    if (table.protection == "none") != (table.base is None):
+        needs = "has no base" if table.protection == "none" else "needs a base"
+        yield ValidationIssue((*path, "base"), f"protection {table.protection} {needs}", str(table.base))
+    elif table.protection == "conventional" and table.base is not None and table.base % 2 == 0:
+        yield ValidationIssue((*path, "base"), "conventional rounding needs an odd base", str(table.base))

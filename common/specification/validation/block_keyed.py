@@ -1,0 +1,56 @@
+"""What mode block_keyed cannot do, and why: values compare inside a block and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tryst.common.specification.model.blocking import BlockingRule
+from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.validation_issue import ValidationIssue
+
+_FORMED = {
+    "lsh": "bands of signature bits are formed over the whole file",
+    "canopies": "canopies are formed over the whole file",
+    "similar": "similar values are looked for over the whole file",
+}
+
+
+def block_keyed_issues(
+    fields: Mapping[int, FieldSpec],
+    rules: Mapping[int, BlockingRule],
+    *,
+    rules_elsewhere: bool = False,
+) -> Iterator[ValidationIssue]:
+    """Everything in a specification of mode block_keyed that only works where values compare across a file.
+
+    Parameters
+    ----------
+    fields, rules
+        By their position in the document.
+    rules_elsewhere
+        Whether the document has rules that are not among `rules`, because they have issues of their own.
+    """
+    if not rules and not rules_elsewhere:
+        yield ValidationIssue(
+            ("blocking",),
+            "mode block_keyed needs a blocking rule: without one, everything is one block",
+            "none",
+            "add rules, or link in mode open",
+        )
+    for position, rule in rules.items():
+        for kind, why in _FORMED.items():
+            if getattr(rule, kind) is not None:
+                yield ValidationIssue(
+                    ("blocking", position, kind),
+                    f"{why}, and in mode block_keyed signatures of two blocks have nothing in common",
+                    kind,
+                    "give the rule keys, or link in mode open",
+                )
+    for position, field in fields.items():
+        if field.value_frequencies:
+            yield ValidationIssue(
+                ("fields", position, "value_frequencies"),
+                "how often a value occurs is not to be seen where each block has a key of its own",
+                "true",
+                "drop it, or link in mode open",
+            )

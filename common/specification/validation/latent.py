@@ -1,0 +1,66 @@
+"""What the extended latent step does not go together with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tryst.common.message_words import nearest, shown
+from tryst.common.specification.model.latent import LatentSpec
+from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.validation_issue import ValidationIssue
+
+
+def latent_issues(
+    latent: LatentSpec, variables: Iterable[VariableSpec], fields: Mapping[str, object], unsure: bool, mode: object
+) -> Iterator[ValidationIssue]:
+    """Every issue that lies between the latent section and the rest.
+
+    Parameters
+    ----------
+    latent
+        The section.
+    variables
+        The category variables.
+    fields
+        The compared fields by name.
+    unsure
+        Whether there are fields or variables besides, whose issues are reported elsewhere.
+    mode
+        The specification's mode, where it is known.
+    """
+    if mode == "block_keyed":
+        yield ValidationIssue(
+            ("latent",),
+            "the extended latent step is not possible in mode block_keyed: it needs candidate pairs' codes beside their"
+            " comparison, the very join that the mode cuts",
+            remedy="drop it, or link in mode open",
+        )
+    for position, key in enumerate(latent.keys):
+        if key not in fields and not unsure:
+            what = "no compared field has this name"
+            yield ValidationIssue(("latent", "keys", position), what, shown(key), nearest(key, fields))
+        if getattr(fields.get(key), "value_frequencies", False):
+            what = "its value would count twice, here and by its value_frequencies"
+            yield ValidationIssue(("latent", "keys", position), what, shown(key), "drop one of the two")
+        if getattr(fields.get(key), "flip", 0.0):
+            what = "values that agree exactly cannot be seen to where bits are flipped"
+            yield ValidationIssue(("latent", "keys", position), what, shown(key), "drop it here, or set its flip to 0")
+        if key in latent.keys[:position]:
+            yield ValidationIssue(
+                ("latent", "keys", position), "the key is named already", shown(key), "drop one of them"
+            )
+    for key, field in fields.items():
+        if getattr(field, "value_frequencies", False) and key not in latent.keys:
+            what = "value_frequencies and the extended latent step do not go together"
+            yield ValidationIssue(
+                ("latent",), what, f"field {key}", f"name {key} among `latent.keys` instead, which does the same"
+            )
+    held = {variable.holder for variable in variables}
+    if not latent.keys and not unsure and not {"alice", "bob"} <= held:
+        one = held & {"alice", "bob"}
+        yield ValidationIssue(
+            ("latent",),
+            "the values of one file alone say nothing of a pair" if one else "there are no values to judge a pair by",
+            f"variables of {one.pop()} and no keys" if one else "no variables of one file and no keys",
+            "add `variables` that Alice holds and others that Bob holds, or name compared fields as `keys`",
+        )

@@ -1,0 +1,25 @@
+"""What a blocking rule or a salt takes of a field that has no such thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.parts import BlockingKey
+from tryst.common.validation_issue import DocumentPath, ValidationIssue
+
+
+def key_issues(key: BlockingKey, path: DocumentPath, field: FieldSpec) -> Iterator[ValidationIssue]:
+    """What a key takes of a field that has no such thing."""
+    if key.part is not None:
+        if field.kind != "date":
+            remedy = "drop the part, or name a date field"
+            yield ValidationIssue(
+                (*path, "part"), "only a date has parts", f"{field.name} of kind {field.kind}", remedy
+            )
+        elif field.date is not None and key.part not in field.date.parts:
+            remedy = f"add {key.part} to its parts, or name one of them"
+            yield ValidationIssue((*path, "part"), f"{field.name} has no such part", key.part, remedy)
+    if key.prefix is not None and field.kind in ("category", "date"):
+        remedy = "name a `part` instead" if field.kind == "date" else "drop the prefix"
+        yield ValidationIssue((*path, "prefix"), f"a {field.kind} has no prefix", f"prefix {key.prefix}", remedy)

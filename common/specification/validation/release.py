@@ -1,0 +1,22 @@
+"""What the section `release` must make together with the latent step, whose joint distribution it grants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tryst.common.parties import Side
+from tryst.common.specification.model.content import ReleaseSpec
+from tryst.common.specification.model.latent import LatentSpec
+from tryst.common.validation_issue import ValidationIssue
+
+
+def release_issues(release: ReleaseSpec, latent: LatentSpec | None) -> Iterator[ValidationIssue]:
+    """A joint distribution that does not exist, or is granted to whoever receives nothing."""
+    path = ("release", "joint")
+    if release.joint != "nobody" and latent is None:
+        what = "without a latent step there is no joint distribution to receive"
+        yield ValidationIssue(path, what, release.joint, "drop it, or add the section `latent`")
+    for side in Side:
+        if release.joint_to(side) and getattr(release, str(side)) == "nothing":
+            what = f"{side} receives nothing, and so no joint distribution"
+            yield ValidationIssue(path, what, release.joint, f"grant {side} statistics at least")

@@ -1,0 +1,38 @@
+"""What the section `resolution` must make together with the mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.padding import Padding
+from tryst.common.specification.model.resolution import ResolutionSpec
+from tryst.common.validation_issue import ValidationIssue
+
+
+def resolution_issues(resolution: ResolutionSpec, mode: Mode, padding: Padding | None) -> Iterator[ValidationIssue]:
+    """Every issue of the section, given the specification's mode and padding."""
+    if resolution == ResolutionSpec():
+        return
+    if mode != "block_keyed":
+        yield ValidationIssue(
+            ("resolution",), "only in mode block_keyed are there rows to join", f"mode {mode}", "drop the section"
+        )
+    if resolution.joined and resolution.most_records is None:
+        yield ValidationIssue(
+            ("resolution", "most_records"),
+            "a join by the linkage unit has a cap that all approve",
+            "nothing",
+            "write `resolution: {by: carole, most_records: 20000}` with your own number",
+        )
+    if not resolution.joined and resolution.most_records is not None:
+        yield ValidationIssue(
+            ("resolution", "most_records"),
+            "the coordinator's process, which holds no signature, has no cap",
+            str(resolution.most_records),
+            "drop it, or write `by: carole`",
+        )
+    if padding is not None and resolution.joined:
+        what = "whoever joins rows learns which are dummies', and the linkage unit must not know"
+        remedy = "drop it, or let the coordinator's process resolve"
+        yield ValidationIssue(("padding",), what, "resolution by carole", remedy)

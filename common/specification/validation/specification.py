@@ -1,0 +1,36 @@
+"""A specification: content that was found consistent. There is no other way to get one than through the checks."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from tryst.common.errors import ErrorCode, TrystErrors
+from tryst.common.specification.model.content import SpecificationContent
+from tryst.common.specification.validation.consistency import all_issues
+from tryst.common.validation_issue import ValidationIssue
+
+
+class InconsistentError(TrystErrors):
+    """The inconsistencies of a specification each of whose values is sound by itself.
+
+    Attributes
+    ----------
+    issues
+        All of them, by path.
+    """
+
+    def __init__(self, issues: list[ValidationIssue]) -> None:
+        super().__init__(ErrorCode.SPECIFICATION, [issue.error(ErrorCode.SPECIFICATION) for issue in issues])
+        self.issues = issues
+
+
+class Specification(SpecificationContent):
+    """A linkage of two files, as all three parties approve it."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if issues := list(all_issues(self)):
+            raise InconsistentError(issues)
+        return self

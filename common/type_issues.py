@@ -1,0 +1,125 @@
+"""What pydantic refuses in a document, in the words of this project: one issue for each place, none said twice."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from tryst.common.message_words import nearest, shown
+from tryst.common.validation_issue import DocumentPath, ValidationIssue
+
+FOLLOWS_FROM_ANOTHER = "default_factory_not_called"
+"""Pydantic's type of an error that only says that another value, from which a default is taken, is wrong."""
+
+_WORDS = {
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "tuple_type": "must be a list",
+    "model_type": "must be a mapping (`key: value`)",
+    "string_pattern_mismatch": "has characters or a length that a name cannot have",
+    "string_too_short": "must not be empty",
+    "too_short": "has too few entries",
+    "too_long": "has too many entries",
+}
+_REMEDIES = {
+    "int_type": "write decimal digits without quotes, leading zeros, _ or :",
+    "float_type": "write decimal digits, such as 0.5 or 1e-8, without quotes",
+    "bool_type": "write true or false, without quotes",
+}
+
+
+def type_issues(
+    error: ValidationError,
+    model: type[BaseModel],
+    present: Container[DocumentPath],
+    remedies: Mapping[str, str] = MappingProxyType({}),
+) -> list[ValidationIssue]:
+    """The issues of a document that does not fit a model.
+
+    Parameters
+    ----------
+    error
+        What pydantic raised.
+    model
+        The model, whose keys are proposed for one that is not known.
+    present
+        The paths that the document has.
+    remedies
+        What to do, by key.
+    """
+    issues: dict[DocumentPath, ValidationIssue] = {}
+    for detail in error.errors(include_url=False):
+        kind = detail["type"]
+        if kind == FOLLOWS_FROM_ANOTHER:
+            continue
+        path = _in_document(detail["loc"], present, kind)
+        key = next((part for part in reversed(path) if isinstance(part, str)), "")
+        remedy = remedies.get(key, "")
+        if kind == "extra_forbidden":
+            issue = ValidationIssue(path, "unknown key", shown(key), nearest(key, _keys_at(model, path[:-1])))
+        elif kind == "missing":
+            issue = ValidationIssue(path, "is missing", remedy=remedy or f"add `{key}`")
+        elif kind == "literal_error":
+            issue = _other_word(path, detail["input"], detail["ctx"], remedy)
+        else:
+            issue = _mistyped(path, kind, detail["msg"], detail["input"], remedy)
+        issues.setdefault(path, issue)
+    # A list one of whose items is wrong is also reported as too short: the item says it better.
+    return [
+        issue
+        for path, issue in issues.items()
+        if not any(len(other) > len(path) and other[: len(path)] == path for other in issues)
+    ]
+
+
+def _in_document(location: DocumentPath, present: Container[DocumentPath], kind: str) -> DocumentPath:
+    """Drop what pydantic adds to a location (the tags of a union's members) and the document does not have."""
+    path: DocumentPath = ()
+    for position, part in enumerate(location):
+        if (*path, part) in present or (kind == "missing" and position == len(location) - 1):
+            path = (*path, part)
+    return path
+
+
+def _other_word(path: DocumentPath, got: object, context: Mapping[str, Any], remedy: str) -> ValidationIssue:
+    choices = [choice.strip("' ") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
+    alternatives = choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+    if isinstance(got, str):
+        remedy = nearest(got, choices)
+    # The alternatives are named already.
+    return ValidationIssue(path, f"must be {alternatives}", shown(got), "" if "known" in remedy else remedy)
+
+
+def _mistyped(path: DocumentPath, kind: str, message: str, got: object, remedy: str) -> ValidationIssue:
+    what = _WORDS.get(kind) or message.removeprefix("Value error, ").replace("Input should", "must")
+    if kind == "string_type":
+        remedy = 'put it in quotes: "..."' if isinstance(got, int | float) else "write one text"
+    return ValidationIssue(
+        path,
+        what[:1].lower() + what[1:],
+        shown(got) if kind != "value_error" else "",
+        remedy or _REMEDIES.get(kind, ""),
+    )
+
+
+def _keys_at(model: type[BaseModel], path: DocumentPath) -> list[str]:
+    """Keys that the model has at a path, in any member of a union there."""
+    models = [model]
+    for part in path:
+        if isinstance(part, str):
+            fields = [found.model_fields[part] for found in models if part in found.model_fields]
+            models = [inner for field in fields for inner in _models(field.annotation)]
+    return list(dict.fromkeys(name for found in models for name in found.model_fields))
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models that occur in an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
