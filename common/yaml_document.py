@@ -53,7 +53,7 @@ class YamlDocument:
     value: Any = None
     lines: dict[DocumentPath, int] = field(default_factory=dict)
     repeated: list[ValidationIssue] = field(default_factory=list)
-    """Keys given twice, the first of which is kept, and keys that are no word."""
+    """Keys given twice, the first of which is kept."""
 
     def line(self, path: DocumentPath) -> int | None:
         """The line of a path, or of the nearest thing around it that the document has."""
@@ -95,6 +95,8 @@ def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
         raise document.errors([ValidationIssue((), what, f"{size} bytes", "is this the right file?")])
     try:
         root = yaml.compose(text, Loader=_Loader)
+        if root is not None:
+            document.value = _value(root, (), document)
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error, document) from None
     except yaml.reader.ReaderError as error:
@@ -103,8 +105,6 @@ def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
         got = f"U+{error.character:04X}"
         issue = ValidationIssue((), "a character that text does not have", got, "save it as UTF-8")
         raise document.errors([issue]) from None
-    if root is not None:
-        document.value = _value(root, (), document)
     return document
 
 
@@ -171,11 +171,9 @@ def _value(node: yaml.Node, path: DocumentPath, document: YamlDocument) -> Any:
         return [_value(item, (*path, position), document) for position, item in enumerate(node.value)]
     mapping: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
-            issue = ValidationIssue(path, "a key must be a word", "a list or mapping", "write `key: value`")
-            document.repeated.append(issue)
-            continue
+            raise _RefusedError(None, None, "a key must be a word", key_node.start_mark)
+        line = key_node.start_mark.line + 1
         here = (*path, key_node.value)
         if key_node.value in mapping:
             what = f"the key is given twice, again in line {line}"
