@@ -17,8 +17,8 @@ rules out a match that all other fields vouch for.
 The weighted schemes give scores that rank pairs. They are no ratio of two distributions, so probabilities made from
 them are not calibrated; a run says so.
 
-What a scheme can be combined with are its facts, in `tryst.common.specification.model.schemes`. A new scheme is an entry
-there and one here, of an existing class or of its own.
+What a scheme can be combined with are its facts, in `tryst.common.specification.model.schemes`. A new scheme is an
+entry there and one here, of an existing class or of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import schemes as known
+from tryst.common.specification.model import schemes as known
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SchemeFacts
 
 Levels = NDArray[np.float64]

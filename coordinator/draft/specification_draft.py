@@ -3,9 +3,9 @@
 It is a starting point for a person: it reads both files, so it belongs where both may be read, on test data or on
 samples. No value of theirs gets into the specification or a comment: kinds, shares and counts only.
 
-The choices are those that linked best on files of which the truth is known; see `common.specification.model.defaults` for
-what a kind brings, `draft_columns` for how kinds are told, `draft_fields` for which columns become fields,
-`draft_blocking` for the rules.
+The choices are those that linked best on files of which the truth is known; see `common.specification.model.defaults`
+for what a kind brings, `shared_columns` for how kinds are recognised, `compared_fields` for which columns become
+fields, `blocking_rules` for the rules.
 """
 
 from __future__ import annotations

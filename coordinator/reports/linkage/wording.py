@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tryst.common.specification import schemes
+from tryst.common.specification.model import schemes
 
 from .content import MISSING, ReportContent
 

@@ -38,11 +38,11 @@ def check() -> None:
     from tryst.carole.engine import Resources, link
     from tryst.carole.engine.run_documents import findings
     from tryst.carole.engine.specified import plan_of
-    from tryst.common.specification import json_schema, notes
+    from tryst.common.specification import json_schema, specification_notes
     from tryst.coordinator.reports.linkage import wording
 
     spec = with_scheme("halved")
-    assert any(note.startswith("Scheme halved: its match probabilities") for note in notes(spec))
+    assert any(note.startswith("Scheme halved: its match probabilities") for note in specification_notes(spec))
     assert "halved: half." in str(json_schema())
     assert wording.SCHEMES["halved"] == "half of a weight"
     files, enough = TwoFiles(1, 400, 350, 200), Resources(memory_bytes=2**28, threads=2)

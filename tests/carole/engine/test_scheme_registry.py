@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tryst
 from tryst.carole.fellegi_sunter import SCHEMES
-from tryst.common.specification import schemes as known
+from tryst.common.specification.model import schemes as known
 
 ROOT = Path(tryst.__file__).parent
 PRODUCT = ("common", "risk", "carole", "coordinator", "alice", "bob")
