@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, within_rate
 from tryst.common.errors import TrystError
-from tryst.common.specification.model import Cost
+from tryst.common.specification.model.content import Cost
 
 A, B = np.array([0, 0, 1]), np.array([0, 1, 1])
 P = np.array([0.6, 0.5, 0.7])
