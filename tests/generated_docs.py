@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tryst.carole.projects.diagram import state_diagram
 from tryst.common.disclosure_measures import measures_table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
+    ("architecture.md", "state diagram"): lambda: f"```mermaid\n{state_diagram()}```\n",
     ("assessment.md", "measures"): measures_table,
 }
 """By page and mark, what makes the text."""
