@@ -1,9 +1,10 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each makes its own environment in .venv.
+# `make oldest` and `make pythons` run QUICK with the oldest packages allowed, and with newer Pythons where there are any.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types imports protos bench quality clean
+.PHONY: demo test lint types imports protos bench quality oldest pythons clean
 
 demo: .venv/run
 	$(BIN)/tryst demo --out demo
@@ -34,6 +35,37 @@ bench: .venv/dev .venv-clkhash
 quality: .venv/dev .venv-peers
 	$(BIN)/python -m benchmarks quality
 
+# Every module imported, what decides the encoding, the store, the packaging, a demonstration.
+QUICK := tests/packaging tests/common/encoding tests/common/wire tests/common/specification tests/carole/store
+
+oldest: .venv-oldest/made
+	.venv-oldest/bin/python -m pytest -q $(QUICK)
+
+.venv-oldest/made: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints-oldest.txt \
+	    --editable '.[postgres,report,test]'
+	touch $@
+
+# A command of pyenv's may be there without its Python: each is tried.
+pythons: .venv/dev
+	@for version in 3.12 3.13; do \
+	    found=; \
+	    for python in "$$(command -v python$$version)" "$$(pyenv root 2>/dev/null)"/versions/$$version.*/bin/python; do \
+	        if "$$python" -c pass 2>/dev/null; then found=$$python; break; fi; \
+	    done; \
+	    if [ -z "$$found" ]; then echo "Python $$version: skipped, not on this machine"; continue; fi; \
+	    $(MAKE) --no-print-directory .venv-$$version/made FOUND="$$found" || exit 1; \
+	    echo "Python $$version: $$found"; \
+	    .venv-$$version/bin/python -m pytest -q $(QUICK) || exit 1; \
+	done
+
+.venv-3.%/made: pyproject.toml constraints.txt
+	$(FOUND) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
+	    --editable '.[report,test]'
+	touch $@
+
 .venv-peers:
 	$(PYTHON) -m venv $@
 	$@/bin/python -m pip --disable-pip-version-check --quiet install splink==5.0.0 recordlinkage==0.16
@@ -47,7 +79,7 @@ quality: .venv/dev .venv-peers
 	$(PYTHON) -m venv .venv
 
 .venv/run: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable .
+	$(PIP) install --constraint constraints.txt --editable '.[report]'
 	touch $@
 
 .venv/dev: .venv/run
@@ -55,4 +87,4 @@ quality: .venv/dev .venv-peers
 	touch $@
 
 clean:
-	rm -rf .venv .venv-clkhash .venv-peers build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -81,6 +81,9 @@ SUBCOMMANDS = {
 }
 """By name. A module has a typer ``app`` with commands of its own, or one function ``command``."""
 
+EXTRAS = {"altair": "report", "jinja2": "report", "vl_convert": "report", "psycopg": "postgres"}
+"""Packages that only some commands need, and the extra of this distribution that installs them."""
+
 EPILOG = "Start with `tryst demo`. Then: `tryst spec draft`, `tryst rehearse`, `tryst init`, and a live project."
 
 
@@ -172,6 +175,13 @@ def main() -> NoReturn:
         # Of files that the command was told to write: those it reads have errors of their own.
         where = f"{error.filename}: " if error.filename else ""
         typer.secho(f"Error: {where}{(error.strerror or type(error).__name__).lower()}", fg=typer.colors.RED, err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        remedy = f"pip install 'tryst[{EXTRAS[package]}]'"
+        typer.secho(f"Error: {package} is not installed; {remedy}", fg=typer.colors.RED, err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

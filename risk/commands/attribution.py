@@ -34,6 +34,9 @@ def tables(
     from tryst.risk.attribution.reader import read_release
     from tryst.risk.attribution.table_assessment import assess
 
+    if out is not None:  # imported before anything is computed: charts are an extra
+        from tryst.risk.attribution.report import render
+
     found = assess(
         read_release(release),
         seed=seed,
@@ -46,8 +49,6 @@ def tables(
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
-        from tryst.risk.attribution.report import render
-
         out.write_text(render(found), encoding="utf-8")
     limits, sap = found["bounds"], found["sap"]
     typer.echo(

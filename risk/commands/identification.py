@@ -44,6 +44,9 @@ def identify(
     from tryst.risk.identification.file_assessment import assess
     from tryst.risk.identification.reader import read_key_file, read_weights
 
+    if out is not None:  # imported before anything is computed: charts are an extra
+        from tryst.risk.identification.report import render
+
     chosen = next((m for m in METHODS if m == models), None)
     if chosen is None:
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
@@ -74,8 +77,6 @@ def identify(
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
-        from tryst.risk.identification.report import render
-
         out.write_text(render(found), encoding="utf-8")
     typer.echo(
         f"{file.n_records:,} records, {len(file.uniques):,} unique on {file.n_keys} keys;"

@@ -1,0 +1,52 @@
+"""The bounds of pyproject.toml, the oldest versions that are tried, and those everything is tested with."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *EXTRAS["postgres"])]
+
+
+def pinned(name: str) -> dict[str, Version]:
+    """Versions of a file of constraints, all of them exact."""
+    found = {}
+    for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            package, sign, number = line.partition("==")
+            assert sign, line
+            found[canonicalize_name(package)] = Version(number)
+    return found
+
+
+@pytest.mark.parametrize("requirement", PROMISED, ids=lambda requirement: requirement.name)
+def test_a_lower_bound_is_the_version_that_is_tried(requirement: Requirement) -> None:
+    (bound,) = requirement.specifier
+    assert bound.operator == ">="
+    assert pinned("constraints-oldest.txt")[canonicalize_name(requirement.name)] == Version(bound.version)
+    assert pinned("constraints.txt")[canonicalize_name(requirement.name)] >= Version(bound.version)
+
+
+def test_generated_code_accepts_the_lower_bounds() -> None:
+    text = (ROOT / "protos/linkage/v1/custody_pb2.py").read_text(encoding="utf-8")
+    made = next(line.rpartition(" ")[2] for line in text.splitlines() if line.startswith("# Protobuf Python Version:"))
+    stubs = (ROOT / "protos/linkage/v1/custody_pb2_grpc.py").read_text(encoding="utf-8")
+    grpc = next(line.split("'")[1] for line in stubs.splitlines() if line.startswith("GRPC_GENERATED_VERSION"))
+    oldest = pinned("constraints-oldest.txt")
+    assert oldest["protobuf"] >= Version(made)
+    assert oldest["grpcio"] >= Version(grpc)
+
+
+def test_what_runs_is_within_the_bounds() -> None:
+    for requirement in PROMISED:
+        if requirement.name != "psycopg":  # an extra that few installations have
+            assert Version(version(requirement.name)) in requirement.specifier

@@ -1,0 +1,150 @@
+"""The built wheel in an environment of its own: beside packages of the same names as ours, from a folder elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
+DATA = (".proto", ".pyi", ".j2", ".css", ".parquet", ".yaml", ".xz", ".gz", ".json")
+DECOYS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
+BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+
+pytestmark = pytest.mark.slow
+
+
+def build(kind: str, tree: Path, out: Path) -> Path:
+    """What the build backend makes of a tree: no network, no environment of its own."""
+    out.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BUILD, f"build_{kind}", str(out)],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (made,) = out.iterdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the sdist, as a package index would hold it, built in a copy of the tree."""
+    folder = tmp_path_factory.mktemp("build")
+    tree = folder / "tree"
+    tree.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    for name in ("tryst", *ROOMS):
+        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    with tarfile.open(build("sdist", tree, folder / "sdist")) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return build("wheel", unpacked, folder / "wheel")
+
+
+def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    packed = {name for name in names if not name.partition("/")[0].endswith(".dist-info")}
+    assert {name.partition("/")[0] for name in packed} == {"tryst"}
+    ours = {
+        f"tryst/{file.relative_to(ROOT)}"
+        for room in ROOMS
+        for file in (ROOT / room).rglob("*")
+        if file.suffix == ".py" or file.suffix in DATA
+    }
+    assert packed == ours | {"tryst/__init__.py", "tryst/__main__.py", "tryst/py.typed"}
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An environment with the wheel, whose other packages are linked from the one that runs the tests."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    command = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run(
+        [sys.executable, *command, "--prefix", str(folder), "--ignore-installed", str(wheel)],
+        check=True,
+        timeout=120,
+    )
+    here = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
+    for source in here:
+        for entry in source.iterdir():
+            # Not the editable installation of this very tree.
+            if not entry.name.lower().startswith(("tryst", "__editable__")) and entry.suffix != ".pth":
+                target = packages / entry.name
+                if not target.exists():
+                    target.symlink_to(entry)
+    assert (packages / "tryst/common/command.py").is_file()
+    yield folder / "bin"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A folder whose own modules have the names of our folders."""
+    for name in DECOYS:
+        (tmp_path / f"{name}.py").write_text("DECOY = True\n")
+    return tmp_path
+
+
+def run(*command: object, folder: Path, status: int = 0) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TRYST"))}
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env={**environment, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path) -> None:
+    """As in a notebook: the folder of the script comes first in `sys.path`."""
+    (elsewhere / "notebook.py").write_text(
+        "import pathlib, sys\n"
+        + "".join(f"import {name}, tryst.{name}\n" for name in DECOYS)
+        + "from tryst.common.specification import load_specification\n"
+        + f"modules = [{', '.join(DECOYS)}]\n"
+        + "assert all(module.DECOY for module in modules)\n"
+        + "place = pathlib.Path(tryst.__file__).resolve()\n"
+        + "assert place.is_relative_to(pathlib.Path(sys.prefix).resolve()), place\n"
+        + "print('fine')\n"
+    )
+    python = installed / "python"
+    assert run(python, "notebook.py", folder=elsewhere) == "fine\n"
+    assert run(python, "-c", "import common; print(common.DECOY)", folder=elsewhere) == "True\n"
+    for name in DECOYS:
+        (elsewhere / f"{name}.py").unlink()
+    run(python, "-c", "import common", folder=elsewhere, status=1)
+
+
+def test_the_demonstration_runs_from_elsewhere(installed: Path, elsewhere: Path) -> None:
+    """All three services are started by the command that was installed, in the folder of the decoys."""
+    assert run(installed / "tryst", "--version", folder=elsewhere).startswith("tryst ")
+    run(installed / "tryst", "demo", "--people", "60", "--out", "out", folder=elsewhere)
+    made = {path.name for path in (elsewhere / "out").iterdir()}
+    assert {"links.parquet", "links.csv", "model.json", "report.html", "risk.html", "linkage.yaml"} <= made
+
+
+@pytest.mark.parametrize("module", ["tryst", "tryst.alice", "tryst.bob", "tryst.carole"])
+def test_python_m_works_from_elsewhere(module: str, installed: Path, elsewhere: Path) -> None:
+    assert "usage:" in run(installed / "python", "-m", module, "--help", folder=elsewhere).lower()
