@@ -48,7 +48,7 @@ class Fractions(Section):
     alice: float = Field(gt=0, le=1, allow_inf_nan=False)
     """Alice's records as a share of the population they were taken from."""
     bob: float = Field(gt=0, le=1, allow_inf_nan=False)
-    """Bob's."""
+    """Bob's records as a share of the population they were taken from."""
     combined: float = Field(gt=0, le=1, allow_inf_nan=False)
     """Those in both files; at most the smaller of the two."""
 
@@ -57,11 +57,11 @@ class PublishedTable(Section):
     """A table of counts that is to be published from the combined output."""
 
     variables: tuple[Name, ...] = Field(strict=False, min_length=1, max_length=MAX_AXES)
-    """The variables it is of."""
+    """The variables that span it."""
     protection: Literal["none", "conventional", "random"] = "none"
     """conventional: rounded to the nearest multiple of `base`; random: to either neighbouring multiple, at random."""
     base: int | None = Field(default=None, ge=3, le=1000)
-    """Of the rounding; odd for the conventional kind."""
+    """The base of the rounding; odd for the conventional kind."""
 
 
 class AssessmentSpec(Section):
@@ -72,7 +72,7 @@ class AssessmentSpec(Section):
     tables: tuple[PublishedTable, ...] = Field(default=(), strict=False, max_length=MAX_TABLES)
     """The tables to be published; all of them together are attacked."""
     known_people: int = Field(default=5, ge=1, le=1000)
-    """How many people of a published table somebody may know, for `subtraction`."""
+    """How many people of a published table an intruder may know, for `subtraction`."""
     least_values: int = Field(default=2, ge=2, le=100)
     """How many different sensitive values a key group should have, for `few_values`."""
     doubt: float = Field(default=0.1, gt=0, lt=0.5, allow_inf_nan=False)

@@ -46,7 +46,7 @@ class SimilarValues(Section):
     field: Name
     """The field."""
     least: float = Field(default=0.7, gt=0, le=1, allow_inf_nan=False)
-    """Least similarity, as estimated from the signatures."""
+    """Smallest similarity, as estimated from the signatures."""
 
 
 class BlockingRule(Section):
@@ -64,10 +64,11 @@ class BlockingRule(Section):
     similar: SimilarValues | None = None
     """How similar two rows must be in a field."""
     limit: int = Field(default=100_000_000, ge=1)
-    """Most pairs of one block. A larger one is split or left to the other rules, and a warning tells its size."""
+    """Largest number of pairs of one block. A larger one is split or left to the other rules, and a warning gives its
+    size."""
     split: Name | None = None
     """Field by whose equality blocks above the limit are split, for rules with keys. Default: they are not. In mode
-    block_keyed it splits every block, so that nobody need be told which are large."""
+    block_keyed it splits every block, since no party may learn which are large."""
 
     @property
     def fields(self) -> tuple[str, ...]:

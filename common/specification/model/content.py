@@ -43,8 +43,8 @@ class Custodian(Section):
     """One of the two files and who holds it."""
 
     identifier: ColumnName
-    """The column with the custodian's own identifier of a row. It never leaves the custodian in clear; the result
-    is given back in it."""
+    """The column with the custodian's own identifier of a row. It never leaves the custodian in clear; the custodian
+    receives its result by it."""
 
 
 class Custodians(Section):
@@ -72,9 +72,9 @@ class ModelSpec(Section):
     """Which fields may depend on each other, in matches and in other pairs each by itself: none; pairwise, a forest of
     pairs; decomposable, up to four fields at once. Which do is found from the data. The weighted schemes know none."""
     seed: int = Field(default=1, ge=0, lt=2**63)
-    """Of the random numbers; the same seed gives the same run."""
+    """Seed of the random numbers; the same seed gives the same run."""
     max_iterations: int = Field(default=500, ge=1, le=1_000_000)
-    """EM stops here at the latest, and then says that it has not converged."""
+    """EM stops here at the latest, and then warns that it has not converged."""
     tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
     """EM has converged when no parameter moves by more."""
     expected_matches: int | None = Field(default=None, ge=1)
@@ -82,7 +82,7 @@ class ModelSpec(Section):
 
 
 class Cost(Section):
-    """What the two kinds of mistake cost; only their ratio matters."""
+    """What the two kinds of error cost; only their ratio matters."""
 
     false_link: float = Field(gt=0, allow_inf_nan=False)
     """Linking two records of different people."""
@@ -96,19 +96,19 @@ class Cost(Section):
 
 
 class LinkSpec(Section):
-    """Which pairs become links. There is one threshold, and no pile of doubtful pairs for people to look at."""
+    """Which pairs become links. There is one threshold, and no clerical review of doubtful pairs."""
 
     assignment: Assignment = "one_to_one"
     """one_to_one: a row has at most one link, and the links are the best set of such. greedy: at most one link too, the
     most probable pair first, each pair judged by itself. many_to_one: a row of Alice's has at most one link, a row of
     Bob's may have several. none: every pair stands alone."""
     threshold: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
-    """Least match probability of a link. Default: 0.5, unless one of the next two is given; exactly one of the three
+    """Smallest match probability of a link. Default: 0.5, unless one of the next two is given; exactly one of the three
     holds."""
     false_link_rate: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
-    """Wanted share of false links: as many links as keep the expected share at or below this."""
+    """Accepted share of false links: as many links as keep the expected share at or below this."""
     cost: Cost | None = None
-    """The threshold at which the expected cost is least."""
+    """The threshold is the one at which the expected cost is smallest."""
 
     @model_validator(mode="before")
     @classmethod
@@ -159,7 +159,7 @@ class ReleaseSpec(Section):
 
 
 class Retention(Section):
-    """After how many days what is kept is erased. There is no default: someone must have decided it."""
+    """After how many days what is stored is erased. There is no default: the parties have to decide it."""
 
     uploads_days: Days
     """Signatures at the linkage unit."""
@@ -173,7 +173,7 @@ class SpecificationContent(Section):
     """Sections of a specification, each sound by itself."""
 
     version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
-    """Of this format."""
+    """The version of this format."""
     project: Annotated[str, Field(pattern=PROJECT_PATTERN)]
     """The project's name: public, and salt of its keys."""
     mode: Mode
@@ -198,19 +198,19 @@ class SpecificationContent(Section):
     latent: LatentSpec | None = None
     """The extended latent step after Fellegi-Sunter; null: there is none, and pairs are judged by agreement alone."""
     model: ModelSpec = ModelSpec()
-    """The estimation."""
+    """The estimation of m, u and p."""
     links: LinkSpec = LinkSpec()
-    """The decision."""
+    """The decision which pairs become links."""
     assessment: AssessmentSpec | None = None
     """The assessment of the combined output before its release, and the limits it is judged by."""
     leakage: LeakageSpec = LeakageSpec()
     """How much the linkage unit may be able to learn from what it is sent."""
     resolution: ResolutionSpec = ResolutionSpec()
-    """Who is told, in mode block_keyed, which rows are one record."""
+    """Who joins rows in mode block_keyed."""
     release: ReleaseSpec = ReleaseSpec()
-    """The recipients."""
+    """The recipients of the result."""
     retention: Retention
-    """The end."""
+    """How long what is stored is kept."""
 
     @model_validator(mode="before")
     @classmethod

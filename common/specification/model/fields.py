@@ -97,7 +97,7 @@ class FieldSpec(Section):
     name: Name
     """What the field is called here and on every screen."""
     kind: Kind
-    """What it holds: name | text | date | number | code | category. The kind decides every default below."""
+    """What it holds. The kind decides the defaults marked *by kind* below."""
     column: OneOrSeveral | None = None
     """Its column in both files; or several, whose values are joined by a blank before they are cleaned: a street and
     its number, or a date's parts in its order. A row without a value in any of them has none. Default: the field's
@@ -112,8 +112,8 @@ class FieldSpec(Section):
     leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed
     after them."""
     stop_words: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
-    """Words that say nothing, such as titles in a name or *street* in an address; dropped by the step stop_words.
-    They are cleaned by the steps before it, and may be several words (*po box*)."""
+    """Words that carry no information, such as titles in a name or *street* in an address; dropped by the step
+    stop_words. They are cleaned by the steps before it, and may be several words (*po box*)."""
     missing: tuple[Word, ...] = Field(default=(), strict=False, max_length=1000)
     """Values that mean *not known* in this field, besides the common ones (n/a, ?, ...)."""
     date: DateFormat | None = None
@@ -123,7 +123,7 @@ class FieldSpec(Section):
     characters. positional_bigrams, positional_characters: with their place. date_parts: year, month and day. words:
     whole words. value: the value as a whole, equal or not."""
     bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
-    """Length of the signature. More bits tell similarities apart more finely (standard error 1/sqrt(bits) at
+    """Length of the signature. More bits distinguish similarities more finely (standard error 1/sqrt(bits) at
     most), and cost time and space."""
     flip: float = Field(default=0.0, ge=0, le=0.4, allow_inf_nan=False)
     """Probability with which each bit of a signature is flipped before it is sent, by noise of the custodian's own
@@ -132,16 +132,17 @@ class FieldSpec(Section):
     privacy, and costs linkage quality. 0: none; otherwise 0.001 to 0.4."""
     comparator: Comparator | None = None
     """In mode trusted: how two values are compared, jaro or jaro_winkler (which favours equal beginnings). Default:
-    jaro. In mode open there is no choice: signatures tell the Jaccard similarity of the tokens."""
+    jaro. In the other modes there is no choice: signatures estimate the Jaccard similarity of the
+    tokens."""
     levels: Levels = Field(default_factory=_of_kind("levels"))
     """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1. Where bits
-    are flipped the tables are widened to what can be told apart; bounds of one's own are taken as they are."""
+    are flipped the tables are merged to what can be distinguished; bounds of one's own are taken as they are."""
     missing_as: Literal["random", "level"] = "random"
-    """What it says that a value is missing. random: nothing. level: as much as any other level, learnt from the data;
-    for fields that one kind of people lack more often than another, in both files."""
+    """What a missing value counts for. random: nothing. level: evidence like any comparison level, estimated from
+    the data; for fields that one kind of people lack more often than another, in both files."""
     value_frequencies: bool = False
-    """Whether agreement on a rare value counts for more than on a common one. Where several fields tell the same (a
-    suburb and its postcode), for one of them only."""
+    """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
+    information (a suburb and its postcode), for one of them only."""
     key_domain: Name = Field(default_factory=lambda validated: validated["name"])
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""

@@ -1,4 +1,4 @@
-"""Who says, in mode block_keyed, which rows of different rules are one record."""
+"""Who decides, in mode block_keyed, which rows of different rules are one record."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tryst.common.specification.model.section import Section
 
 
 class ResolutionSpec(Section):
-    """Who says, in mode block_keyed, which rows of different rules are one record."""
+    """Who decides, in mode block_keyed, which rows of different rules are one record."""
 
     by: Literal["coordinator", "carole"] = "coordinator"
     """coordinator: its process, which holds no signature. carole: the linkage unit itself, which does hold them; it is
     the fall-back, for when no coordinator's process can be online, and gives part of the mode's protection up."""
     most_records: int | None = Field(default=None, ge=1)
-    """With by: carole, and then required: of at most how many records of either file she may be told which rows are
+    """With by: carole, and then required: of at most how many records of either file she may learn which rows are
     one. A custodian counts its own over all runs, and refuses above."""
 
     @property

@@ -54,7 +54,7 @@ class VariableSpec(Section):
     their order. `tryst keyvars export` finds the finest that both can be brought to."""
     role: Role = "other"
     """What it is to the assessment of disclosure risk: key, something that an intruder may know of a person;
-    sensitive, something that nobody must learn; or other."""
+    sensitive, something that no one may learn; or other."""
 
     @field_validator("missing")
     @classmethod
