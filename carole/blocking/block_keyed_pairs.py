@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tryst.carole.blocking.candidates import CandidatePairs
 
 
-class SeparateRules(CandidatePairs):
+class BlockKeyedPairs(CandidatePairs):
     """The pairs within the blocks of each rule, each pair under the first rule it satisfies.
 
     Parameters

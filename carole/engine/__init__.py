@@ -1,17 +1,19 @@
 """One linkage run, from two signature sets to a model, scored pairs and links, in bounded memory.
 
-`link` is the run on this machine; `plan` says what it is asked to do, `result` what it gives back. In block-keyed mode
-it has two halves: `compare`, which sees signatures, and `conclude`, which sees which rows are one record. Numbers only:
-nothing here reads, writes or talks to anyone.
+`link` is the run on this machine; `plan` says what it is to do, `result` what it gives back, `linkage_input` what it
+needs of the contributions (`whole_files`, `block_keyed_files`). In block-keyed mode it has two halves: `compare`, which
+sees signatures, and `conclude`, which sees which rows are one record. Numbers only: nothing here reads, writes or calls
+anyone.
 """
 
-from tryst.carole.engine.block_keyed import SeparateRows, separate_rows
+from tryst.carole.engine.block_keyed_rows import BlockKeyedRows, block_keyed_rows
 from tryst.carole.engine.conclusion import Candidates, conclude
 from tryst.carole.engine.local import compare, link
 from tryst.carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 
 __all__ = [
+    "BlockKeyedRows",
     "Candidates",
     "FieldPlan",
     "Linkage",
@@ -20,9 +22,8 @@ __all__ = [
     "RulePlan",
     "ScoredPairs",
     "ScoredPatterns",
-    "SeparateRows",
+    "block_keyed_rows",
     "compare",
     "conclude",
     "link",
-    "separate_rows",
 ]

@@ -7,16 +7,23 @@ tells how their levels go together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import Part
+from tryst.carole.blocking import AllPairs, Part
+from tryst.carole.engine.linkage_input import LinkageInput, Mark
+from tryst.carole.engine.packing import Packing
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.sources import BlockedPairs
+from tryst.carole.engine.stream import PairStream
+from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.schemes import scheme_named
+from tryst.common.errors import ErrorCode, TrystError
 
 SAMPLES = (1 << 23, 1 << 20, 1 << 17)
 """Pairs drawn of the whole product: the first number whose comparison vectors memory holds."""
-
-Mark = Callable[[NDArray[np.int32], NDArray[np.int32], int, NDArray[np.uint32]], None]
 
 
 class RandomPairs:
@@ -53,3 +60,52 @@ class RandomPairs:
         row_b[:n] = rng.integers(0, self._n_b, n, dtype=np.int32)
         self._mark(row_a, row_b, n, mask)
         return n
+
+
+def wanted_outside(pairs: AllPairs | BlockedPairs, plan: LinkagePlan) -> TypeGuard[BlockedPairs]:
+    """Whether pairs are left out, and the model must know what their fields do together."""
+    return not isinstance(pairs, AllPairs) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
+
+
+def outside_blocks(
+    files: LinkageInput,
+    pairs: BlockedPairs,
+    seed: int,
+    packing: Packing,
+    stream_of: Callable[[RandomPairs], PairStream],
+) -> Beyond:
+    """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
+
+    Of block-keyed samples each field is drawn by itself: their pairs are as strangers are whose fields are independent.
+
+    Parameters
+    ----------
+    files : LinkageInput
+    pairs
+        The pairs that are compared.
+    seed : int
+    packing : Packing
+        Of the stream's vectors.
+    stream_of : callable
+        Compares pairs of the samples' rows.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if there is not enough for the vectors of the smallest sample.
+    """
+    n_a, n_b = files.n_records
+    sample_a, sample_b = files.samples
+    mark = files.sample_mark(pairs)
+    for most in SAMPLES:
+        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(most, n_a * n_b), seed)
+        try:
+            code, mask, count = stream_of(drawn).count(lambda fraction: None)
+            break
+        except TrystError as error:
+            # Fewer pairs have fewer distinct vectors, of which memory holds so many.
+            if error.code is not ErrorCode.MEMORY or most == SAMPLES[-1]:
+                raise
+    outside = mask == 0
+    scale = n_a * n_b / drawn.n_pairs
+    return Beyond(packing.unpack(code[outside]), count[outside] * scale, scale)

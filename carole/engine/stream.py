@@ -7,7 +7,7 @@ that the second pass need not compare again.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.blocking import PairSource, Part
-from tryst.carole.comparison import FieldComparison
 from tryst.carole.comparison.counting import PatternCounter, merged
-from tryst.carole.comparison.crosswise import CrosswiseComparison
-from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.parallel import in_order
+from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
@@ -61,14 +59,8 @@ class PairStream:
     ----------
     source : PairSource
         The pairs.
-    fields : sequence of FieldComparison
-        The compared fields.
-    exchanges : sequence of (CrosswiseComparison, pair of int)
-        Comparisons of two fields crosswise, and the positions of the two; their levels follow the fields'.
-    presence : sequence of (FieldComparison, int)
-        Fields of which it is told too whether both records have them, and their positions; their levels come last.
-    packing : Packing
-        How their levels are packed.
+    vectors : ComparisonVectors
+        How they compare.
     pool : ThreadPoolExecutor
         Runs the parts.
     threads : int
@@ -82,10 +74,7 @@ class PairStream:
     def __init__(
         self,
         source: PairSource,
-        fields: Sequence[FieldComparison],
-        exchanges: Sequence[tuple[CrosswiseComparison, tuple[int, int]]],
-        presence: Sequence[tuple[FieldComparison, int]],
-        packing: Packing,
+        vectors: ComparisonVectors,
         pool: ThreadPoolExecutor,
         threads: int,
         *,
@@ -93,11 +82,7 @@ class PairStream:
         store: bool,
     ) -> None:
         self._source = source
-        self._fields = fields
-        self._packing = packing
-        first = len(fields) + len(exchanges)
-        self._exchanges = list(zip(exchanges, packing.strides[len(fields) : first], strict=True))
-        self._presence = list(zip(presence, packing.strides[first:], strict=True))
+        self._vectors = vectors
         self._pool = pool
         self._threads = threads
         self._most_patterns = most_patterns
@@ -134,7 +119,7 @@ class PairStream:
             work, table = self._workspaces.get(), tables.get()
             try:
                 n = self._source.write(part, work.row_a, work.row_b, work.mask)
-                self._compare(work, n)
+                self._vectors.write(work.row_a, work.row_b, n, work.code)
                 if not table.add(work.code, work.mask, one, n):
                     raise self._too_many_patterns()
                 if self._stored is not None:
@@ -187,7 +172,7 @@ class PairStream:
                 if self._stored is not None:
                     codes = self._stored.pop(part) if last else self._stored[part]
                 else:
-                    self._compare(work, n)
+                    self._vectors.write(work.row_a, work.row_b, n, work.code)
                     codes = work.code
                 kept = wanted.find(codes, work.mask, n, work.position, work.pattern)
                 at = work.position[:kept]
@@ -243,7 +228,7 @@ class PairStream:
                 if self._stored is not None:
                     codes = self._stored[part]
                 else:
-                    self._compare(work, n)
+                    self._vectors.write(work.row_a, work.row_b, n, work.code)
                     codes = work.code
                 kept = wanted.find(codes, work.mask, n, work.position, work.pattern)
                 if kept == n:
@@ -261,19 +246,6 @@ class PairStream:
             yield result
             done += n
             progress(done / total)
-
-    def _compare(self, work: _Workspace, n: int) -> None:
-        """Pack the comparison vectors of a workspace's first `n` pairs."""
-        work.code[:n] = 0
-        strides, n_levels = self._packing.strides, self._packing.n_levels
-        for comparison, stride in zip(self._fields, strides, strict=False):
-            comparison.add(work.row_a, work.row_b, n, stride, work.code)
-        for (present, q), stride in self._presence:
-            digit = work.code[:n] // strides[q] % (n_levels[q] + 1)
-            work.code[:n] += stride * (digit < present.missing)
-        for (exchange, (first, second)), stride in self._exchanges:
-            straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
-            exchange.add(work.row_a, work.row_b, n, stride, straight, work.code)
 
     def _run(self, function: Callable[[Part], int], progress: StageProgress) -> None:
         total, done = max(1, self._source.n_pairs), 0

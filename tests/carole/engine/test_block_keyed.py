@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
-from tryst.carole.engine import LinkagePlan, Resources, SeparateRows, compare, separate_rows
-from tryst.carole.engine.block_keyed import rows_without_key, separate_source
+from tryst.carole.engine import BlockKeyedRows, LinkagePlan, Resources, block_keyed_rows, compare
+from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
+from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import FieldPlan, RulePlan
 from tryst.carole.engine.specified import plan_of
 from tryst.common.encoding.records import Encoded, encode_records
@@ -55,12 +56,12 @@ def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, p
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
 
 
-def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, SeparateRows]:
+def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, BlockKeyedRows]:
     made = encode_records(given, SPEC, SEED, 1)
-    return made, separate_rows(made.sets, len(given["sex"]))
+    return made, block_keyed_rows(made.sets, len(given["sex"]))
 
 
-def records(made: Encoded, part: SeparateRows, rows: np.ndarray) -> np.ndarray:
+def records(made: Encoded, part: BlockKeyedRows, rows: np.ndarray) -> np.ndarray:
     order = np.concatenate([made.orders[rule.name] for rule in SPEC.blocking])
     rule, place = part.place(rows)
     names = [SPEC.blocking[r].name for r in rule]
@@ -73,7 +74,7 @@ def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(seed
     rng = np.random.default_rng(seed)
     mine, theirs = columns(40, rng), columns(30, rng)
     (made_a, a), (made_b, b) = contribution(mine), contribution(theirs)
-    source = separate_source(a, b, PLAN).pairs
+    source = BlockKeyedFiles(a, b).source(PLAN, MemoryBudget(1 << 30), lambda done: None).pairs
     found: dict[tuple[int, int], int] = {}
     for part in source.parts(97):
         row_a, row_b = np.empty(97, np.int32), np.empty(97, np.int32)
@@ -146,7 +147,7 @@ def test_records_without_a_key_are_told() -> None:
     part |= {"town": nobody, "given": nobody}
     part["surname"] = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
     (_, a), (_, b) = contribution(part), contribution(other)
-    (told, *others) = rows_without_key(a, b)
+    (told, *others) = BlockKeyedFiles(a, b).warnings()
     assert told.startswith("up to 200 of Alice's 300 records")
     assert all("of Bob's 300 records" in text for text in others)
 

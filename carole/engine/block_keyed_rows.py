@@ -1,8 +1,8 @@
-"""Contributions of block-keyed mode as the engine takes them: the rows of all rules one below the other.
+"""One custodian's contribution in block-keyed mode, as the engine takes it: the rows of all rules one below the other.
 
-A record is a row of its own under every rule, and nothing says which rows are one record. The files' sizes are
-therefore not the numbers of rows, and what random pairs of records have in common is not to be had from the rows: it
-comes from the samples, in which each field is drawn and shuffled by itself.
+A record is a row of its own under every rule, and nothing says which rows are one record. The file's size is therefore
+not the number of rows, and what random pairs of records have in common is not to be had from the rows: it comes from
+the sample, in which each field is drawn and shuffled by itself.
 """
 
 from __future__ import annotations
@@ -14,17 +14,12 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.block_keyed_pairs import SeparateRules
-from tryst.carole.blocking.block_size_cap import Skew
-from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.sources import Source
 from tryst.common.encoding.layout import CODES
 from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet
-from tryst.common.errors import ErrorCode, TrystError
 
 
 @dataclass(frozen=True)
-class SeparateRows:
+class BlockKeyedRows:
     """One custodian's contribution.
 
     Attributes
@@ -71,7 +66,7 @@ class SeparateRows:
         return rule.astype(np.int32), (rows - starts[rule]).astype(np.int32)
 
 
-def separate_rows(sets: Sequence[SignatureSet], n_records: int) -> SeparateRows:
+def block_keyed_rows(sets: Sequence[SignatureSet], n_records: int) -> BlockKeyedRows:
     """Put a contribution's sets of the rules one below the other, with the sample beside them.
 
     Parameters
@@ -98,64 +93,4 @@ def separate_rows(sets: Sequence[SignatureSet], n_records: int) -> SeparateRows:
         signatures = np.vstack([part.signatures for part in parts])
         fields[name] = FieldSignatures(first.bits, signatures, np.concatenate(codes))
     blocks = {name: np.concatenate([part.blocks[name] for part in rules]) for name in rules[0].blocks}
-    return SeparateRows(SignatureSet("", starts[-1], fields, blocks), starts, sample, n_records)
-
-
-def separate_source(a: SeparateRows, b: SeparateRows, plan: LinkagePlan) -> Source:
-    """The pairs to compare.
-
-    Raises
-    ------
-    TrystError
-        PARAMETER if a block has more pairs than its rule allows: no rule can take over what another leaves out, since
-        nothing tells the other rule's rows which block they were in.
-    """
-    keys_a, keys_b = ([part.rows.blocks[rule.name] for rule in plan.rules] for part in (a, b))
-    source = SeparateRules(keys_a, keys_b, a.starts, b.starts)
-    for block in source.blocks_above(min(rule.limit for rule in plan.rules)):
-        rule = plan.rules[block.rule]
-        if block.pairs > rule.limit:
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                f"at most {rule.limit:,} pairs may be in a block",
-                where=f"blocking.{rule.name}",
-                got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
-                remedy="raise its limit, or name a field to split the rule by and contribute again",
-            )
-    return Source(source, tuple(Skew() for _ in plan.rules))
-
-
-def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
-    """Refuse more pairs than the files' records have, which only dummies can bring about.
-
-    Raises
-    ------
-    TrystError
-        PARAMETER.
-    """
-    if n_pairs > n_a * n_b:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"with dummies in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
-            where="padding",
-            got=f"{n_pairs:,} pairs",
-            remedy="pad less or block more finely; a linkage of so few records can do without blocking, in mode open",
-        )
-
-
-def no_rules(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
-    """Mark pairs of the samples: nothing tells which rules they satisfy."""
-    mask[:n] = 0
-
-
-def rows_without_key(a: SeparateRows, b: SeparateRows) -> list[str]:
-    """What to say of records that no rule may have a row for: nothing tells which rules' rows are one record."""
-    found = []
-    for side, part in (("Alice", a), ("Bob", b)):
-        fewest = part.n_records - max(part.rows_per_rule)
-        if fewest > 0:
-            found.append(
-                f"up to {fewest:,} of {side}'s {part.n_records:,} records have no blocking key under any rule and "
-                "cannot be linked"
-            )
-    return found
+    return BlockKeyedRows(SignatureSet("", starts[-1], fields, blocks), starts, sample, n_records)

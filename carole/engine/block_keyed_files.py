@@ -1,0 +1,124 @@
+"""Contributions of block-keyed mode, as a run takes them: a record has a row of its own under each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.blocking.block_keyed_pairs import BlockKeyedPairs
+from tryst.carole.blocking.block_size_cap import Skew
+from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine.linkage_input import BothSets, Mark
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.preparation import check
+from tryst.carole.engine.sources import BlockedPairs, Source, take_index
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
+
+
+class BlockKeyedFiles:
+    """The `LinkageInput` of mode block_keyed.
+
+    Parameters
+    ----------
+    a, b : BlockKeyedRows
+    """
+
+    def __init__(self, a: BlockKeyedRows, b: BlockKeyedRows) -> None:
+        self._a, self._b = a, b
+        self.rows: BothSets = a.rows, b.rows
+        self.n_records = a.n_records, b.n_records
+        self.samples: BothSets = a.sample, b.sample
+
+    @property
+    def distinct_records(self) -> BothSets:
+        """Those of the rule that has most, in each file."""
+        return self._a.most_rows(), self._b.most_rows()
+
+    def check(self, plan: LinkagePlan) -> None:
+        """Raise `TrystError` unless both hold what the plan needs.
+
+        PARAMETER for a plan that needs values counted across a file.
+        """
+        check(*self.rows, plan)
+        if plan.latent is not None:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "values have no codes for the whole file where blocks have keys of their own",
+                where="latent",
+                remedy="drop it, or link in mode open",
+            )
+        if any(field.value_frequencies for field in plan.fields):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "values cannot be counted across a file whose blocks have keys of their own",
+                where="fields.value_frequencies",
+                remedy="drop it, or link in mode open",
+            )
+
+    def source(self, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress) -> Source:
+        """The pairs within the blocks of each rule.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if the index does not fit; PARAMETER if a block has more pairs than its rule allows: no rule can take
+            over what another leaves out, since nothing tells the other rule's rows which block they were in.
+        """
+        take_index(*self.rows, len(plan.rules), budget)
+        keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in self.rows)
+        pairs = BlockKeyedPairs(keys_a, keys_b, self._a.starts, self._b.starts)
+        for block in pairs.blocks_above(min(rule.limit for rule in plan.rules)):
+            rule = plan.rules[block.rule]
+            if block.pairs > rule.limit:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    f"at most {rule.limit:,} pairs may be in a block",
+                    where=f"blocking.{rule.name}",
+                    got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
+                    remedy="raise its limit, or name a field to split the rule by and contribute again",
+                )
+        return Source(pairs, tuple(Skew() for _ in plan.rules))
+
+    def sample_tables(self, tables: dict[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
+        """None: the samples have signatures of their own."""
+        return {}
+
+    def sample_mark(self, pairs: BlockedPairs) -> Mark:
+        """None of the rules: nothing tells which ones pairs of the samples satisfy."""
+        return _no_rules
+
+    def warnings(self) -> Iterator[str]:
+        """Of records that no rule may have a row for: nothing tells which rules' rows are one record."""
+        for side, part in (("Alice", self._a), ("Bob", self._b)):
+            fewest = part.n_records - max(part.rows_per_rule)
+            if fewest > 0:
+                yield (
+                    f"up to {fewest:,} of {side}'s {part.n_records:,} records have no blocking key under any rule and "
+                    "cannot be linked"
+                )
+
+
+def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
+    """Refuse more pairs than the files' records have, which only dummies can bring about.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER.
+    """
+    if n_pairs > n_a * n_b:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"with dummies in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
+            where="padding",
+            got=f"{n_pairs:,} pairs",
+            remedy="pad less or block more finely; a linkage of so few records can do without blocking, in mode open",
+        )
+
+
+def _no_rules(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    mask[:n] = 0
