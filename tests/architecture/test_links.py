@@ -65,8 +65,9 @@ def missing_paths(text: str) -> list[str]:
         if not re.fullmatch(r"[\w.*-]+(/[\w.*-]+)*", path) or path.startswith(PLACEHOLDERS):
             continue
         in_folder = "/" in path and path.partition("/")[0] in FOLDERS
-        python = "/" in path and path.endswith((".py", ".proto"))
-        if (in_folder or python) and not any(REPOSITORY.glob(path)):
+        if (in_folder or ("/" in path and path.endswith((".py", ".proto")))) and not any(REPOSITORY.glob(path)):
+            found.append(path)
+        if "/" not in path and path.startswith("test_") and not any((REPOSITORY / "tests").rglob(path)):
             found.append(path)
     return found
 
@@ -116,7 +117,10 @@ def test_a_missing_path_is_found() -> None:
         "tests/**/test_nothing.py",
     ]
     assert missing_paths("```sh\npython -m pytest tests/nothing -q\n```\n") == ["tests/nothing"]
-    assert missing_paths("`engine/test_bad_input.py`") == ["engine/test_bad_input.py"]
+    assert missing_paths("`engine/test_bad_input.py`, `test_nothing.py`") == [
+        "engine/test_bad_input.py",
+        "test_nothing.py",
+    ]
     assert not missing_paths("`common/errors.py`, `tests/**/test_links.py`, `deploy/parties`, `a/b`, `/etc/hosts`")
     assert missing_modules("`python -m tryst.common.nothing`, python -m benchmarks nothing") == [
         "tryst.common.nothing",
