@@ -12,5 +12,5 @@ custodians who clean differently sign equal people differently."""
 CUSTODIAN_STATE = 4
 """Tables of a custodian's own database; kept there as SQLite's ``user_version``."""
 
-STORE = 4
+STORE = 5
 """Tables of Carole's store. Every change of a table raises it."""

@@ -43,6 +43,8 @@ class Upload:
     received_bytes: int = 0
     expired: bool = False
     """Its keys are destroyed, because the time for which it may be kept is over."""
+    layout: str = field(default="", repr=False)
+    """What its manifest says of its bytes, as text: equal texts are equal layouts."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class Project:
         What each custodian reported of its keys.
     uploads
         The newest upload of each custodian: the committed one where there is one.
+    pending
+        Beside a committed upload, the one that is under way to take its place.
     runs
         Oldest first.
     acknowledged
@@ -118,6 +122,7 @@ class Project:
     letters: Mapping[tuple[Side, LetterKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
+    pending: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
     runs: tuple[Run, ...] = ()
     acknowledged: frozenset[Side] = frozenset()
     policy: Policy = Policy.NONE
@@ -126,6 +131,11 @@ class Project:
     def newest_run(self) -> Run | None:
         """The run last asked for."""
         return self.runs[-1] if self.runs else None
+
+    @property
+    def released_run(self) -> Run | None:
+        """The run released last."""
+        return next((run for run in reversed(self.runs) if run.released), None)
 
     @property
     def active_run(self) -> Run | None:

@@ -48,7 +48,7 @@ def next_task(project: Project, side: Side) -> Task | None:
             if active.state is RunState.RESOLVING and side not in active.handed:
                 return Task(TaskKind.HANDLES, project.name, active.run)
         case State.RELEASED if side not in project.acknowledged:
-            run = next((run for run in reversed(project.runs) if run.released), None)
+            run = project.released_run
             if run is not None and project.grant(side.role) is not Grant.NOTHING:
                 return Task(TaskKind.FETCH, project.name, run.run)
     return None

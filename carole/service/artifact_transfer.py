@@ -1,4 +1,4 @@
-"""Papers of a run as they come and go on the wire: who may have which, and who may bring which."""
+"""Artifacts of a run as they come and go on the wire: who may have which, and who may bring which."""
 
 from __future__ import annotations
 
@@ -8,70 +8,69 @@ from tryst.carole.projects import Project, operations
 from tryst.carole.projects.operations import Outcome
 from tryst.carole.service.context import Office, known_id, project_name
 from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
-from tryst.carole.store.encrypted_payloads import Piece
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.pki.members import Member
+from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.sides import side_from_wire
 from tryst.protos.linkage.v1 import resolution_pb2
 
 
-def fetch_paper(
-    office: Office, request: resolution_pb2.FetchPaperRequest, side: Side | None
-) -> resolution_pb2.FetchPaperResponse:
-    """A piece of a paper for a custodian (its side given) or for the resolver.
+def fetch_artifact(
+    office: Office, request: resolution_pb2.FetchArtifactRequest, side: Side | None
+) -> resolution_pb2.FetchArtifactResponse:
+    """A chunk of an artifact for a custodian (its side given) or for the resolver.
 
     Raises
     ------
     TrystError
-        PARAMETER if the paper is not for this caller; NOT_FOUND, WRONG_STATE.
+        PARAMETER if the artifact is not for this caller; NOT_FOUND, WRONG_STATE.
     """
-    paper = request.paper
-    if side is not None and paper == resolution_pb2.PAPER_ROWS:
+    artifact = request.artifact
+    if side is not None and artifact == resolution_pb2.RUN_ARTIFACT_ROWS:
         name = rows_of(side)
-    elif side is None and paper == resolution_pb2.PAPER_QUESTION:
+    elif side is None and artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST:
         name = QUESTION
-    elif side is None and paper == resolution_pb2.PAPER_HANDLES:
+    elif side is None and artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
         name = handles_of(side_from_wire(request.side))
     else:
-        raise _not_for_you(paper)
-    piece = office.store.papers.fetch(project_name(request.project), known_id(request.run), name, request.index)
-    return resolution_pb2.FetchPaperResponse(data=piece.data, pieces=piece.pieces, sha256=piece.sha256)
+        raise _not_for_you(artifact)
+    chunk = office.store.papers.fetch(project_name(request.project), known_id(request.run), name, request.index)
+    return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
 
 
-def put_paper(
-    office: Office, request: resolution_pb2.PutPaperRequest, member: Member, side: Side | None
-) -> resolution_pb2.PutPaperResponse:
-    """Take a piece of a custodian's handles, or of the resolver's answer.
+def put_artifact(
+    office: Office, request: resolution_pb2.PutArtifactRequest, member: Member, side: Side | None
+) -> resolution_pb2.PutArtifactResponse:
+    """Take a chunk of a custodian's handles, or of the resolver's answer.
 
     Raises
     ------
     TrystError
-        PARAMETER if the paper is not this caller's to bring; what `Papers.put` refuses.
+        PARAMETER if the artifact is not this caller's to bring; what `Papers.put` refuses.
     """
     name, run = project_name(request.project), known_id(request.run)
     done: Callable[[Project], Outcome]
-    if side is not None and request.paper == resolution_pb2.PAPER_HANDLES:
-        paper, giver = handles_of(side), side
+    if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
+        artifact, giver = handles_of(side), side
 
         def done(project: Project) -> Outcome:
             return operations.give_handles(project, giver, member.name, run)
 
-    elif side is None and request.paper == resolution_pb2.PAPER_ANSWER:
-        paper = ANSWER
+    elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
+        artifact = ANSWER
 
         def done(project: Project) -> Outcome:
             return operations.resolve_run(project, member.name, run)
 
     else:
-        raise _not_for_you(request.paper)
-    piece = Piece(request.data, request.pieces, request.sha256)
-    office.store.papers.put(name, run, paper, piece, request.index, office.limits.max_upload_bytes, done)
-    return resolution_pb2.PutPaperResponse()
+        raise _not_for_you(request.artifact)
+    chunk = Chunk.of(request.chunk)
+    office.store.papers.put(name, run, artifact, chunk, office.limits.max_upload_bytes, done)
+    return resolution_pb2.PutArtifactResponse()
 
 
-def _not_for_you(paper: int) -> TrystError:
-    return TrystError(
-        ErrorCode.PARAMETER, "the paper is of another party", where="paper", got=resolution_pb2.Paper.Name(paper)
-        if paper in resolution_pb2.Paper.values() else str(paper),
-    )  # fmt: skip
+def _not_for_you(artifact: int) -> TrystError:
+    known = artifact in resolution_pb2.RunArtifact.values()
+    got = resolution_pb2.RunArtifact.Name(artifact) if known else str(artifact)
+    return TrystError(ErrorCode.PARAMETER, "the artifact is of another party", where="artifact", got=got)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import grpc
 
 from tryst.carole.projects import Grant, Policy
-from tryst.carole.service.artifact_transfer import fetch_paper, put_paper
+from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import Office, approve, known_id, project_name, request_id
 from tryst.carole.service.wire import run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
@@ -106,25 +106,25 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         finally:
             self._office.waiters.release()
 
-    def FetchPaper(  # noqa: N802
-        self, request: resolution_pb2.FetchPaperRequest, context: grpc.ServicerContext
-    ) -> resolution_pb2.FetchPaperResponse:
-        """A piece of a run's question to the resolver, or of the handles sealed to it."""
-        return fetch_paper(self._office, request, None)
+    def FetchArtifact(  # noqa: N802
+        self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.FetchArtifactResponse:
+        """A chunk of a run's question to the resolver, or of the handles sealed to it."""
+        return fetch_artifact(self._office, request, None)
 
-    def PutPaper(  # noqa: N802
-        self, request: resolution_pb2.PutPaperRequest, context: grpc.ServicerContext
-    ) -> resolution_pb2.PutPaperResponse:
-        """Take a piece of the resolver's answer."""
-        return put_paper(self._office, request, caller(context), None)
+    def PutArtifact(  # noqa: N802
+        self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.PutArtifactResponse:
+        """Take a chunk of the resolver's answer."""
+        return put_artifact(self._office, request, caller(context), None)
 
     def GetStatistics(  # noqa: N802
         self, request: coordination_pb2.GetStatisticsRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetStatisticsResponse:
-        """A piece of the model and the aggregates of a released run."""
+        """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
-        piece = self._office.store.results.fetch(name, Role.COORDINATOR, run, request.index)
-        return coordination_pb2.GetStatisticsResponse(data=piece.data, pieces=piece.pieces)
+        chunk = self._office.store.results.fetch(name, Role.COORDINATOR, run, request.index)
+        return coordination_pb2.GetStatisticsResponse(chunk=chunk.message())
 
     def EraseProject(  # noqa: N802
         self, request: coordination_pb2.EraseProjectRequest, context: grpc.ServicerContext

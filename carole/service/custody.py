@@ -7,16 +7,16 @@ import grpc
 from tryst.carole.projects import KeyReport, LetterKind, Project
 from tryst.carole.projects.operations import key_trouble
 from tryst.carole.projects.tasks import Task, TaskKind, choose
-from tryst.carole.service.artifact_transfer import fetch_paper, put_paper
+from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import Office, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
-from tryst.carole.service.wire import leakage_details, letters_to_wire, status_to_wire
+from tryst.carole.service.wire import leakage_details, messages_to_wire, status_to_wire
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from tryst.common.parties import SIDE_OF_ROLE, Side
 from tryst.common.pki.members import Member
 from tryst.common.rpc.server import caller
-from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.common.wire.manifest import manifest_from_wire
 from tryst.common.wire.sides import side_to_wire
 from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2
@@ -62,7 +62,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             response.kind = _KINDS[task.kind]
             response.status.CopyFrom(status_to_wire(project))
             response.specification = self._office.store.projects.specification(task.project)
-            response.letters.extend(letters_to_wire(project))
+            response.messages.extend(messages_to_wire(project))
             response.run = task.run
         return response
 
@@ -75,24 +75,24 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         project = approve(self._office, member, name, request.specification_digest, request.signature)
         return custody_pb2.ApproveResponse(status=status_to_wire(project))
 
-    def PostLetter(  # noqa: N802
-        self, request: custody_pb2.PostLetterRequest, context: grpc.ServicerContext
-    ) -> custody_pb2.PostLetterResponse:
-        """Leave a letter for the other custodian."""
+    def PostMessage(  # noqa: N802
+        self, request: custody_pb2.PostMessageRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.PostMessageResponse:
+        """Leave a message for the other custodian."""
         member, side = _custodian(context)
         name = project_name(request.project)
-        if request.letter.sender != side_to_wire(side):
-            raise TrystError(ErrorCode.PARAMETER, f"the sender of {side}'s letters is {side}", where="letter.sender")
-        if int(request.letter.kind) not in set(LetterKind):
+        if request.message.sender != side_to_wire(side):
+            raise TrystError(ErrorCode.PARAMETER, f"the sender of {side}'s messages is {side}", where="message.sender")
+        if int(request.message.kind) not in set(LetterKind):
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "a letter is an offer or a confirmation",
-                where="letter.kind",
-                got=str(request.letter.kind),
+                "a message is an offer or a confirmation",
+                where="message.kind",
+                got=str(request.message.kind),
             )
-        kind = LetterKind(request.letter.kind)
-        self._office.store.projects.post_letter(name, side, member.name, request.epoch, kind, request.letter.body)
-        return custody_pb2.PostLetterResponse()
+        kind = LetterKind(request.message.kind)
+        self._office.store.projects.post_letter(name, side, member.name, request.epoch, kind, request.message.body)
+        return custody_pb2.PostMessageResponse()
 
     def ReportKeys(  # noqa: N802
         self, request: custody_pb2.ReportKeysRequest, context: grpc.ServicerContext
@@ -147,7 +147,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """Take one chunk."""
         _, side = _custodian(context)
         self._office.store.uploads.put(
-            project_name(request.project), side, known_id(request.upload), request.index, request.sha256, request.data
+            project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk)
         )
         return contribution_pb2.PutChunkResponse()
 
@@ -167,28 +167,28 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         )
         return contribution_pb2.CommitUploadResponse()
 
-    def FetchPaper(  # noqa: N802
-        self, request: resolution_pb2.FetchPaperRequest, context: grpc.ServicerContext
-    ) -> resolution_pb2.FetchPaperResponse:
-        """A piece of the caller's own rows of a run's candidate pairs."""
+    def FetchArtifact(  # noqa: N802
+        self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.FetchArtifactResponse:
+        """A chunk of the caller's own rows of a run's candidate pairs."""
         _, side = _custodian(context)
-        return fetch_paper(self._office, request, side)
+        return fetch_artifact(self._office, request, side)
 
-    def PutPaper(  # noqa: N802
-        self, request: resolution_pb2.PutPaperRequest, context: grpc.ServicerContext
-    ) -> resolution_pb2.PutPaperResponse:
-        """Take a piece of the caller's handles."""
+    def PutArtifact(  # noqa: N802
+        self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
+    ) -> resolution_pb2.PutArtifactResponse:
+        """Take a chunk of the caller's handles."""
         member, side = _custodian(context)
-        return put_paper(self._office, request, member, side)
+        return put_artifact(self._office, request, member, side)
 
     def FetchResult(  # noqa: N802
         self, request: custody_pb2.FetchResultRequest, context: grpc.ServicerContext
     ) -> custody_pb2.FetchResultResponse:
-        """A piece of the caller's own sealed share."""
+        """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
-        piece = self._office.store.results.fetch(name, member.role, run, request.index)
-        return custody_pb2.FetchResultResponse(data=piece.data, pieces=piece.pieces, sha256=piece.sha256)
+        chunk = self._office.store.results.fetch(name, member.role, run, request.index)
+        return custody_pb2.FetchResultResponse(chunk=chunk.message())
 
     def AcknowledgeResult(  # noqa: N802
         self, request: custody_pb2.AcknowledgeResultRequest, context: grpc.ServicerContext
@@ -196,7 +196,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """The caller holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
-        self._office.store.results.acknowledge(name, side, member.name, run, request.sha256)
+        self._office.store.results.acknowledge(name, side, member.name, run, request.root)
         return custody_pb2.AcknowledgeResultResponse()
 
 

@@ -13,7 +13,7 @@ import io
 import json
 import secrets
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ from tryst.carole.projects import Grant
 from tryst.common.keys.sealing import SealContext, seal
 from tryst.common.parties import Role, Side
 from tryst.common.pki.members import Members
+from tryst.common.wire.chunks import rechunked
 
 _ID_BYTES = 8
 
@@ -67,7 +68,7 @@ def shares(
             continue
         member = members.in_role(side.role)
         content = _archive(_tables(linkage, side, grant, ids), statistics, joint.get(side))
-        made[str(side.role)] = seal(member.sealing, SealContext(project, run, member.name), _slices(content))
+        made[str(side.role)] = seal(member.sealing, SealContext(project, run, member.name), rechunked([content]))
     if grants.get(Role.COORDINATOR, Grant.NOTHING) is not Grant.NOTHING:
         made[str(Role.COORDINATOR)] = (statistics,)
     return made
@@ -116,8 +117,3 @@ def _ids(count: int) -> NDArray[np.str_]:
         ids = np.array([digits[i * width : (i + 1) * width] for i in range(count)], dtype=f"U{width}")
         if np.unique(ids).size == count:
             return ids
-
-
-def _slices(content: memoryview) -> Iterator[bytes]:
-    for start in range(0, len(content), 1 << 20):
-        yield bytes(content[start : start + (1 << 20)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import grpc
 
 from tryst.carole.projects import State
@@ -33,10 +35,10 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     def GetReport(  # noqa: N802
         self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.GetReportResponse:
-        """A piece of the report on a run."""
+        """A chunk of the report on a run."""
         name, run = project_name(request.project), known_id(request.run)
-        piece = self._store.results.report(name, run, request.index)
-        return stewardship_pb2.GetReportResponse(data=piece.data, pieces=piece.pieces, sha256=piece.sha256)
+        chunk = self._store.results.report(name, run, request.index)
+        return stewardship_pb2.GetReportResponse(chunk=chunk.message())
 
     def Decide(  # noqa: N802
         self, request: stewardship_pb2.DecideRequest, context: grpc.ServicerContext
@@ -44,7 +46,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         """Release a held result, or refuse it."""
         member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
-        report = self._store.results.report(name, run, 0).sha256
+        report = hashlib.sha256(self._store.results.whole_report(name, run)).digest()
         verify_decision(
             member.identity, request.signature, name, run, report, release=request.release, reason=request.reason
         )

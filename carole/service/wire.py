@@ -88,10 +88,12 @@ def run_to_wire(run: Run) -> project_pb2.RunStatus:
     )
 
 
-def letters_to_wire(project: Project) -> list[custody_pb2.Letter]:
-    """The seed agreement's letters so far, of both custodians."""
+def messages_to_wire(project: Project) -> list[custody_pb2.AgreementMessage]:
+    """The seed agreement's messages so far, of both custodians."""
     return [
-        custody_pb2.Letter(kind=custody_pb2.LetterKind.Name(int(kind)), sender=side_to_wire(sender), body=body)
+        custody_pb2.AgreementMessage(
+            kind=custody_pb2.AgreementMessageKind.Name(int(kind)), sender=side_to_wire(sender), body=body
+        )
         for (sender, kind), body in sorted(project.letters.items())
     ]
 

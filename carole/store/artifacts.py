@@ -1,87 +1,84 @@
-"""Papers of a run in mode block_keyed: what is handed over between Carole, the custodians and the resolver.
+"""Artifacts of a run in mode block_keyed: what is handed over between Carole, the custodians and the resolver.
 
 Carole writes the custodians' rows and the resolver's question; a custodian brings its handles, sealed to the resolver,
-and the resolver its answer, in pieces that come in order. Whatever a paper is, it is encrypted here like an upload, and
-erased when its run ends.
+and the resolver its answer. Whatever an artifact is, it is encrypted here like an upload, and erased when its run ends.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, insert, select
 
 from tryst.carole.projects import Project, Run, RunState
 from tryst.carole.projects.operations import Outcome
+from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, Clock, Piece
-from tryst.carole.store.tables import papers, runs
-from tryst.carole.store.view import hold, look, not_found, settle
+from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, chunk_conflict
+from tryst.carole.store.tables import bodies, papers
+from tryst.carole.store.view import look, not_found
 from tryst.carole.store.writing import writing
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.chunks import Chunk
 
 QUESTION = "question"
 ANSWER = "answer"
 
 
 def rows_of(side: Side) -> str:
-    """Name of the paper with a custodian's rows."""
+    """Name of the artifact with a custodian's rows."""
     return f"rows-{side}"
 
 
 def handles_of(side: Side) -> str:
-    """Name of the paper with a custodian's handles."""
+    """Name of the artifact with a custodian's handles."""
     return f"handles-{side}"
 
 
 class Papers:
-    """Keeps the papers of runs while these wait."""
+    """Keeps the artifacts of runs while these wait."""
 
-    def __init__(self, database: Database, bodies: Bodies, clock: Clock) -> None:
+    def __init__(self, database: Database, bodies: Bodies, changes: Changes) -> None:
         self._database = database
         self._bodies = bodies
-        self._clock = clock
+        self._changes = changes
 
     @contextmanager
     def writing(
         self, name: str, contents: Mapping[str, Iterable[bytes]]
     ) -> Iterator[Callable[[Connection, str], None]]:
-        """Write Carole's own papers; the function given names them in the transaction that lets the run wait."""
+        """Write Carole's own artifacts; the function given names them in the transaction that lets the run wait."""
         with writing(self._database, self._bodies, name, contents) as written:
 
             def write(connection: Connection, run: str) -> None:
-                for called, paper in written.items():
-                    paper.name(self._bodies, connection)
-                    row = {"body": paper.body, "sha256": paper.sha256, "pieces": len(paper.chunks), "complete": 1}
-                    connection.execute(insert(papers).values(run=run, name=called, **row))
+                for called, body in written(connection).items():
+                    connection.execute(insert(papers).values(run=run, name=called, body=body))
 
             yield write
 
-    def fetch(self, name: str, run: str, paper: str, index: int) -> Piece:
-        """One piece of a complete paper.
+    def fetch(self, name: str, run: str, artifact: str, index: int) -> Chunk:
+        """One chunk of a complete artifact.
 
         Raises
         ------
         TrystError
-            NOT_FOUND if there is no such paper; WRONG_STATE if the run does not wait; PARAMETER for an index past the
-            end.
+            NOT_FOUND if there is no such artifact; WRONG_STATE if the run does not wait; PARAMETER for an index past
+            the end.
         """
         with self._database.read() as connection:
             _waiting(look(connection, name).project, run)
-            row = _row(connection, run, paper)
+            row = _row(connection, run, artifact)
             if row is None or not row.complete:
                 raise not_found()
-            return self._bodies.piece(connection, row, index, name)
+            return self._bodies.fetch(connection, row.body, index, name)
 
-    def read(self, run: str, paper: str) -> memoryview | None:
-        """The whole of a complete paper; None if there is none."""
+    def read(self, run: str, artifact: str) -> memoryview | None:
+        """The whole of a complete artifact; None if there is none."""
         with self._database.read() as connection:
-            row = _row(connection, run, paper)
+            row = _row(connection, run, artifact)
             if row is None or not row.complete:
                 return None
             chunks = self._bodies.chunks(connection, row.body)
@@ -92,95 +89,55 @@ class Papers:
         self,
         name: str,
         run: str,
-        paper: str,
-        piece: Piece,
-        index: int,
-        most_bytes: int,
+        artifact: str,
+        chunk: Chunk,
+        max_bytes: int,
         complete: Callable[[Project], Outcome],
     ) -> None:
-        """Take a piece of a paper; with the last, the paper counts and `complete` is done to the project.
+        """Take a chunk of an artifact; with the one that completes it, it counts and `complete` is done to the project.
+
+        The first chunk of another whole begins an incomplete artifact again.
 
         Raises
         ------
         TrystError
-            NOT_FOUND, WRONG_STATE; PARAMETER for a size or an index that cannot be; UPLOAD_LIMIT if the paper is too
-            long; UPLOAD_GAPS for a piece out of order; CHUNK_CONFLICT for another piece under an index that has one;
-            UPLOAD_CORRUPT if the whole is not what its digest says.
+            NOT_FOUND, WRONG_STATE; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as `Chunk.check`; CHUNK_CONFLICT for a
+            chunk of another whole, or another one under an index that has one; UPLOAD_CORRUPT if the whole is not what
+            its root digest says.
         """
-        where = f"{name}, run {run}, {paper}, piece {index}"
-        _check_piece(piece, index, most_bytes, where)
-        dropped: list[str] = []
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            row = _row(connection, run, paper)
-            if row is not None and row.complete and row.sha256 == piece.sha256:
+        where = f"{name}, run {run}, {artifact}, chunk {chunk.index}"
+        chunk.check(max_bytes, where)
+        with self._changes.of(name) as change:
+            row = _row(change.connection, run, artifact)
+            if row is not None and row.complete and row.root == chunk.root:
                 return
-            _waiting(held.project, run)
-            if row is not None and (row.sha256, row.pieces) != (piece.sha256, piece.pieces):
-                if row.complete or index:
-                    raise _conflict("another paper was begun under this name", where)
-                self._forget(connection, row)
-                dropped, row = [row.body], None
-            if row is None:
-                if index:
-                    raise _gap(0, where)
-                body = self._bodies.create(connection, held.id)
-                values = {"body": body, "sha256": piece.sha256, "pieces": piece.pieces, "complete": 0}
-                connection.execute(insert(papers).values(run=run, name=paper, **values))
-            else:
-                body = row.body
-            there = self._bodies.chunks(connection, body)
-            key = self._bodies.key(connection, body)
-            if index > len(there):
-                raise _gap(len(there), where)
-            if index < len(there):
-                if there[index].sha256 != hashlib.sha256(piece.data).digest():
-                    raise _conflict("another piece was sent under this index", where)
-            else:
-                chunk = self._bodies.store(key, body, index, piece.data)
-                self._bodies.name(connection, body, chunk)
-                there = [*there, chunk]
-            if len(there) == piece.pieces and index == piece.pieces - 1:
-                whole = hashlib.sha256()
-                for part in there:
-                    whole.update(self._bodies.read(key, body, part))
-                if whole.digest() != piece.sha256:
-                    raise TrystError(
-                        ErrorCode.UPLOAD_CORRUPT, "the paper is not what its digest says", where=where,
-                        remedy="send it again from its first piece",
-                    )  # fmt: skip
-                connection.execute(update(papers).where(papers.c.body == body).values(complete=1))
-                outcome = complete(held.project)
-                if outcome.changed:
-                    after = outcome.project.run(run)
-                    assert after is not None  # noqa: S101 - the operation is about this run
-                    connection.execute(update(runs).where(runs.c.run == run).values(**_columns(after)))
-                    settle(connection, held, outcome, self._clock())
-        self._bodies.remove(dropped)
+            _waiting(change.project, run)
+            body = self._begun(change, run, artifact, row, chunk, where)
+        receiving = self._bodies.receiving(self._database, body, chunk, where)
+        with receiving as name_chunk, self._changes.of(name) as change:
+            _waiting(change.project, run)
+            row = _row(change.connection, run, artifact)
+            if row is None or row.body != body:
+                raise chunk_conflict("the artifact was begun again", where)
+            if name_chunk(change.connection):
+                change.apply(complete(change.project))
 
-    def end(self, connection: Connection, project: int) -> list[str]:
-        """Erase every paper of a project; returns the bodies to remove after the commit."""
-        query = select(papers).join(runs, runs.c.run == papers.c.run).where(runs.c.project == project)
-        found = connection.execute(query).all()
-        for row in found:
-            self._forget(connection, row)
-        return [row.body for row in found]
-
-    def remove(self, gone: list[str]) -> None:
-        """Remove the files of papers whose erasure is committed."""
-        self._bodies.remove(gone)
-
-    def _forget(self, connection: Connection, row: Row[Any]) -> None:
-        connection.execute(delete(papers).where(papers.c.body == row.body))
-        self._bodies.erase(connection, row.body)
+    def _begun(self, change: Change, run: str, artifact: str, row: Row[Any] | None, chunk: Chunk, where: str) -> str:
+        """The body that the chunk belongs to."""
+        if row is not None and row.root in (None, chunk.root):
+            return str(row.body)
+        if row is not None:
+            if row.complete or chunk.index:
+                raise chunk_conflict("another artifact was begun under this name", where)
+            change.erase_artifacts(papers.c.run == run, papers.c.name == artifact)
+        body = self._bodies.create(change.connection, change.id)
+        change.connection.execute(insert(papers).values(run=run, name=artifact, body=body))
+        return body
 
 
-def _row(connection: Connection, run: str, paper: str) -> Row[Any] | None:
-    return connection.execute(select(papers).where(papers.c.run == run, papers.c.name == paper)).first()
-
-
-def _columns(run: Run) -> dict[str, Any]:
-    return {"state": int(run.state), "stage": run.stage, "fraction": run.fraction, "attempt": run.attempt}
+def _row(connection: Connection, run: str, artifact: str) -> Row[Any] | None:
+    query = select(papers, bodies.c.root, bodies.c.complete).join(bodies, bodies.c.id == papers.c.body)
+    return connection.execute(query.where(papers.c.run == run, papers.c.name == artifact)).first()
 
 
 def _waiting(project: Project, name: str) -> Run:
@@ -195,28 +152,3 @@ def _waiting(project: Project, name: str) -> Run:
             got=run.state.name,
         )
     return run
-
-
-def _check_piece(piece: Piece, index: int, most_bytes: int, where: str) -> None:
-    if not 0 <= index < piece.pieces or len(piece.sha256) != 32:
-        raise TrystError(ErrorCode.PARAMETER, "an index below the number of pieces, and a SHA-256", where=where)
-    if piece.pieces > -(-most_bytes // CHUNK_BYTES):
-        raise TrystError(
-            ErrorCode.UPLOAD_LIMIT, f"a paper may have {most_bytes} bytes", where=where, got=f"{piece.pieces} pieces"
-        )
-    last = index == piece.pieces - 1
-    if not 0 < len(piece.data) <= CHUNK_BYTES or (not last and len(piece.data) != CHUNK_BYTES):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"a piece has {CHUNK_BYTES} bytes, the last one fewer",
-            where=where,
-            got=f"{len(piece.data)} bytes",
-        )
-
-
-def _gap(expected: int, where: str) -> TrystError:
-    return TrystError(ErrorCode.UPLOAD_GAPS, "pieces come in order", where=where, remedy=f"send piece {expected} next")
-
-
-def _conflict(what: str, where: str) -> TrystError:
-    return TrystError(ErrorCode.CHUNK_CONFLICT, what, where=where, remedy="send the paper again from its first piece")

@@ -1,42 +1,38 @@
-"""Bodies: what is encrypted under one key of its own, an upload or a share of a result, in chunks."""
+"""Bodies: what is encrypted under one key of its own, an upload, an artifact or a share of a result, in chunks.
+
+A body comes from its sender chunk by chunk, in any order (`receiving`), or is written whole by Carole herself
+(`writing`); either way it is given out chunk by chunk (`fetch`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.database import Database
 from tryst.carole.store.tables import bodies, chunks
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import DataKey, Vault
-from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.chunks import Chunk, root_digest
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
 
 @dataclass(frozen=True)
-class Chunk:
+class StoredChunk:
     """A stored chunk: its place, digest and size in the clear, and its file."""
 
     position: int
     sha256: bytes
     size: int
     file: str
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A piece of a share or of a paper, how many there are, and the digest of the whole."""
-
-    data: bytes
-    pieces: int
-    sha256: bytes
 
 
 class Bodies:
@@ -50,7 +46,7 @@ class Bodies:
         """A new body with a new random key."""
         body = secrets.token_hex(16)
         _, wrapped = self._vault.create(_subject(body))
-        connection.execute(insert(bodies).values(id=body, project=project, wrapped_key=wrapped))
+        connection.execute(insert(bodies).values(id=body, project=project, wrapped_key=wrapped, complete=0))
         return body
 
     def key(self, connection: Connection, body: str) -> DataKey:
@@ -66,33 +62,91 @@ class Bodies:
             raise erased()
         return self._vault.unwrap(_subject(body), wrapped)
 
-    def store(self, key: DataKey, body: str, position: int, content: bytes) -> Chunk:
-        """Encrypt one chunk onto the disk. It counts once `name` has written its row."""
+    def store(self, key: DataKey, body: str, position: int, content: bytes) -> StoredChunk:
+        """Encrypt one chunk onto the disk. It counts once a row names it."""
         file = self._blobs.write(body, key.encrypt(position, content))
-        return Chunk(position, hashlib.sha256(content).digest(), len(content), file)
+        return StoredChunk(position, hashlib.sha256(content).digest(), len(content), file)
 
-    def name(self, connection: Connection, body: str, chunk: Chunk) -> None:
-        """Write a chunk's row: from the commit on, its file counts."""
-        connection.execute(
-            insert(chunks).values(
-                body=body, position=chunk.position, sha256=chunk.sha256, size=chunk.size, file=chunk.file
-            )
-        )
+    def name(self, connection: Connection, body: str, written: Sequence[StoredChunk]) -> None:
+        """Write the rows of a body that is on the disk whole: from the commit on, it counts."""
+        rows = [{"body": body, **vars(chunk)} for chunk in written]
+        if rows:
+            connection.execute(insert(chunks), rows)
+        whole = {"chunks": len(rows), "root": root_digest(chunk.sha256 for chunk in written), "complete": 1}
+        connection.execute(update(bodies).where(bodies.c.id == body).values(whole))
 
-    def discard(self, body: str, chunk: Chunk) -> None:
-        """Remove the file of a chunk whose row was not written."""
-        self._blobs.remove(body, chunk.file)
+    @contextmanager
+    def receiving(
+        self, database: Database, body: str, chunk: Chunk, where: str
+    ) -> Iterator[Callable[[Connection], bool]]:
+        """Take in a chunk, which has been checked: write it to the disk, then name it in the caller's transaction.
 
-    def chunks(self, connection: Connection, body: str) -> list[Chunk]:
+        The function given names it, and returns whether the body is complete by it; in the caller's transaction every
+        other writer must be kept from the body. The same chunk again is harmless. If the block ends with an error,
+        nothing of the chunk is left.
+
+        Raises
+        ------
+        TrystError
+            CHUNK_CONFLICT if the body was begun as another whole, or has another chunk under this index;
+            UPLOAD_CORRUPT if all chunks are there and are not what their root says; WRONG_STATE if the body has been
+            erased.
+        """
+        with database.read() as connection:
+            stored = None
+            key = self.key(connection, body)
+            if not self._has(connection, body, chunk, where):
+                stored = self.store(key, body, chunk.index, chunk.data)
+        named = False
+
+        def name(connection: Connection) -> bool:
+            nonlocal named
+            if stored is None or self._has(connection, body, chunk, where):
+                return False
+            connection.execute(insert(chunks).values(body=body, **vars(stored)))
+            count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.body == body))
+            complete = count == chunk.count
+            if complete and root_digest(part.sha256 for part in self.chunks(connection, body)) != chunk.root:
+                raise TrystError(
+                    ErrorCode.UPLOAD_CORRUPT,
+                    "what was sent is not what its root digest says",
+                    where=where,
+                    remedy="send it again from its first chunk; an upload under a new name",
+                )
+            whole = {"chunks": chunk.count, "root": chunk.root, "complete": int(complete)}
+            connection.execute(update(bodies).where(bodies.c.id == body).values(whole))
+            named = True
+            return complete
+
+        try:
+            yield name
+        except BaseException:
+            named = False
+            raise
+        finally:
+            if stored is not None and not named:
+                self._blobs.remove(body, stored.file)
+
+    def _has(self, connection: Connection, body: str, chunk: Chunk, where: str) -> bool:
+        """Whether a body has this chunk; CHUNK_CONFLICT if it has another, or is another whole."""
+        row = connection.execute(select(bodies.c.chunks, bodies.c.root).where(bodies.c.id == body)).one()
+        if row.root is not None and (row.chunks, row.root) != (chunk.count, chunk.root):
+            raise chunk_conflict("the chunk is of another whole than the one that was begun", where)
+        there = self.chunk(connection, body, chunk.index)
+        if there is not None and there.sha256 != chunk.sha256:
+            raise chunk_conflict("another chunk was sent under this index", where)
+        return there is not None
+
+    def chunks(self, connection: Connection, body: str) -> list[StoredChunk]:
         """The chunks of a body that are there, in order."""
         return [_chunk(row) for row in connection.execute(_chunks(body).order_by(chunks.c.position))]
 
-    def chunk(self, connection: Connection, body: str, position: int) -> Chunk | None:
+    def chunk(self, connection: Connection, body: str, position: int) -> StoredChunk | None:
         """One chunk of a body, if it is there."""
         row = connection.execute(_chunks(body).where(chunks.c.position == position)).first()
         return None if row is None else _chunk(row)
 
-    def read(self, key: DataKey, body: str, chunk: Chunk) -> bytes:
+    def read(self, key: DataKey, body: str, chunk: StoredChunk) -> bytes:
         """Decrypt one chunk and compare it with its digest.
 
         Raises
@@ -105,21 +159,22 @@ class Bodies:
             raise TrystError(ErrorCode.VAULT, "a stored chunk is not what its row says", where=_subject(body))
         return content
 
-    def piece(self, connection: Connection, row: Row[Any], index: int, where: str) -> Piece:
-        """One piece of what a row of shares or papers names.
+    def fetch(self, connection: Connection, body: str, index: int, where: str) -> Chunk:
+        """One chunk of a complete body, as it goes out.
 
         Raises
         ------
         TrystError
             PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
         """
-        if index >= row.pieces:
-            raise TrystError(ErrorCode.PARAMETER, f"there are {row.pieces} pieces", where=where, got=f"index {index}")
-        chunk = self.chunk(connection, row.body, index)
-        key = self.key(connection, row.body)
+        row = connection.execute(select(bodies).where(bodies.c.id == body)).one()
+        if index >= row.chunks:
+            raise TrystError(ErrorCode.PARAMETER, f"there are {row.chunks} chunks", where=where, got=f"index {index}")
+        chunk = self.chunk(connection, body, index)
+        key = self.key(connection, body)
         if chunk is None:
             raise erased()
-        return Piece(self.read(key, row.body, chunk), row.pieces, row.sha256)
+        return Chunk(index, row.chunks, row.root, chunk.sha256, self.read(key, body, chunk))
 
     def erase(self, connection: Connection, body: str) -> None:
         """Destroy a body's key and forget its chunks; `remove` the files after the commit."""
@@ -150,7 +205,7 @@ class Bodies:
 class BodyReader:
     """Reads a body's bytes one after the other, a chunk in memory at a time."""
 
-    def __init__(self, bodies: Bodies, key: DataKey, body: str, chunks: Sequence[Chunk]) -> None:
+    def __init__(self, bodies: Bodies, key: DataKey, body: str, chunks: Sequence[StoredChunk]) -> None:
         self._content = self._decrypted(bodies, key, body, chunks)
         self._held = memoryview(b"")
 
@@ -166,10 +221,10 @@ class BodyReader:
         filled = 0
         while filled < size:
             if not self._held:
-                piece = next(self._content, None)
-                if piece is None:
+                chunk = next(self._content, None)
+                if chunk is None:
                     raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the body is shorter than its layout says")
-                self._held = memoryview(piece)
+                self._held = memoryview(chunk)
             part = self._held[: size - filled]
             taken[filled : filled + len(part)] = part
             filled += len(part)
@@ -177,21 +232,19 @@ class BodyReader:
         return taken
 
     @staticmethod
-    def _decrypted(bodies: Bodies, key: DataKey, body: str, chunks: Sequence[Chunk]) -> Iterator[bytes]:
+    def _decrypted(bodies: Bodies, key: DataKey, body: str, chunks: Sequence[StoredChunk]) -> Iterator[bytes]:
         for chunk in chunks:
             yield bodies.read(key, body, chunk)
 
 
-def pieces(content: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut content into pieces of 1 MiB, the last one shorter."""
-    held = bytearray()
-    for part in content:
-        held += part
-        while len(held) >= CHUNK_BYTES:
-            yield bytes(held[:CHUNK_BYTES])
-            del held[:CHUNK_BYTES]
-    if held:
-        yield bytes(held)
+def chunk_conflict(what: str, where: str) -> TrystError:
+    """The refusal of other content than was sent before."""
+    return TrystError(
+        ErrorCode.CHUNK_CONFLICT,
+        what,
+        where=where,
+        remedy="send it again from its first chunk; an upload under a new name, for its content may not change",
+    )
 
 
 def erased() -> TrystError:
@@ -211,5 +264,5 @@ def _chunks(body: str) -> Select[tuple[str, int, bytes, int, str]]:
     return select(chunks).where(chunks.c.body == body)
 
 
-def _chunk(row: object) -> Chunk:
-    return Chunk(row.position, row.sha256, row.size, row.file)  # type: ignore[attr-defined]
+def _chunk(row: object) -> StoredChunk:
+    return StoredChunk(row.position, row.sha256, row.size, row.file)  # type: ignore[attr-defined]

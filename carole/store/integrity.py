@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 from tryst.carole.store.encrypted_payloads import BodyReader
 from tryst.common.encoding.body import from_bytes, variable_bytes, variable_from_bytes
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.wire.chunks import chunk_count, chunk_size
+from tryst.common.wire.chunks import Chunk, chunk_count, chunk_size
 
 MOST_RANGES = 100
 """Longest list of gaps in an answer; later ones are named when these are filled."""
@@ -28,36 +27,17 @@ def validate_body(layout: Layout, reader: BodyReader) -> None:
             variable_from_bytes(part, variable, reader.take(variable_bytes(part)))
 
 
-def check_chunk(total_bytes: int, index: int, sha256: bytes, data: bytes, where: str) -> None:
+def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
     """Refuse a chunk that the upload has no place for, or that is not what its digest says."""
     count = chunk_count(total_bytes)
-    if index >= count:
-        raise TrystError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=f"index {index}")
-    if len(data) != chunk_size(index, total_bytes):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"this chunk has {chunk_size(index, total_bytes)} bytes",
-            where=where,
-            got=f"{len(data)} bytes",
-        )
-    if hashlib.sha256(data).digest() != sha256:
-        raise TrystError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "the chunk is not what its digest says",
-            where=where,
-            remedy="send it again; if it stays so, look for bad memory or a bad disk on either side",
-        )
-
-
-def same_chunk(there: bytes, sha256: bytes, where: str) -> None:
-    """Refuse another chunk under an index that has one."""
-    if there != sha256:
-        raise TrystError(
-            ErrorCode.CHUNK_CONFLICT,
-            "another chunk was sent under this index",
-            where=where,
-            remedy="begin a new upload under a new name; an upload's content may not change",
-        )
+    if chunk.index >= count or chunk.count != count:
+        got = f"index {chunk.index} of {chunk.count}"
+        raise TrystError(ErrorCode.PARAMETER, f"the upload has {count} chunks", where=where, got=got)
+    size = chunk_size(chunk.index, total_bytes)
+    if len(chunk.data) != size:
+        got = f"{len(chunk.data)} bytes"
+        raise TrystError(ErrorCode.PARAMETER, f"this chunk has {size} bytes", where=where, got=got)
+    chunk.check(total_bytes, where)
 
 
 def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tryst.carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, State, operations
 from tryst.carole.projects.operations import Entry
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import audit
+from tryst.carole.store.changes import Changes, project_columns
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, Clock
-from tryst.carole.store.results import Results
-from tryst.carole.store.runs import Runs
-from tryst.carole.store.tables import approvals, key_reports, letters, projects
-from tryst.carole.store.uploads import Uploads
-from tryst.carole.store.view import Held, all_held, hold, look, settle
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.tables import projects
+from tryst.carole.store.view import all_held, look
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -42,14 +39,9 @@ class NewProject:
 class Registry:
     """Projects by name."""
 
-    def __init__(
-        self, database: Database, bodies: Bodies, uploads: Uploads, runs: Runs, results: Results, clock: Clock
-    ) -> None:
+    def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
         self._database = database
-        self._bodies = bodies
-        self._uploads = uploads
-        self._runs = runs
-        self._results = results
+        self._changes = changes
         self._clock = clock
 
     def create(self, new: NewProject, member: str) -> Project:
@@ -82,32 +74,14 @@ class Registry:
 
         A run that waits for handles or for the resolver is given up for it: what it waits for may be what is amended.
         """
-        gone: list[str] = []
-        with self._database.write() as connection:
-            held = hold(connection, new.name)
-            if held.project.specification_digest != new.specification_digest:
-                gone = self._runs.give_up_waiting(connection, new.name, "the specification was amended while it waited")
-                held = hold(connection, new.name) if gone else held
+        with self._changes.of(new.name) as change:
             outcome = operations.amend(
-                held.project, member, new.specification_digest, new.encoding_digest, new.grants, new.policy
+                change.project, member, new.specification_digest, new.encoding_digest, new.grants, new.policy
             )
+            change.apply(outcome)
             if outcome.changed:
-                connection.execute(delete(approvals).where(approvals.c.project == held.id))
-                connection.execute(
-                    update(projects)
-                    .where(projects.c.id == held.id)
-                    .values(
-                        specification=new.specification,
-                        specification_digest=new.specification_digest,
-                        grants=_written(new.grants),
-                        policy=str(new.policy),
-                        uploads_days=new.uploads_days,
-                        results_days=new.results_days,
-                    )
-                )
-                settle(connection, held, outcome, self._clock())
-        self._bodies.remove(gone)
-        return outcome.project
+                change.connection.execute(update(projects).where(projects.c.id == change.id).values(_kept(new)))
+            return outcome.project
 
     def get(self, name: str) -> Project:
         """A project.
@@ -144,106 +118,37 @@ class Registry:
 
     def approve(self, name: str, role: Role, member: str, digest: bytes, signature: bytes) -> Project:
         """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            approval = Approval(member, digest, signature, self._clock())
-            outcome = operations.approve(held.project, role, approval)
-            if outcome.changed:
-                connection.execute(
-                    insert(approvals).values(
-                        project=held.id,
-                        role=str(role),
-                        member=member,
-                        digest=digest,
-                        signature=signature,
-                        at=approval.at,
-                    )
-                )
-                settle(connection, held, outcome, approval.at)
-            return outcome.project
+        return self._changes.apply(
+            name,
+            lambda project, now: operations.approve(project, role, Approval(member, digest, signature, now)),
+        )
 
     def post_letter(self, name: str, side: Side, member: str, epoch: int, kind: LetterKind, body: bytes) -> Project:
-        """Keep a letter for the other custodian; errors as `operations.post_letter`, and NOT_FOUND."""
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            outcome = operations.post_letter(held.project, side, member, epoch, kind, body)
-            if outcome.changed:
-                now = self._clock()
-                connection.execute(
-                    insert(letters).values(
-                        project=held.id, epoch=epoch, side=str(side), kind=int(kind), body=body, at=now
-                    )
-                )
-                settle(connection, held, outcome, now)
-            return outcome.project
+        """Keep a message for the other custodian; errors as `operations.post_letter`, and NOT_FOUND."""
+        return self._changes.apply(
+            name, lambda project, _: operations.post_letter(project, side, member, epoch, kind, body)
+        )
 
     def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
         """Keep a custodian's key report, in place of its former one; errors as `operations.report_keys`.
 
         That two reports are unequal is no error here: they are kept, and `operations.key_trouble` tells.
         """
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            outcome = operations.report_keys(held.project, side, member, epoch, report)
-            if outcome.changed:
-                now = self._clock()
-                which = (
-                    key_reports.c.project == held.id,
-                    key_reports.c.epoch == epoch,
-                    key_reports.c.side == str(side),
-                )
-                connection.execute(delete(key_reports).where(*which))
-                connection.execute(
-                    insert(key_reports).values(
-                        project=held.id,
-                        epoch=epoch,
-                        side=str(side),
-                        key_check_value=report.key_check_value,
-                        canary_digest=report.canary_digest,
-                        at=now,
-                    )
-                )
-                settle(connection, held, outcome, now)
-            return outcome.project
+        return self._changes.apply(
+            name, lambda project, _: operations.report_keys(project, side, member, epoch, report)
+        )
 
     def erase(self, name: str, role: Role, member: str) -> Project:
         """Destroy the keys of whatever was stored for a project; errors as `operations.erase`, and NOT_FOUND."""
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            outcome = operations.erase(held.project, role, member)
-            gone = self.clear(connection, held) if outcome.changed else []
-            settle(connection, held, outcome, self._clock())
-        self._bodies.remove(gone)
-        if outcome.changed:
-            self._database.forget_deleted()
-        return outcome.project
-
-    def clear(self, connection: Connection, held: Held) -> list[str]:
-        """Erase all that a project holds; returns the bodies to remove after the commit."""
-        gone = self._uploads.end(connection, held, "erased")
-        gone += self._results.end(connection, held.id)
-        gone += self._runs.end(connection, held.id, "the project was erased")
-        for table in (letters, key_reports):
-            _forget(connection, table, held.id)
-        return gone
+        return self._changes.apply(name, lambda project, _: operations.erase(project, role, member))
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
-        connection.execute(
-            insert(projects).values(
-                name=new.name,
-                specification=new.specification,
-                specification_digest=new.specification_digest,
-                encoding_digest=new.encoding_digest,
-                grants=_written(new.grants),
-                policy=str(new.policy),
-                uploads_days=new.uploads_days,
-                results_days=new.results_days,
-                state=int(State.DRAFT),
-                epoch=1,
-                created_at=now,
-            )
+        project = Project(
+            new.name, new.specification_digest, new.encoding_digest, new.grants, policy=new.policy, state=State.DRAFT
         )
+        names = {"name": new.name, "encoding_digest": new.encoding_digest, "epoch": project.epoch, "created_at": now}
+        connection.execute(insert(projects).values(**names, **project_columns(project), **_kept(new)))
         details: dict[str, Any] = {
             "specification_digest": new.specification_digest.hex(),
             "encoding_digest": new.encoding_digest.hex(),
@@ -252,9 +157,10 @@ class Registry:
         audit.append(connection, now, new.name, [Entry(member, Action.CREATE, details)])
 
 
-def _written(grants: Mapping[Role, Grant]) -> str:
-    return json.dumps({str(role): str(grant) for role, grant in grants.items()})
-
-
-def _forget(connection: Connection, table: Table, project: int) -> None:
-    connection.execute(delete(table).where(table.c.project == project))
+def _kept(new: NewProject) -> dict[str, Any]:
+    """What of a specification is kept beside what the rules see."""
+    return {
+        "specification": new.specification,
+        "uploads_days": new.uploads_days,
+        "results_days": new.results_days,
+    }

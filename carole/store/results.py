@@ -1,4 +1,4 @@
-"""Shares of a result: written whole before the release that makes them visible, fetched piece by piece.
+"""Shares of a result: written whole before the release that makes them visible, fetched chunk by chunk.
 
 A custodian's share arrives here sealed to its owner; Carole's own encryption comes on top, so that it can be erased
 with its key like everything else.
@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, select
 
-from tryst.carole.projects import Grant, State, operations
+from tryst.carole.projects import Grant, Project, State, operations
+from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, Clock, Piece, erased
-from tryst.carole.store.tables import results, runs
-from tryst.carole.store.view import Held, hold, look, not_found, settle
+from tryst.carole.store.encrypted_payloads import Bodies, erased
+from tryst.carole.store.tables import bodies, results
+from tryst.carole.store.view import look, not_found
 from tryst.carole.store.writing import writing
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
+from tryst.common.wire.chunks import Chunk
 
 REPORT = "assessment"
 """As whose share the report on the disclosure risk is kept."""
@@ -28,10 +30,10 @@ REPORT = "assessment"
 class Results:
     """Keeps shares until their recipients have them and their time is over."""
 
-    def __init__(self, database: Database, bodies: Bodies, clock: Clock) -> None:
+    def __init__(self, database: Database, bodies: Bodies, changes: Changes) -> None:
         self._database = database
         self._bodies = bodies
-        self._clock = clock
+        self._changes = changes
 
     @contextmanager
     def writing(self, name: str, shares: Mapping[str, Iterable[bytes]]) -> Iterator[Callable[[Connection, str], None]]:
@@ -42,22 +44,13 @@ class Results:
         with writing(self._database, self._bodies, name, shares) as written:
 
             def write(connection: Connection, run: str) -> None:
-                for recipient, share in written.items():
-                    share.name(self._bodies, connection)
-                    connection.execute(
-                        insert(results).values(
-                            run=run,
-                            recipient=recipient,
-                            body=share.body,
-                            sha256=share.sha256,
-                            pieces=len(share.chunks),
-                        )
-                    )
+                for recipient, body in written(connection).items():
+                    connection.execute(insert(results).values(run=run, recipient=recipient, body=body))
 
             yield write
 
-    def fetch(self, name: str, role: Role, run: str, index: int) -> Piece:
-        """One piece of the share that `role` has in a released run.
+    def fetch(self, name: str, role: Role, run: str, index: int) -> Chunk:
+        """One chunk of the share that `role` has in a released run.
 
         Raises
         ------
@@ -66,11 +59,11 @@ class Results:
             after the erasure; PARAMETER for an index past the end.
         """
         with self._database.read() as connection:
-            held = look(connection, name)
-            return self._bodies.piece(connection, self._share(connection, held, role, run), index, name)
+            row = self._share(connection, look(connection, name).project, role, run)
+            return self._bodies.fetch(connection, row.body, index, name)
 
-    def report(self, name: str, run: str, index: int) -> Piece:
-        """One piece of the report on a run's disclosure risk, released or not.
+    def report(self, name: str, run: str, index: int) -> Chunk:
+        """One chunk of the report on a run's disclosure risk, released or not.
 
         Raises
         ------
@@ -79,12 +72,17 @@ class Results:
             index past the end.
         """
         with self._database.read() as connection:
-            held = look(connection, name)
-            if held.project.run(run) is None:
+            project = look(connection, name).project
+            if project.run(run) is None:
                 raise not_found()
-            if held.project.state is State.ERASED:
+            if project.state is State.ERASED:
                 raise erased()
-            return self._bodies.piece(connection, self._row(connection, run, REPORT), index, name)
+            return self._bodies.fetch(connection, self._row(connection, run, REPORT).body, index, name)
+
+    def whole_report(self, name: str, run: str) -> bytes:
+        """The report on a run's disclosure risk; errors as `report`."""
+        first = self.report(name, run, 0)
+        return first.data + b"".join(self.report(name, run, index).data for index in range(1, first.count))
 
     def reports(self, name: str) -> list[bytes]:
         """The reports on the results released so far, oldest first.
@@ -99,48 +97,33 @@ class Results:
         found = []
         for run in released:
             try:
-                first = self.report(name, run, 0)
+                found.append(self.whole_report(name, run))
             except TrystError as error:
                 if error.code is not ErrorCode.NOT_FOUND:
                     raise
-                continue  # released under a specification that asked for no assessment
-            found.append(first.data + b"".join(self.report(name, run, i).data for i in range(1, first.pieces)))
+                # Released under a specification that asked for no assessment.
         return found
 
-    def acknowledge(self, name: str, side: Side, member: str, run: str, sha256: bytes) -> None:
+    def acknowledge(self, name: str, side: Side, member: str, run: str, root: bytes) -> None:
         """A custodian confirms that it holds its share.
 
         Raises
         ------
         TrystError
-            As `fetch`; UPLOAD_CORRUPT if the digest is not the share's.
+            As `fetch`; UPLOAD_CORRUPT if the root digest is not the share's.
         """
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            row = self._share(connection, held, side.role, run)
-            if row.sha256 != sha256:
+        with self._changes.of(name) as change:
+            row = self._share(change.connection, change.project, side.role, run)
+            if row.root != root:
                 raise TrystError(
                     ErrorCode.UPLOAD_CORRUPT,
                     "the digest is not that of the share",
                     where=f"{name}, run {run}",
                     remedy="fetch the share again",
                 )
-            outcome = operations.acknowledge(held.project, side, member, run)
-            if outcome.changed:
-                now = self._clock()
-                connection.execute(update(results).where(results.c.body == row.body).values(acknowledged_at=now))
-                settle(connection, held, outcome, now)
+            change.apply(operations.acknowledge(change.project, side, member, run))
 
-    def end(self, connection: Connection, project: int) -> list[str]:
-        """Erase every share of a project; returns the bodies to remove after the commit."""
-        query = select(results.c.body).join(runs, runs.c.run == results.c.run).where(runs.c.project == project)
-        found = list(connection.execute(query).scalars())
-        for body in found:
-            self._bodies.erase(connection, body)
-        return found
-
-    def _share(self, connection: Connection, held: Held, role: Role, run: str) -> Row[Any]:
-        project = held.project
+    def _share(self, connection: Connection, project: Project, role: Role, run: str) -> Row[Any]:
         asked = project.run(run)
         if asked is None or project.grant(role) is Grant.NOTHING:
             raise not_found()
@@ -157,8 +140,8 @@ class Results:
         return self._row(connection, run, str(role))
 
     def _row(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
-        query = select(results).where(results.c.run == run, results.c.recipient == recipient)
-        row = connection.execute(query).first()
+        query = select(results, bodies.c.root).join(bodies, bodies.c.id == results.c.body)
+        row = connection.execute(query.where(results.c.run == run, results.c.recipient == recipient)).first()
         if row is None:
             raise not_found()
         return row

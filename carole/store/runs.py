@@ -7,20 +7,22 @@ write anything, however alive it turns out to be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, and_, or_, select, update
 
 from tryst.carole.projects import JoinedBy, Judgement, Project, Run, RunState, operations
 from tryst.carole.projects.operations import Interruption
 from tryst.carole.store.artifacts import Papers
+from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.results import Results
 from tryst.carole.store.tables import projects, runs
-from tryst.carole.store.view import Held, hold, look, not_found, run_of, settle
+from tryst.carole.store.view import not_found, run_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 
@@ -41,8 +43,9 @@ class Lease:
 class Runs:
     """Queues runs and hands them to workers."""
 
-    def __init__(self, database: Database, results: Results, papers: Papers, clock: Clock) -> None:
+    def __init__(self, database: Database, changes: Changes, results: Results, papers: Papers, clock: Clock) -> None:
         self._database = database
+        self._changes = changes
         self._results = results
         self._papers = papers
         self._clock = clock
@@ -57,34 +60,8 @@ class Runs:
         TrystError
             NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
-        gone: list[str] = []
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            if all(known.request != request for known in held.project.runs):
-                gone = self.give_up_waiting(connection, name, "another run was asked for while it waited")
-                held = hold(connection, name) if gone else held
-            outcome = operations.start_run(held.project, member, request, run)
-            if outcome.changed:
-                connection.execute(
-                    insert(runs).values(
-                        run=run,
-                        project=held.id,
-                        sequence=len(held.project.runs),
-                        request=request,
-                        state=int(RunState.QUEUED),
-                        active=1,
-                        stage="",
-                        fraction=0.0,
-                        error="",
-                        links=0,
-                        released=0,
-                        attempt=0,
-                        created_at=self._clock(),
-                    )
-                )
-                settle(connection, held, outcome, self._clock())
-        self._papers.remove(gone)
-        return next(found for found in outcome.project.runs if found.request == request)
+        project = self._changes.apply(name, lambda project, _: operations.start_run(project, member, request, run))
+        return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
         """One run of a project.
@@ -120,33 +97,20 @@ class Runs:
                 found = connection.execute(waiting).first()
             if found is None:
                 return None
-            with self._database.write() as connection:
-                held = hold(connection, found.name)
+            with self._changes.of(found.name) as change:
                 # Another worker may have been quicker than the lock.
-                if connection.execute(
-                    select(runs.c.run).where(runs.c.run == found.run, runs.c.active == 1, free)
-                ).first():
-                    run = held.project.run(found.run)
-                    assert run is not None  # noqa: S101 - the row above is of this project
-                    if run.state is RunState.RUNNING:
-                        self._requeue(connection, held, found.run, Interruption.LEASE_LOST)
-                        continue
-                    outcome = operations.take_run(held.project, found.run)
-                    attempt = run.attempt + 1
-                    connection.execute(
-                        update(runs)
-                        .where(runs.c.run == found.run)
-                        .values(
-                            state=int(RunState.RUNNING),
-                            attempt=attempt,
-                            owner=owner,
-                            lease_until=now + LEASE_MS,
-                            stage="",
-                            fraction=0.0,
-                        )
-                    )
-                    settle(connection, held, outcome, now)
-                    return Lease(found.run, found.name, owner, attempt)
+                still = select(runs.c.run).where(runs.c.run == found.run, runs.c.active == 1, free)
+                if change.connection.execute(still).first() is None:
+                    continue
+                run = _run(change.project, found.run)
+                if run.state is RunState.RUNNING:
+                    outcome = operations.requeue_run(change.project, found.run, Interruption.LEASE_LOST)
+                    run = _run(change.apply(outcome), found.run)
+                if run.state is RunState.QUEUED:
+                    run = _run(change.apply(operations.take_run(change.project, found.run)), found.run)
+                    values = {"owner": owner, "lease_until": now + LEASE_MS}
+                    change.connection.execute(update(runs).where(runs.c.run == found.run).values(values))
+                    return Lease(found.run, found.name, owner, run.attempt)
 
     def beat(self, lease: Lease, stage: str, fraction: float) -> bool:
         """Tell that the worker lives and how far it is; False if the run is no longer its own."""
@@ -175,18 +139,9 @@ class Runs:
         TrystError
             WRONG_STATE if the run is no longer this worker's; nothing is stored then.
         """
-        with self._papers.writing(lease.project, contents) as write, self._database.write() as connection:
-            held = hold(connection, lease.project)
-            _own(connection, lease)
-            outcome = operations.ask_handles(held.project, lease.run, pairs, by)
-            run = outcome.project.run(lease.run)
-            assert run is not None  # noqa: S101 - the operation is about this run
-            waiting = {"state": int(run.state), "stage": run.stage, "fraction": run.fraction}
-            connection.execute(
-                update(runs).where(runs.c.run == lease.run).values(**waiting, owner=None, lease_until=None)
-            )
-            write(connection, lease.run)
-            settle(connection, held, outcome, self._clock())
+        with self._papers.writing(lease.project, contents) as write, self._own(lease) as change:
+            change.apply(operations.ask_handles(change.project, lease.run, pairs, by))
+            write(change.connection, lease.run)
 
     def join(self, lease: Lease, member: str, records: Mapping[Side, int], most: int) -> None:
         """Write down that the worker was told which rows of the run are one record; as `operations.join_rows`.
@@ -196,11 +151,8 @@ class Runs:
         TrystError
             WRONG_STATE if the run is no longer this worker's.
         """
-        with self._database.write() as connection:
-            held = hold(connection, lease.project)
-            _own(connection, lease)
-            outcome = operations.join_rows(held.project, lease.run, member, records, most)
-            settle(connection, held, outcome, self._clock())
+        with self._own(lease) as change:
+            change.apply(operations.join_rows(change.project, lease.run, member, records, most))
 
     def finish(
         self,
@@ -214,7 +166,7 @@ class Runs:
         Parameters
         ----------
         shares
-            By recipient, the share's bytes in pieces of any length; with a judgement also the report, as `REPORT`.
+            By recipient, the share's bytes in parts of any length; with a judgement also the report, as `REPORT`.
         judgement
             What the assessment came to, where the specification asks for one.
 
@@ -223,30 +175,9 @@ class Runs:
         TrystError
             WRONG_STATE if the run is no longer this worker's, or is not judged as it should be; nothing is stored then.
         """
-        with self._results.writing(lease.project, shares) as write, self._database.write() as connection:
-            held = hold(connection, lease.project)
-            _own(connection, lease)
-            outcome = operations.finish_run(held.project, lease.run, links, judgement)
-            finished = outcome.project.run(lease.run)
-            assert finished is not None  # noqa: S101 - it was running
-            now = self._clock()
-            connection.execute(
-                update(runs)
-                .where(runs.c.run == lease.run)
-                .values(
-                    state=int(RunState.DONE),
-                    active=None,
-                    links=links,
-                    released=int(finished.released),
-                    fraction=1.0,
-                    lease_until=None,
-                    ended_at=now,
-                )
-            )
-            write(connection, lease.run)
-            gone = self._papers.end(connection, held.id)
-            settle(connection, held, outcome, now)
-        self._papers.remove(gone)
+        with self._results.writing(lease.project, shares) as write, self._own(lease) as change:
+            change.apply(operations.finish_run(change.project, lease.run, links, judgement))
+            write(change.connection, lease.run)
 
     def decide(self, name: str, member: str, run: str, reason: str, signature: bytes, *, release: bool) -> Project:
         """Keep a steward's decision on a held result, whose signature has been verified.
@@ -256,13 +187,9 @@ class Runs:
         TrystError
             NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            outcome = operations.decide(held.project, member, run, reason, signature, release=release)
-            if release:
-                connection.execute(update(runs).where(runs.c.run == run).values(released=1))
-            settle(connection, held, outcome, self._clock())
-            return outcome.project
+        return self._changes.apply(
+            name, lambda project, _: operations.decide(project, member, run, reason, signature, release=release)
+        )
 
     def fail(self, lease: Lease, error: str) -> None:
         """Give the run up; `error` holds no record's value.
@@ -272,18 +199,8 @@ class Runs:
         TrystError
             WRONG_STATE if the run is no longer this worker's.
         """
-        with self._database.write() as connection:
-            hold(connection, lease.project)
-            _own(connection, lease)
-            gone = self._fail(connection, lease.project, lease.run, error)
-        self._papers.remove(gone)
-
-    def give_up_waiting(self, connection: Connection, name: str, error: str) -> list[str]:
-        """Give up a run that waits for handles or for the resolver; returns the bodies to remove after the commit."""
-        run = look(connection, name).project.active_run
-        if run is None or run.state is not RunState.RESOLVING:
-            return []
-        return self._fail(connection, name, run.run, error)
+        with self._own(lease) as change:
+            change.apply(operations.fail_run(change.project, lease.run, error))
 
     def abandon(self, owner: str | None = None, cause: Interruption = Interruption.RESTARTED) -> int:
         """Requeue the runs of a worker that has ended (None: of all) as `operations.requeue_run`; returns how many."""
@@ -295,39 +212,24 @@ class Runs:
             found = connection.execute(query).all()
         count = 0
         for name, run in found:
-            with self._database.write() as connection:
-                held = hold(connection, name)
-                if connection.execute(query.where(runs.c.run == run)).first() is not None:
-                    self._requeue(connection, held, run, cause)
+            with self._changes.of(name) as change:
+                if change.connection.execute(query.where(runs.c.run == run)).first() is not None:
+                    change.apply(operations.requeue_run(change.project, run, cause))
                     count += 1
         return count
 
-    def end(self, connection: Connection, project: int, error: str) -> list[str]:
-        """End a project's active run and erase its papers; returns the bodies to remove after the commit."""
-        connection.execute(
-            update(runs)
-            .where(runs.c.project == project, runs.c.active == 1)
-            .values(state=int(RunState.FAILED), active=None, error=error, lease_until=None, ended_at=self._clock())
-        )
-        return self._papers.end(connection, project)
-
-    def _requeue(self, connection: Connection, held: Held, run: str, cause: Interruption) -> None:
-        outcome = operations.requeue_run(held.project, run, cause)
-        after = outcome.project.run(run)
-        assert after is not None  # noqa: S101 - the operation is about this run
-        values = {"state": int(after.state), "attempt": after.attempt, "stage": after.stage, "fraction": after.fraction}
-        ended = {} if after.state.active else {"active": None, "error": after.error, "ended_at": self._clock()}
-        connection.execute(
-            update(runs).where(runs.c.run == run).values(owner=None, lease_until=None, **values, **ended)
-        )
-        settle(connection, held, outcome, self._clock())
-
-    def _fail(self, connection: Connection, name: str, run: str, error: str) -> list[str]:
-        held = look(connection, name)
-        outcome = operations.fail_run(held.project, run, error)
-        gone = self.end(connection, held.id, error)
-        settle(connection, held, outcome, self._clock())
-        return gone
+    @contextmanager
+    def _own(self, lease: Lease) -> Iterator[Change]:
+        """A change by the worker that holds the run; WRONG_STATE if it is no longer this worker's."""
+        with self._changes.of(lease.project) as change:
+            if change.connection.execute(select(runs.c.run).where(*_mine(lease))).first() is None:
+                raise TrystError(
+                    ErrorCode.WRONG_STATE,
+                    "the run is no longer this worker's",
+                    where=f"{lease.project}, run {lease.run}",
+                    got=f"attempt {lease.attempt}",
+                )
+            yield change
 
 
 def _mine(lease: Lease) -> tuple[Any, ...]:
@@ -339,11 +241,7 @@ def _mine(lease: Lease) -> tuple[Any, ...]:
     )
 
 
-def _own(connection: Connection, lease: Lease) -> None:
-    if not connection.scalar(select(func.count()).select_from(runs).where(*_mine(lease))):
-        raise TrystError(
-            ErrorCode.WRONG_STATE,
-            "the run is no longer this worker's",
-            where=f"{lease.project}, run {lease.run}",
-            got=f"attempt {lease.attempt}",
-        )
+def _run(project: Project, name: str) -> Run:
+    run = project.run(name)
+    assert run is not None  # noqa: S101 - a row of this project names it
+    return run

@@ -9,6 +9,7 @@ from pathlib import Path
 from tryst.carole.store import audit
 from tryst.carole.store.artifacts import Papers
 from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Bodies, Clock
 from tryst.carole.store.registry import Registry
@@ -56,12 +57,13 @@ class Store:
         self._database = Database(url, partial(audit.seal, identity=identity, clock=clock))
         self._blobs = Blobs(folder)
         self._bodies = Bodies(self._blobs, vault)
-        self.uploads = Uploads(self._database, self._bodies, clock)
-        self.results = Results(self._database, self._bodies, clock)
-        self.papers = Papers(self._database, self._bodies, clock)
-        self.runs = Runs(self._database, self.results, self.papers, clock)
-        self.projects = Registry(self._database, self._bodies, self.uploads, self.runs, self.results, clock)
-        self.retention = Retention(self._database, self._bodies, self.projects, self.uploads, self.runs, clock)
+        changes = Changes(self._database, self._bodies, clock)
+        self.uploads = Uploads(self._database, self._bodies, changes)
+        self.results = Results(self._database, self._bodies, changes)
+        self.papers = Papers(self._database, self._bodies, changes)
+        self.runs = Runs(self._database, changes, self.results, self.papers, clock)
+        self.projects = Registry(self._database, changes, clock)
+        self.retention = Retention(self._database, changes, clock)
         self.audit = audit.Log(self._database)
 
     def recover(self) -> int:

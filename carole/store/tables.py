@@ -88,8 +88,14 @@ bodies = Table(
     Column("id", String(32), primary_key=True),
     Column("project", ForeignKey("projects.id"), nullable=False, index=True),
     Column("wrapped_key", LargeBinary),
+    Column("chunks", Integer),
+    Column("root", LargeBinary(32)),
+    Column("complete", Integer, nullable=False),
 )
-"""What is encrypted under one key: an upload, or a share of a result. Without its wrapped key it is erased."""
+"""What is encrypted under one key: an upload, an artifact or a share of a result. Without its wrapped key it is erased.
+
+How many chunks it has and their root digest are known from its first chunk on; `complete` is 1 once all are there.
+"""
 
 chunks = Table(
     "chunks",
@@ -139,7 +145,7 @@ runs = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
     UniqueConstraint("project", "request"),
-    # 1 while queued or running, else null, and nulls are never equal: one active run per project.
+    # 1 while it may come to something, else null, and nulls are never equal: one active run per project.
     UniqueConstraint("project", "active"),
 )
 
@@ -149,8 +155,6 @@ results = Table(
     Column("run", ForeignKey("runs.run"), primary_key=True),
     Column("recipient", String(16), primary_key=True),
     Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
-    Column("sha256", LargeBinary(32), nullable=False),
-    Column("pieces", Integer, nullable=False),
     Column("acknowledged_at", BigInteger),
 )
 
@@ -160,11 +164,8 @@ papers = Table(
     Column("run", ForeignKey("runs.run"), primary_key=True),
     Column("name", String(16), primary_key=True),
     Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
-    Column("sha256", LargeBinary(32), nullable=False),
-    Column("pieces", Integer, nullable=False),
-    Column("complete", Integer, nullable=False),
 )
-"""What is handed over during a run of mode block_keyed (see `papers`); `complete` is 1 once all pieces are there."""
+"""What is handed over during a run of mode block_keyed (see `artifacts`)."""
 
 audit = Table(
     "audit",

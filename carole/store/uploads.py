@@ -12,30 +12,30 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, select
 
 from tryst.carole.projects import Upload, operations
 from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, Chunk, Clock, erased
+from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, StoredChunk, erased
 from tryst.carole.store.integrity import (
     MOST_RANGES,
-    check_chunk,
+    check_place,
     gaps_error,
     layout_from_text,
     layout_to_text,
-    same_chunk,
     validate_body,
 )
 from tryst.carole.store.tables import uploads
-from tryst.carole.store.view import Held, hold, look, not_found, number, settle, upload_of
+from tryst.carole.store.view import look, not_found, number, upload_of
 from tryst.common.encoding.body import from_bytes
 from tryst.common.encoding.layout import CODES, Layout
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import DataKey
 from tryst.common.parties import Side
-from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, missing_ranges, root_digest
+from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ranges, root_digest
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class UploadProgress:
 class Uploads:
     """Takes in contributions and reads them back for a run."""
 
-    def __init__(self, database: Database, bodies: Bodies, clock: Clock) -> None:
+    def __init__(self, database: Database, bodies: Bodies, changes: Changes) -> None:
         self._database = database
         self._bodies = bodies
-        self._clock = clock
+        self._changes = changes
         # Validation holds one field of an upload in memory; one at a time keeps that bounded.
         self._validating = threading.Lock()
 
@@ -74,72 +74,39 @@ class Uploads:
         TrystError
             NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was begun with another layout.
         """
-        dropped: list[str] = []
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            row = _find(connection, held.id, side, upload)
-            if row is not None and row.ended == "expired":
-                # Its time is over, and the project asks for it again: it begins anew, from nothing.
-                connection.execute(delete(uploads).where(uploads.c.body == row.body))
-                row = None
-            if row is None:
-                # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
-                rows = layout.records or max(part.rows for part in layout.sets)
-                asked = Upload(upload, False, rows, layout.total_bytes)
-                outcome = operations.begin_upload(held.project, side, member, asked, measured)
-                dropped = self._drop(connection, held, side, committed=False)
-                body = self._insert(connection, held, side, asked, layout)
-                settle(connection, held, outcome, self._clock())
-                progress = self._progress(connection, body, asked)
-            else:
-                if row.ended is not None:
-                    raise erased()
-                if row.layout != layout_to_text(layout):
-                    raise TrystError(
-                        ErrorCode.CHUNK_CONFLICT,
-                        "the upload was begun with another manifest",
-                        where=f"{name}, upload {upload}",
-                        remedy="begin a new upload under a new name",
-                    )
-                progress = self._progress(connection, row.body, upload_of(row, 0))
-        self._bodies.remove(dropped)
-        return progress
+        # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
+        rows = layout.records or max(part.rows for part in layout.sets)
+        begun = Upload(upload, False, rows, layout.total_bytes, layout=layout_to_text(layout))
+        with self._changes.of(name) as change:
+            row = _find(change.connection, change.id, side, upload)
+            if row is not None and row.ended not in (None, "expired"):
+                raise erased()
+            change.apply(operations.begin_upload(change.project, side, member, begun, measured))
+            row = _living(change.connection, change.id, side, upload)
+            count = chunk_count(row.total_bytes)
+            committed = row.committed_at is not None
+            present = [chunk.position for chunk in self._bodies.chunks(change.connection, row.body)]
+        missing = () if committed else tuple(missing_ranges(present, count, MOST_RANGES))
+        return UploadProgress(layout.total_bytes, count, missing, committed)
 
-    def put(self, name: str, side: Side, upload: str, index: int, sha256: bytes, data: bytes) -> None:
+    def put(self, name: str, side: Side, upload: str, chunk: Chunk) -> None:
         """Take one chunk. The same chunk again is harmless.
 
         Raises
         ------
         TrystError
             NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index
-            or a size that the layout does not have; UPLOAD_CORRUPT if the data is not what its digest says;
-            CHUNK_CONFLICT if another chunk is there under this index.
+            or a size that the layout does not have; UPLOAD_CORRUPT if the data is not what its digest says, or the
+            whole not what its root says; CHUNK_CONFLICT if another chunk is there under this index.
         """
-        where = f"{name}, upload {upload}, chunk {index}"
+        where = f"{name}, upload {upload}, chunk {chunk.index}"
         with self._database.read() as connection:
             row = _living(connection, number(connection, name), side, upload)
-            check_chunk(row.total_bytes, index, sha256, data, where)
-            there = self._bodies.chunk(connection, row.body, index)
-            key = self._bodies.key(connection, row.body)
-        if there is not None:
-            same_chunk(there.sha256, sha256, where)
-            return
-        if row.committed_at is not None:
-            raise not_found()  # a committed upload has all its chunks
-        chunk = self._bodies.store(key, row.body, index, data)
-        kept = False
-        try:
-            with self._database.write() as connection:
-                _living(connection, number(connection, name, lock=True), side, upload)
-                there = self._bodies.chunk(connection, row.body, index)
-                if there is None:
-                    self._bodies.name(connection, row.body, chunk)
-            kept = there is None
-        finally:
-            if not kept:
-                self._bodies.discard(row.body, chunk)
-        if there is not None:
-            same_chunk(there.sha256, sha256, where)
+        check_place(chunk, row.total_bytes, where)
+        receiving = self._bodies.receiving(self._database, row.body, chunk, where)
+        with receiving as name_chunk, self._database.write() as connection:
+            _living(connection, number(connection, name, lock=True), side, upload)
+            name_chunk(connection)
 
     def commit(
         self, name: str, side: Side, member: str, upload: str, count: int, total_bytes: int, root: bytes
@@ -174,19 +141,9 @@ class Uploads:
         if row.committed_at is None:
             with self._validating:
                 validate_body(layout_from_text(row.layout), BodyReader(self._bodies, key, row.body, chunks))
-        dropped: list[str] = []
-        with self._database.write() as connection:
-            held = hold(connection, name)
-            row = _living(connection, held.id, side, upload)
-            outcome = operations.commit_upload(held.project, side, member, upload_of(row, 0))
-            if outcome.changed:
-                now = self._clock()
-                dropped = self._drop(connection, held, side, committed=True, but=upload)
-                connection.execute(update(uploads).where(uploads.c.body == row.body).values(committed_at=now))
-                settle(connection, held, outcome, now)
-        self._bodies.remove(dropped)
-        if dropped:
-            self._database.forget_deleted()
+        with self._changes.of(name) as change:
+            row = _living(change.connection, change.id, side, upload)
+            change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
 
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
         """Decrypt and check the contribution of one side: as many bytes of memory as it has.
@@ -234,19 +191,7 @@ class Uploads:
                 raise erased()
             return layout_from_text(_living(connection, held.id, side, there.upload).layout).records
 
-    def end(self, connection: Connection, held: Held, why: str, *which: Any) -> list[str]:
-        """Erase a project's uploads (those for which `which` holds); returns the bodies to remove after the commit."""
-        found = connection.execute(
-            select(uploads).where(uploads.c.project == held.id, uploads.c.ended.is_(None), *which)
-        ).all()
-        for row in found:
-            self._bodies.erase(connection, row.body)
-            connection.execute(
-                update(uploads).where(uploads.c.body == row.body).values(ended=why, ended_at=self._clock())
-            )
-        return [row.body for row in found]
-
-    def _committed(self, name: str, side: Side) -> tuple[Row[Any], list[Chunk], DataKey]:
+    def _committed(self, name: str, side: Side) -> tuple[Row[Any], list[StoredChunk], DataKey]:
         """The contribution of one side, with its chunks and their key."""
         with self._database.read() as connection:
             held = look(connection, name)
@@ -255,37 +200,6 @@ class Uploads:
                 raise erased()
             row = _living(connection, held.id, side, there.upload)
             return row, self._bodies.chunks(connection, row.body), self._bodies.key(connection, row.body)
-
-    def _insert(self, connection: Connection, held: Held, side: Side, upload: Upload, layout: Layout) -> str:
-        body = self._bodies.create(connection, held.id)
-        last = connection.scalar(select(func.max(uploads.c.sequence)).where(uploads.c.project == held.id))
-        connection.execute(
-            insert(uploads).values(
-                project=held.id,
-                side=str(side),
-                upload=upload.upload,
-                sequence=0 if last is None else last + 1,
-                body=body,
-                epoch=held.project.epoch,
-                rows=upload.rows,
-                total_bytes=upload.total_bytes,
-                layout=layout_to_text(layout),
-                begun_at=self._clock(),
-            )
-        )
-        return body
-
-    def _drop(self, connection: Connection, held: Held, side: Side, *, committed: bool, but: str = "") -> list[str]:
-        which = [uploads.c.side == str(side), uploads.c.upload != but]
-        if not committed:
-            which.append(uploads.c.committed_at.is_(None))
-        return self.end(connection, held, "replaced", *which)
-
-    def _progress(self, connection: Connection, body: str, upload: Upload) -> UploadProgress:
-        count = chunk_count(upload.total_bytes)
-        present = [chunk.position for chunk in self._bodies.chunks(connection, body)]
-        missing = () if upload.committed else tuple(missing_ranges(present, count, MOST_RANGES))
-        return UploadProgress(upload.total_bytes, count, missing, upload.committed)
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:

@@ -1,4 +1,4 @@
-"""Between the tables and the pure `Project`: reading it, locking it, and writing down an operation's outcome."""
+"""From the tables to the pure `Project`: reading it, and locking it for a change (see `changes`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, func, select
 
 from tryst.carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, Run, RunState, State, Upload
-from tryst.carole.projects.operations import Outcome
-from tryst.carole.store import audit
-from tryst.carole.store.tables import approvals, chunks, key_reports, letters, papers, projects, results, runs, uploads
+from tryst.carole.store.tables import (
+    approvals,
+    bodies,
+    chunks,
+    key_reports,
+    letters,
+    papers,
+    projects,
+    results,
+    runs,
+    uploads,
+)
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import SIDE_OF_ROLE, Role, Side
 
@@ -66,16 +75,6 @@ def number(connection: Connection, name: str, *, lock: bool = False) -> int:
 def all_held(connection: Connection) -> list[Held]:
     """Every project, in the order they were created."""
     return _assemble(connection, connection.execute(select(projects).order_by(projects.c.id)).all())
-
-
-def settle(connection: Connection, held: Held, outcome: Outcome, at: int) -> None:
-    """Write the outcome's state and audit entries. What else the operation changed is its caller's to write."""
-    if not outcome.changed:
-        return
-    if outcome.project.state is not held.project.state:
-        state = int(outcome.project.state)
-        connection.execute(update(projects).where(projects.c.id == held.id).values(state=state))
-    audit.append(connection, at, held.project.name, outcome.entries)
 
 
 def not_found() -> TrystError:
@@ -140,6 +139,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                     if report.epoch == row.epoch
                 },
                 uploads=_newest(contributions[row.id], received),
+                pending=_pending(contributions[row.id], received),
                 runs=tuple(run_of(run, frozenset(handed[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
             ),
@@ -184,7 +184,8 @@ def _handed(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
     query = (
         select(papers.c.run, papers.c.name)
         .join(runs, runs.c.run == papers.c.run)
-        .where(runs.c.project.in_(ids), papers.c.complete == 1, papers.c.name.in_(names))
+        .join(bodies, bodies.c.id == papers.c.body)
+        .where(runs.c.project.in_(ids), bodies.c.complete == 1, papers.c.name.in_(names))
     )
     found: dict[str, list[Side]] = defaultdict(list)
     for run, name in connection.execute(query):
@@ -206,6 +207,17 @@ def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Up
     return {side: upload for side, (_, upload) in chosen.items()}
 
 
+def _pending(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Upload]:
+    """Per side the upload that is under way beside a committed one."""
+    live = [row for row in rows if row.ended is None]
+    committed = {row.side for row in live if row.committed_at is not None}
+    return {
+        Side(row.side): upload_of(row, received.get(row.body, 0))
+        for row in live
+        if row.committed_at is None and row.side in committed
+    }
+
+
 def upload_of(row: Row[Any], received: int) -> Upload:
     """A row of `uploads` as the rules see it."""
     return Upload(
@@ -215,6 +227,7 @@ def upload_of(row: Row[Any], received: int) -> Upload:
         row.total_bytes,
         received,
         expired=row.ended == "expired",
+        layout=row.layout,
     )
 
 

@@ -17,13 +17,13 @@ _STEWARD = frozenset({Role.STEWARD})
 _CUSTODY = (
     "NextTask",
     "Approve",
-    "PostLetter",
+    "PostMessage",
     "ReportKeys",
     "BeginUpload",
     "PutChunk",
     "CommitUpload",
-    "FetchPaper",
-    "PutPaper",
+    "FetchArtifact",
+    "PutArtifact",
     "FetchResult",
     "AcknowledgeResult",
 )
@@ -36,8 +36,8 @@ _COORDINATION = (
     "StartRun",
     "GetRun",
     "WatchRun",
-    "FetchPaper",
-    "PutPaper",
+    "FetchArtifact",
+    "PutArtifact",
     "GetStatistics",
     "EraseProject",
 )

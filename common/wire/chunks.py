@@ -1,16 +1,95 @@
-"""How an upload is cut: chunks of 1 MiB, each with its digest, and one root digest over them all.
+"""How what is larger than a message is cut: chunks of 1 MiB, each with its digest, and one root digest over them all.
 
 Chunks may come in any order and any number of times. A stream would be no faster and its end would be no proof of
-completeness; here only the commit, which names the number of chunks, the bytes and the root, makes an upload whole.
+completeness; here the root, which every chunk names, says when the whole is there and is what it should be.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.protos.linkage.v1 import transfer_pb2
 
 CHUNK_BYTES = 1 << 20
 """Bytes of every chunk but the last."""
+
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk as it crosses the wire: its place, the whole that it belongs to, and its bytes.
+
+    Attributes
+    ----------
+    index, count
+        Its place, and how many chunks the whole has.
+    root
+        Of the whole: `root_digest` of its chunks' digests.
+    sha256
+        Of `data`.
+    """
+
+    index: int
+    count: int
+    root: bytes
+    sha256: bytes
+    data: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, message: transfer_pb2.Chunk) -> Chunk:
+        """What a message holds, not yet checked."""
+        return cls(message.index, message.count, message.root, message.sha256, message.data)
+
+    def message(self) -> transfer_pb2.Chunk:
+        """As the wire has it."""
+        return transfer_pb2.Chunk(
+            index=self.index, count=self.count, root=self.root, sha256=self.sha256, data=self.data
+        )
+
+    def check(self, max_bytes: int, where: str) -> None:
+        """Refuse what no chunk can be, before anything of it is kept.
+
+        Parameters
+        ----------
+        max_bytes
+            Longest whole that is taken.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER for an index or a size that cannot be; UPLOAD_LIMIT if the whole is too long; UPLOAD_CORRUPT if
+            the data is not what its digest says.
+        """
+        if not 0 <= self.index < self.count or {len(self.root), len(self.sha256)} != {_DIGEST_BYTES}:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a chunk has an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes",
+                where=where,
+                got=f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes",
+            )
+        if self.count > chunk_count(max_bytes):
+            raise TrystError(
+                ErrorCode.UPLOAD_LIMIT, f"at most {max_bytes} bytes are taken", where=where, got=f"{self.count} chunks"
+            )
+        full = self.index < self.count - 1
+        if not 0 < len(self.data) <= CHUNK_BYTES or (full and len(self.data) != CHUNK_BYTES):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a chunk has {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}",
+                where=where,
+                got=f"{len(self.data)} bytes",
+            )
+        if hashlib.sha256(self.data).digest() != self.sha256:
+            raise TrystError(
+                ErrorCode.UPLOAD_CORRUPT,
+                "the chunk is not what its digest says",
+                where=where,
+                remedy="send it again; if it stays so, look for bad memory or a bad disk on either side",
+            )
 
 
 def chunk_count(total_bytes: int) -> int:
@@ -27,6 +106,20 @@ def chunk_slices(total_bytes: int) -> Iterator[slice]:
     """The slices of a body that are its chunks, in order."""
     for start in range(0, total_bytes, CHUNK_BYTES):
         yield slice(start, min(start + CHUNK_BYTES, total_bytes))
+
+
+def rechunked(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """Content, however it comes, as its chunks; none for no content."""
+    held = bytearray()
+    for part in content:
+        view = memoryview(part).cast("B")
+        for cut in chunk_slices(len(view)):
+            held += view[cut]
+            if len(held) >= CHUNK_BYTES:
+                yield bytes(held[:CHUNK_BYTES])
+                del held[:CHUNK_BYTES]
+    if held:
+        yield bytes(held)
 
 
 def root_digest(digests: Iterable[bytes]) -> bytes:

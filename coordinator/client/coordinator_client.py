@@ -12,6 +12,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.transfer import Fetch
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
@@ -124,19 +125,12 @@ class Coordinator:
 
     def statistics(self, project: str, run: str) -> dict[str, Any]:
         """The model and the aggregate statistics of a released run."""
-        text = bytearray()
-        index, pieces = 0, 1
-        while index < pieces:
-            response = self._connection.call(
-                self._stub.GetStatistics,
-                coordination_pb2.GetStatisticsRequest(project=project, run=run, index=index),
-                attempts=3,
-            )
-            text += response.data
-            pieces = response.pieces
-            index += 1
-            if len(text) > MAX_STATISTICS_BYTES:
-                raise TrystError(ErrorCode.UPLOAD_LIMIT, "the statistics are longer than any run's", where=project)
+
+        def request(index: int) -> coordination_pb2.GetStatisticsRequest:
+            return coordination_pb2.GetStatisticsRequest(project=project, run=run, index=index)
+
+        stub = self._stub
+        text = Fetch(self._connection, stub.GetStatistics, request, project, MAX_STATISTICS_BYTES).whole()
         document = json.loads(text)
         if not isinstance(document, dict):
             raise TrystError(ErrorCode.INTERNAL, "the statistics must be a JSON object", where=project)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.transfer import Fetch
 from tryst.coordinator.client.terminal import console
 from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.reports.disclosure import write_risk_report
@@ -38,22 +38,15 @@ def fetch_report(connection: Connection, project: str, run: str) -> Report:
     Raises
     ------
     TrystError
-        NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+        NOT_FOUND if the run was not assessed; otherwise as `Fetch`.
     """
     stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
-    text = bytearray()
-    index, pieces, digest = 0, 1, b""
-    while index < pieces:
-        request = stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
-        piece = connection.call(stub.GetReport, request, attempts=3)
-        text += piece.data
-        pieces, digest = piece.pieces, piece.sha256
-        index += 1
-        if len(text) > MAX_REPORT_BYTES:
-            raise TrystError(ErrorCode.UPLOAD_LIMIT, "the report is longer than any run's", where=project)
-    if hashlib.sha256(text).digest() != digest:
-        raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the report is not what its digest says", where=project)
-    return Report(bytes(text), digest)
+
+    def request(index: int) -> stewardship_pb2.GetReportRequest:
+        return stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
+
+    text = Fetch(connection, stub.GetReport, request, f"report of {project}", MAX_REPORT_BYTES).whole()
+    return Report(text, hashlib.sha256(text).digest())
 
 
 def show_report(report: Report, out: Path) -> None:

@@ -26,8 +26,10 @@ from tryst.common.pki.certificates import server_name
 from tryst.common.pki.provisioning import PARTIES, Provisioned
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.transfer import Fetch
 from tryst.common.specification import encoding_digest, load_specification, specification_digest
 from tryst.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
+from tryst.common.wire.chunks import Chunk
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.protos.linkage.v1 import contribution_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
 
@@ -177,10 +179,13 @@ class Custodian:
         return found
 
     def post(self, kind: int, body: bytes, epoch: int = 1, sender: Side | None = None) -> Any:
-        letter = custody_pb2.Letter(kind=kind, sender=side_to_wire(sender or self.side), body=body)  # type: ignore[arg-type]
-        return self.call(
-            self.stub.PostLetter, custody_pb2.PostLetterRequest(project="trial", epoch=epoch, letter=letter)
+        message = custody_pb2.AgreementMessage(
+            kind=kind,  # type: ignore[arg-type]
+            sender=side_to_wire(sender or self.side),
+            body=body,
         )
+        request = custody_pb2.PostMessageRequest(project="trial", epoch=epoch, message=message)
+        return self.call(self.stub.PostMessage, request)
 
     def report_keys(self, check: bytes = KEY_CHECK, canary: bytes = CANARY, epoch: int = 1) -> Any:
         request = custody_pb2.ReportKeysRequest(
@@ -195,13 +200,9 @@ class Custodian:
 
     def put(self, upload: Upload, index: int, data: bytes | None = None) -> Any:
         content = upload.chunks[index] if data is None else data
-        request = contribution_pb2.PutChunkRequest(
-            project="trial",
-            upload=upload.name,
-            index=index,
-            sha256=hashlib.sha256(content).digest(),
-            data=content,
-        )
+        digest = hashlib.sha256(content).digest()
+        chunk = Chunk(index, len(upload.chunks), upload.root, digest, content)
+        request = contribution_pb2.PutChunkRequest(project="trial", upload=upload.name, chunk=chunk.message())
         return self.call(self.stub.PutChunk, request)
 
     def commit(self, upload: Upload) -> Any:
@@ -221,14 +222,13 @@ class Custodian:
         self.commit(upload)
 
     def fetch(self, run: str) -> tuple[bytes, bytes]:
-        """The sealed share and its digest."""
-        sealed, index, pieces, digest = b"", 0, 1, b""
-        while index < pieces:
-            request = custody_pb2.FetchResultRequest(project="trial", run=run, index=index)
-            piece = self.call(self.stub.FetchResult, request)
-            sealed += piece.data
-            digest, pieces, index = piece.sha256, piece.pieces, index + 1
-        return sealed, digest
+        """The sealed share and its root digest."""
+
+        def request(index: int) -> custody_pb2.FetchResultRequest:
+            return custody_pb2.FetchResultRequest(project="trial", run=run, index=index)
+
+        share = Fetch(self.connection, self.stub.FetchResult, request, "trial")
+        return share.whole(), share.root
 
 
 def people(n: int, offset: int = 0) -> pl.DataFrame:

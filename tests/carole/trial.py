@@ -12,7 +12,7 @@ from tryst.carole.store.registry import NewProject
 from tryst.common.encoding.body import to_bytes
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
 from tryst.common.parties import Role, Side
-from tryst.common.wire.chunks import chunk_slices, root_digest
+from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
 
 
 class Contribution:
@@ -36,7 +36,10 @@ class Contribution:
 
     def put(self, store: Store, side: Side, upload: str, *indices: int) -> None:
         for index in indices or range(len(self.chunks)):
-            store.uploads.put(PROJECT, side, upload, index, self.digests[index], self.chunks[index])
+            store.uploads.put(PROJECT, side, upload, self.chunk(index))
+
+    def chunk(self, index: int) -> Chunk:
+        return Chunk(index, len(self.chunks), self.root, self.digests[index], self.chunks[index])
 
     def commit(self, store: Store, side: Side, upload: str) -> None:
         store.uploads.commit(PROJECT, side, str(side), upload, len(self.chunks), len(self.body), self.root)

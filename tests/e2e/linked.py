@@ -22,6 +22,7 @@ from tests.e2e.traces import IDENTIFIERS, PLANTED, planted_people
 from tryst.common.errors import TrystError
 from tryst.common.keys import Seed, load_seed_file, new_seed_file
 from tryst.common.parties import Side
+from tryst.common.wire.chunks import Chunk
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 from tryst.protos.linkage.v1 import (
@@ -180,21 +181,24 @@ def _provoke(made: Deployment) -> None:
         )
         for project in (value, PROJECT)
     ]
-    letter = custody_pb2.Letter(kind=1, sender=1, body=raw)
+    message = custody_pb2.AgreementMessage(kind=1, sender=1, body=raw)
     calls: list[tuple[str, Any]] = [
         ("NextTask", custody_pb2.NextTaskRequest(waiting=[value, number])),
         *(
             ("Approve", custody_pb2.ApproveRequest(project=p, specification_digest=raw, signature=raw))
             for p in _names()
         ),
-        *(("PostLetter", custody_pb2.PostLetterRequest(project=p, epoch=1, letter=letter)) for p in _names()),
+        *(("PostMessage", custody_pb2.PostMessageRequest(project=p, epoch=1, message=message)) for p in _names()),
         *(
             ("ReportKeys", custody_pb2.ReportKeysRequest(project=p, epoch=1, key_check_value=raw, canary_digest=raw))
             for p in _names()
         ),
         *(("BeginUpload", contribution_pb2.BeginUploadRequest(manifest=m, upload=value)) for m in manifests),
         *(
-            ("PutChunk", contribution_pb2.PutChunkRequest(project=p, upload=number, sha256=raw, data=raw))
+            (
+                "PutChunk",
+                contribution_pb2.PutChunkRequest(project=p, upload=number, chunk=Chunk(0, 1, raw, raw, raw).message()),
+            )
             for p in _names()
         ),
         *(("CommitUpload", contribution_pb2.CommitUploadRequest(project=p, upload=number, root=raw)) for p in _names()),

@@ -42,6 +42,7 @@ from tryst.common.custodian.steps.step_context import Desk, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import new_seed_file
 from tryst.common.parties import Side
+from tryst.common.wire.chunks import Chunk, root_digest
 from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, project_pb2
 
 Deploy = Callable[..., Deployment]
@@ -319,13 +320,10 @@ class ByHand:
     upload: Any
 
     def put(self, index: int, data: bytes) -> None:
-        request = contribution_pb2.PutChunkRequest(
-            project=self.project,
-            upload=self.upload.id,
-            index=index,
-            sha256=hashlib.sha256(data).digest(),
-            data=data,
-        )
+        digests = self.upload.digests
+        root = root_digest(digests[start : start + 32] for start in range(0, len(digests), 32))
+        chunk = Chunk(index, len(digests) // 32, root, hashlib.sha256(data).digest(), data)
+        request = contribution_pb2.PutChunkRequest(project=self.project, upload=self.upload.id, chunk=chunk.message())
         self.desk.connection.call(self.desk.carole.PutChunk, request)
 
     def chunk(self, index: int) -> bytes:
@@ -431,7 +429,7 @@ def test_second_run_while_one_runs(ready: tuple[Deployment, str]) -> None:
 CUSTODY = {
     "NextTask": custody_pb2.NextTaskRequest,
     "Approve": custody_pb2.ApproveRequest,
-    "PostLetter": custody_pb2.PostLetterRequest,
+    "PostMessage": custody_pb2.PostMessageRequest,
     "ReportKeys": custody_pb2.ReportKeysRequest,
     "BeginUpload": contribution_pb2.BeginUploadRequest,
     "PutChunk": contribution_pb2.PutChunkRequest,

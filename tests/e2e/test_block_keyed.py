@@ -107,7 +107,7 @@ def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple
     ]
     layout = manifest_from_wire(begun[0].manifest, 1 << 40, 1 << 30).layout
     chunks = {
-        message.index: message.data
+        message.chunk.index: message.chunk.data
         for _, message in sent
         if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == begun[0].upload
     }
@@ -187,16 +187,16 @@ def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
 
 
 def test_handles_go_sealed(linked: Linked) -> None:
-    papers = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutPaperRequest)]
-    handles = [paper for paper in papers if paper.paper == resolution_pb2.PAPER_HANDLES]
+    papers = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    handles = [paper for paper in papers if paper.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles)
-    assert any(paper.paper == resolution_pb2.PAPER_ANSWER for paper in papers)
+    assert all(paper.chunk.data.startswith(b"tryst sealed 1\n") for paper in handles)
+    assert any(paper.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT for paper in papers)
     carole = SealingKey.load(linked.made.made.parties["carole"].sealing)
     for paper in handles:
         for reader in ("coordinator", "carole"):
             with pytest.raises(TrystError) as caught:
-                list(open_sealed(carole, SealContext(paper.project, paper.run, reader), [paper.data]))
+                list(open_sealed(carole, SealContext(paper.project, paper.run, reader), [paper.chunk.data]))
             assert caught.value.code is ErrorCode.SEALED
 
 

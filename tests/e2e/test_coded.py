@@ -6,7 +6,6 @@ be kept, and their maps be read; the coordinator resolves.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
@@ -29,6 +28,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.transfer import Content
 from tryst.common.specification import load_specification
 from tryst.common.wire import manifest_from_wire
 from tryst.coordinator.client.connection import connection_of
@@ -146,7 +146,11 @@ def contribution(sent: list[Any], side: Side, project: str) -> tuple[Layout, tup
         if isinstance(message, contribution_pb2.BeginUploadRequest)
     }
     ((upload, layout),) = [(u, m.layout) for u, m in manifests.items() if m.side is side and m.project == project]
-    chunks = {m.index: m.data for m in sent if isinstance(m, contribution_pb2.PutChunkRequest) and m.upload == upload}
+    chunks = {
+        m.chunk.index: m.chunk.data
+        for m in sent
+        if isinstance(m, contribution_pb2.PutChunkRequest) and m.upload == upload
+    }
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
 
 
@@ -210,7 +214,7 @@ def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(judged: Judged) 
             labels, numbers = zip(*pairs, strict=True)
             assert len(set(labels)) == len(set(numbers)) == len(pairs)
             assert (None, -1) in pairs
-    uploads = (contribution_pb2.BeginUploadRequest, contribution_pb2.PutChunkRequest, resolution_pb2.PutPaperRequest)
+    uploads = (contribution_pb2.BeginUploadRequest, contribution_pb2.PutChunkRequest, resolution_pb2.PutArtifactRequest)
     wire = b"\0".join(message.SerializeToString() for message in judged.sent if isinstance(message, uploads))
     labels = {label for variable in SPEC.variables for label in variable.categories if len(label) >= 7}
     assert len(labels) > 5
@@ -218,16 +222,16 @@ def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(judged: Judged) 
 
 
 def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs(judged: Judged) -> None:
-    papers = [message for message in judged.sent if isinstance(message, resolution_pb2.PutPaperRequest)]
-    handles = [paper for paper in papers if paper.paper == resolution_pb2.PAPER_HANDLES]
-    assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles if paper.index == 0)
+    papers = [message for message in judged.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    handles = [paper for paper in papers if paper.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
+    assert all(paper.chunk.data.startswith(b"tryst sealed 1\n") for paper in handles if paper.chunk.index == 0)
     pieces = {
-        paper.index: paper.data
+        paper.chunk.index: paper.chunk.data
         for paper in papers
-        if (paper.paper, paper.project) == (resolution_pb2.PAPER_ANSWER, "passes")
+        if (paper.artifact, paper.project) == (resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT, "passes")
     }
     content = b"".join(pieces[index] for index in sorted(pieces))
-    assert hashlib.sha256(content).digest() in {paper.sha256 for paper in papers}
+    assert Content.of(content).root in {paper.chunk.root for paper in papers}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         arrays = {name: np.load(io.BytesIO(archive.read(name))) for name in archive.namelist() if name.endswith("npy")}
     links = int(arrays["linked.npy"].sum())

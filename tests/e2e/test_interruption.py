@@ -17,7 +17,7 @@ from tryst.carole.service.supervisor import Supervisor
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.rpc.client import Connection
-from tryst.common.wire import CHUNK_BYTES, chunk_count
+from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count
 from tryst.protos.linkage.v1 import contribution_pb2, project_pb2
 
 Deploy = Callable[..., Deployment]
@@ -43,8 +43,8 @@ class Chunks:
         def listening(connection: Connection, method: Any, request: Any, **settings: Any) -> Any:
             if not isinstance(request, contribution_pb2.PutChunkRequest):
                 return call(connection, method, request, **settings)
-            chunk = (request.upload, request.index)
-            self.before(request.index)
+            chunk = (request.upload, request.chunk.index)
+            self.before(request.chunk.index)
             with self._lock:
                 self.sent[chunk] += 1
             answer = call(connection, method, request, **settings)
@@ -103,17 +103,17 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
     put, puts = uploads.put, []
     one_by_one, dead = threading.Lock(), threading.Event()
 
-    def kill_at_third(name: str, side: Side, upload: str, index: int, *content: Any) -> None:
+    def kill_at_third(name: str, side: Side, upload: str, chunk: Chunk) -> None:
         if side is Side.ALICE:
             with one_by_one:
                 # What she had under way when she died may arrive or not; here it does not.
                 if dead.is_set():
                     raise TrystError(ErrorCode.UNAVAILABLE, "nobody waits for this any more")
-                puts.append((upload, index))
+                puts.append((upload, chunk.index))
                 if len(puts) == 3:
                     alice.kill()
                     dead.set()
-        put(name, side, upload, index, *content)
+        put(name, side, upload, chunk)
 
     uploads.put = kill_at_third  # type: ignore[method-assign]
     made.start(Side.BOB)

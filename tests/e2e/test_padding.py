@@ -84,7 +84,7 @@ def linked(made: Deployment, text: str, patch: pytest.MonkeyPatch) -> Linked:
         shown[side] = here.links
         tables[side] = {path.stem: pl.read_parquet(path) for path in Path(here.results).glob("*.parquet")}
     patch.setattr(Connection, "call", call)
-    papers = [message for _, message in sent if isinstance(message, resolution_pb2.PutPaperRequest)]
+    papers = [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
     return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run), papers)
 
 
@@ -125,6 +125,6 @@ def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Linked,
 
 def test_what_is_told_of_dummies_is_sealed(made: tuple[Any, Linked, Linked]) -> None:
     _, _, padded = made
-    handles = [paper for paper in padded.papers if paper.paper == resolution_pb2.PAPER_HANDLES]
+    handles = [paper for paper in padded.papers if paper.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(paper.data.startswith(b"tryst sealed 1\n") for paper in handles)
+    assert all(paper.chunk.data.startswith(b"tryst sealed 1\n") for paper in handles)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tryst.carole.projects.operations.linking import give_up_waiting
 from tryst.carole.projects.operations.outcome import Outcome, move
 from tryst.carole.projects.project import Approval, KeyReport, Project
 from tryst.carole.projects.state import Grant, LetterKind, Policy, State
@@ -41,7 +42,9 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
 def amend(
     project: Project, member: str, digest: bytes, encoding: bytes, grants: Mapping[Role, Grant], policy: Policy
 ) -> Outcome:
-    """Put another specification with the same encoding in the place of the project's; all must consent to it anew.
+    """Put another specification with the same encoding in the place of the project's; all must consent to it again.
+
+    A run that waits for handles or for the resolver is given up: what it waits for may be what is amended.
 
     Raises
     ------
@@ -59,7 +62,8 @@ def amend(
             got=f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}...",
             remedy="make a new project for another encoding",
         )
-    if project.active_run is not None:
+    given_up = give_up_waiting(project, "the specification was amended while it waited")
+    if given_up.project.active_run is not None:
         raise TrystError(
             ErrorCode.RUN_ACTIVE,
             "a specification is not amended under a run",
@@ -71,8 +75,8 @@ def amend(
         "former": project.specification_digest.hex(),
         "policy": str(policy),
     }
-    after = replace(project, specification_digest=digest, grants=grants, policy=policy, approvals={})
-    return move(row, after, member, details)
+    after = replace(given_up.project, specification_digest=digest, grants=grants, policy=policy, approvals={})
+    return given_up.then(move(row, after, member, details))
 
 
 def post_letter(project: Project, side: Side, member: str, epoch: int, kind: LetterKind, body: bytes) -> Outcome:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from tryst.carole.projects.operations.linking import give_up_waiting
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
 from tryst.carole.projects.project import Project, Upload
 from tryst.carole.projects.transitions import SYSTEM, Action, permit
@@ -16,22 +17,31 @@ from tryst.common.parties import Side
 def begin_upload(
     project: Project, side: Side, member: str, upload: Upload, measured: Mapping[str, Detail] = MappingProxyType({})
 ) -> Outcome:
-    """Begin a contribution, or begin it anew under another name; an uncommitted one is dropped then.
+    """Begin a contribution, or begin it again under another name; an uncommitted one is dropped then.
 
     What the custodian `measured` before it, of what the linkage unit could learn, goes to the audit log.
 
     Raises
     ------
     TrystError
-        NOT_ADMITTED, WRONG_STATE.
+        CHUNK_CONFLICT if it was begun with another layout; NOT_ADMITTED, WRONG_STATE.
     """
-    there = project.uploads.get(side)
-    if there is not None and there.upload == upload.upload and not there.expired:
-        return Outcome(project)
+    for there in (project.uploads.get(side), project.pending.get(side)):
+        if there is not None and there.upload == upload.upload and not there.expired:
+            if there.layout != upload.layout:
+                raise TrystError(
+                    ErrorCode.CHUNK_CONFLICT,
+                    "the upload was begun with another manifest",
+                    where=f"{project.name}, upload {upload.upload}",
+                    remedy="begin a new upload under a new name",
+                )
+            return Outcome(project)
     row = permit(project, side.role, Action.BEGIN_UPLOAD)
     # A committed upload stays the side's contribution until the new one is committed too.
-    keep = there is not None and there.committed and not there.expired
-    after = project if keep else replace(project, uploads={**project.uploads, side: upload})
+    if project.contributed(side):
+        after = replace(project, pending={**project.pending, side: upload})
+    else:
+        after = replace(project, uploads={**project.uploads, side: upload})
     return move(row, after, member, {**_described(upload), **measured})
 
 
@@ -48,7 +58,7 @@ def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> 
         return Outcome(project)
     row = permit(project, side.role, Action.COMMIT_UPLOAD)
     committed = replace(upload, committed=True, received_bytes=upload.total_bytes)
-    after = replace(project, uploads={**project.uploads, side: committed})
+    after = replace(project, uploads={**project.uploads, side: committed}, pending=_without(project, side))
     details = _described(upload)
     if there is not None and there.committed and not there.expired:
         details["replaces"] = there.upload
@@ -58,19 +68,31 @@ def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> 
 def expire_upload(project: Project, side: Side, upload: str) -> Outcome:
     """An upload's time is over. Not while a run is at work on it: the run ends first.
 
+    On a run that waits for others nobody works, and they may never come: it is given up. Nothing changes if the
+    upload is not there any more.
+
     Raises
     ------
     TrystError
         RUN_ACTIVE, WRONG_STATE.
     """
-    if project.active_run is not None:
+    there, pending = project.uploads.get(side), project.pending.get(side)
+    if pending is not None and pending.upload == upload:
+        changed = replace(project, pending=_without(project, side))
+    elif there is not None and there.upload == upload and not there.expired:
+        changed = replace(project, uploads={**project.uploads, side: replace(there, expired=True, received_bytes=0)})
+    else:
+        return Outcome(project)
+    given_up = give_up_waiting(changed, "an upload's time was over while the run waited")
+    if given_up.project.active_run is not None:
         raise TrystError(ErrorCode.RUN_ACTIVE, "an upload does not expire under a run", where=project.name)
     row = permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
-    there = project.uploads.get(side)
-    after = project
-    if there is not None and there.upload == upload:
-        after = replace(project, uploads={**project.uploads, side: replace(there, expired=True)})
-    return move(row, after, SYSTEM, {"side": str(side), "upload": upload})
+    expired = move(row, given_up.project, SYSTEM, {"side": str(side), "upload": upload})
+    return given_up.then(expired)
+
+
+def _without(project: Project, side: Side) -> Mapping[Side, Upload]:
+    return {other: upload for other, upload in project.pending.items() if other is not side}
 
 
 def _described(upload: Upload) -> dict[str, Detail]:

@@ -19,7 +19,9 @@ def acknowledge(project: Project, side: Side, member: str, name: str) -> Outcome
     TrystError
         NOT_ADMITTED, WRONG_STATE.
     """
-    if side in project.acknowledged and project.state is not State.ERASED:
+    newest = project.released_run
+    superseded = newest is not None and newest.run != name
+    if (superseded or side in project.acknowledged) and project.state is not State.ERASED:
         return Outcome(project)
     row = permit(project, side.role, Action.ACKNOWLEDGE)
     after = replace(project, acknowledged=project.acknowledged | {side})
@@ -55,4 +57,4 @@ def _erased(project: Project) -> Project:
         replace(run, state=RunState.FAILED, error="the project was erased") if run.state.active else run
         for run in project.runs
     )
-    return replace(project, letters={}, reports={}, uploads={}, runs=runs)
+    return replace(project, letters={}, reports={}, uploads={}, pending={}, runs=runs)

@@ -28,6 +28,8 @@ class Interruption(StrEnum):
 def start_run(project: Project, member: str, request: str, name: str) -> Outcome:
     """Ask for a run. The same request is the same run, whatever has become of it.
 
+    A run that waits for handles or for the resolver, on which nobody works, is given up for a new one.
+
     Raises
     ------
     TrystError
@@ -36,6 +38,8 @@ def start_run(project: Project, member: str, request: str, name: str) -> Outcome
     if any(run.request == request for run in project.runs):
         return Outcome(project)
     row = permit(project, Role.COORDINATOR, Action.START_RUN)
+    given_up = give_up_waiting(project, "another run was asked for while it waited")
+    project = given_up.project
     active = project.active_run
     if active is not None:
         raise TrystError(
@@ -46,7 +50,7 @@ def start_run(project: Project, member: str, request: str, name: str) -> Outcome
             remedy="watch it, and start another when it has ended",
         )
     after = replace(project, runs=(*project.runs, Run(name, request, RunState.QUEUED)))
-    return move(row, after, member, {"run": name})
+    return given_up.then(move(row, after, member, {"run": name}))
 
 
 def take_run(project: Project, name: str) -> Outcome:
@@ -111,6 +115,14 @@ def fail_run(project: Project, name: str, error: str) -> Outcome:
     return move(row, with_run(project, failed), SYSTEM, {"run": name, "attempt": run.attempt, "error": error})
 
 
+def give_up_waiting(project: Project, error: str) -> Outcome:
+    """Give up a run that waits for handles or for the resolver; nothing changes if there is none."""
+    run = project.active_run
+    if run is None or run.state is not RunState.RESOLVING:
+        return Outcome(project)
+    return fail_run(project, run.run, error)
+
+
 def finish_run(project: Project, name: str, links: int, judgement: Judgement | None = None) -> Outcome:
     """End a run with links, and release, hold or refuse its result as the specification's policy says.
 
@@ -138,7 +150,7 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
     outcome = move(row, with_run(project, done), SYSTEM, {"run": name, "links": links})
     if judgement is None:
-        return _followed(outcome, release_run(outcome.project, name, "none"))
+        return outcome.then(release_run(outcome.project, name, "none"))
     row = permit(outcome.project, SYSTEM, Action.ASSESS)
     details: dict[str, Detail] = {
         "run": name,
@@ -146,11 +158,11 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
         "breaches": ", ".join(judgement.breaches),
         **judgement.measures,
     }
-    outcome = _followed(outcome, move(row, outcome.project, SYSTEM, details))
+    outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not judgement.breaches:
-        return _followed(outcome, release_run(outcome.project, name, "within the limits"))
+        return outcome.then(release_run(outcome.project, name, "within the limits"))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
-    return _followed(outcome, move(row, outcome.project, SYSTEM, {"run": name}))
+    return outcome.then(move(row, outcome.project, SYSTEM, {"run": name}))
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:
@@ -168,10 +180,6 @@ def release_run(project: Project, name: str, assessment: str) -> Outcome:
     # What was confirmed of an earlier release says nothing of this one.
     after = replace(with_run(project, replace(run, released=True)), acknowledged=frozenset())
     return move(row, after, SYSTEM, {"run": name, "assessment": assessment, **grants})
-
-
-def _followed(first: Outcome, second: Outcome) -> Outcome:
-    return Outcome(second.project, first.entries + second.entries)
 
 
 def with_run(project: Project, changed: Run) -> Project:

@@ -33,6 +33,10 @@ class Outcome:
         """Whether the operation did anything."""
         return bool(self.entries)
 
+    def then(self, second: Outcome) -> Outcome:
+        """The outcome of two operations that stand or fall together, the second one done to this one's project."""
+        return Outcome(second.project, self.entries + second.entries)
+
 
 def move(row: Transition, after: Project, actor: str, details: Mapping[str, Detail]) -> Outcome:
     """The outcome of a transition that has left the project as `after`, in the state where that leads."""

@@ -29,8 +29,7 @@ def decide(project: Project, member: str, name: str, reason: str, signature: byt
     decided = move(row, project, member, details)
     if not release:
         return decided
-    released = release_run(decided.project, name, "overridden by a steward")
-    return Outcome(released.project, decided.entries + released.entries)
+    return decided.then(release_run(decided.project, name, "overridden by a steward"))
 
 
 def held_run(project: Project, name: str) -> None:

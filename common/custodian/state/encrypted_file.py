@@ -6,14 +6,14 @@ so destroying the key erases the file in every backup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
-from tryst.common.wire import CHUNK_BYTES
+from tryst.common.wire.chunks import CHUNK_BYTES, rechunked
 
 _STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
 
@@ -75,20 +75,6 @@ def read_encrypted(path: Path, key: DataKey) -> bytes:
     except OSError as error:
         raise _unreadable(path, error) from None
     return bytes(content)
-
-
-def rechunked(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """The content in pieces of 1 MiB, the last one shorter; none for no content."""
-    held = bytearray()
-    for piece in content:
-        view = memoryview(piece).cast("B")
-        for start in range(0, len(view), CHUNK_BYTES):
-            held += view[start : start + CHUNK_BYTES]
-            if len(held) >= CHUNK_BYTES:
-                yield bytes(held[:CHUNK_BYTES])
-                del held[:CHUNK_BYTES]
-    if held:
-        yield bytes(held)
 
 
 def _unreadable(path: Path, error: OSError) -> TrystError:

@@ -120,7 +120,7 @@ class Result(Base):
 
     project: Mapped[str] = mapped_column(ForeignKey("project.name"), primary_key=True)
     run: Mapped[str] = mapped_column(primary_key=True)
-    sha256: Mapped[bytes]
+    root: Mapped[bytes]
     folder: Mapped[str]
     links: Mapped[int]
     fetched_at: Mapped[float]

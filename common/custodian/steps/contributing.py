@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 import resource
 import secrets
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from hashlib import sha256
 
 import structlog
 
@@ -28,12 +25,10 @@ from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import NoiseKey, Seed, key_check_value
-from tryst.common.rpc.client import CHUNK_SECONDS, COMMIT_SECONDS, CONTROL_SECONDS
-from tryst.common.wire import Manifest, chunk_count, manifest_to_wire, root_digest
-from tryst.protos.linkage.v1 import contribution_pb2
-
-IN_FLIGHT = 4
-"""Chunks on their way at a time."""
+from tryst.common.rpc.client import COMMIT_SECONDS, CONTROL_SECONDS
+from tryst.common.rpc.transfer import Content, send
+from tryst.common.wire import Manifest, chunk_count, manifest_to_wire
+from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5
 """How often Carole may name gaps before something else must be wrong."""
@@ -140,14 +135,16 @@ def _check_value(task: Task, seed: Seed) -> bytes:
 
 def _send(desk: Desk, task: Task, upload: Upload) -> None:
     watch = Stopwatch()
-    count = chunk_count(upload.total_bytes)
+    digests = tuple(upload.digests[start : start + 32] for start in range(0, len(upload.digests), 32))
+    content = Content(digests, lambda index: desk.state.uploads.body_chunk(upload, index))
+    count = len(digests)
     with desk.progress.stage(task.project, "uploading"), watch.measure("upload"):
         for _ in range(_ROUNDS):
             begun = _begin(desk, task, upload)
             if not begun.committed:
                 missing = [index for gap in begun.missing for index in range(gap.first, min(gap.last, count - 1) + 1)]
-                _put_all(desk, task, upload, missing, count)
-            if begun.committed or _commit(desk, upload, count):
+                _put_missing(desk, task, upload, content, missing)
+            if begun.committed or _commit(desk, upload, content):
                 break
         else:
             raise TrystError(
@@ -191,58 +188,25 @@ def _begin(desk: Desk, task: Task, upload: Upload) -> contribution_pb2.BeginUplo
     return begun
 
 
-def _put_all(desk: Desk, task: Task, upload: Upload, missing: list[int], count: int) -> None:
-    """Send chunks, a few at a time; the first failure ends it, and what has arrived stays."""
+def _put_missing(desk: Desk, task: Task, upload: Upload, content: Content, missing: list[int]) -> None:
+    def request(chunk: transfer_pb2.Chunk) -> contribution_pb2.PutChunkRequest:
+        return contribution_pb2.PutChunkRequest(project=upload.project, upload=upload.id, chunk=chunk)
 
-    def put(index: int) -> None:
-        data = desk.state.uploads.body_chunk(upload, index)
-        digest = upload.digests[32 * index : 32 * (index + 1)]
-        if sha256(data).digest() != digest:
-            raise TrystError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"chunk {index} of the kept upload has changed",
-                where=f"upload {upload.id}",
-                remedy="check the state folder's disk",
-            )
-        request = contribution_pb2.PutChunkRequest(
-            project=upload.project, upload=upload.id, index=index, sha256=digest, data=data
-        )
-        desk.connection.call(desk.carole.PutChunk, request, deadline=CHUNK_SECONDS, attempts=3)
+    def step(done: float) -> None:
+        desk.check_stop()
+        desk.progress.update(task.project, "uploading", done)
 
-    sent = count - len(missing)
-    with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="upload") as pool:
-        for done in _windowed(pool, put, missing, desk):
-            sent += done
-            desk.progress.update(task.project, "uploading", sent / max(1, count))
+    send(desk.connection, desk.carole.PutChunk, request, content, missing, step)
 
 
-def _windowed(pool: ThreadPoolExecutor, put: Callable[[int], None], indices: list[int], desk: Desk) -> Iterator[int]:
-    """Run `put` over `indices` with `IN_FLIGHT` of them under way; yields how many have ended."""
-    under_way: set[Future[None]] = set()
-    waiting = iter(indices)
-    while True:
-        for index in waiting:
-            desk.check_stop()
-            under_way.add(pool.submit(put, index))
-            if len(under_way) == IN_FLIGHT:
-                break
-        if not under_way:
-            return
-        ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-        for future in ended:
-            future.result()
-        yield len(ended)
-
-
-def _commit(desk: Desk, upload: Upload, count: int) -> bool:
+def _commit(desk: Desk, upload: Upload, content: Content) -> bool:
     """Commit the upload; false if Carole names gaps."""
-    digests = [upload.digests[start : start + 32] for start in range(0, len(upload.digests), 32)]
     request = contribution_pb2.CommitUploadRequest(
         project=upload.project,
         upload=upload.id,
-        chunks=count,
+        chunks=len(content.digests),
         total_bytes=upload.total_bytes,
-        root=root_digest(digests),
+        root=content.root,
     )
     try:
         desk.connection.call(desk.carole.CommitUpload, request, deadline=COMMIT_SECONDS, attempts=3)

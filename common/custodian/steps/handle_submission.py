@@ -13,8 +13,6 @@ that it can tell Carole of links between rows of codes, which she cannot join to
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import polars as pl
 import structlog
@@ -23,12 +21,10 @@ from numpy.typing import NDArray
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
-from tryst.common.custodian.steps.result_fetch import MAX_PIECES
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.client import CHUNK_SECONDS
-from tryst.common.wire.chunks import chunk_slices
+from tryst.common.rpc.transfer import Content, Fetch, send
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
@@ -38,7 +34,7 @@ from tryst.common.wire.row_handles import (
     question_digest,
     seal_answer,
 )
-from tryst.protos.linkage.v1 import resolution_pb2
+from tryst.protos.linkage.v1 import resolution_pb2, transfer_pb2
 
 log = structlog.get_logger()
 
@@ -166,23 +162,16 @@ def codes_rows(
 
 def _fetch_question(desk: Desk, task: Task) -> bytes:
     """What Carole asks, as it came."""
-    content = bytearray()
-    whole, index, count = b"", 0, 1
-    while index < count:
+
+    def request(index: int) -> resolution_pb2.FetchArtifactRequest:
+        rows = resolution_pb2.RUN_ARTIFACT_ROWS
+        return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
+
+    def step(done: float) -> None:
         desk.check_stop()
-        request = resolution_pb2.FetchPaperRequest(
-            project=task.project, run=task.run, paper=resolution_pb2.PAPER_ROWS, index=index
-        )
-        piece = desk.connection.call(desk.carole.FetchPaper, request, deadline=CHUNK_SECONDS, attempts=3)
-        if index == 0:
-            whole, count = piece.sha256, piece.pieces
-        if (piece.sha256, piece.pieces) != (whole, count) or not 1 <= count <= MAX_PIECES:
-            raise _wrong(task, "pieces of different papers")
-        content += piece.data
-        index += 1
-    if hashlib.sha256(content).digest() != whole:
-        raise _wrong(task, "bytes of another digest than she names")
-    return bytes(content)
+
+    where = f"project {task.project}, run {task.run}"
+    return Fetch(desk.connection, desk.carole.FetchArtifact, request, where, step=step).whole()
 
 
 def _rows(task: Task, question: bytes, upload: Upload) -> NDArray[np.uint32]:
@@ -196,20 +185,11 @@ def _rows(task: Task, question: bytes, upload: Upload) -> NDArray[np.uint32]:
 
 
 def _put(desk: Desk, task: Task, sealed: bytes) -> None:
-    digest = hashlib.sha256(sealed).digest()
-    pieces = [sealed[part] for part in chunk_slices(len(sealed))]
-    for index, piece in enumerate(pieces):
-        desk.check_stop()
-        request = resolution_pb2.PutPaperRequest(
-            project=task.project,
-            run=task.run,
-            paper=resolution_pb2.PAPER_HANDLES,
-            index=index,
-            pieces=len(pieces),
-            sha256=digest,
-            data=piece,
-        )
-        desk.connection.call(desk.carole.PutPaper, request, deadline=CHUNK_SECONDS, attempts=3)
+    def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
+        handles = resolution_pb2.RUN_ARTIFACT_HANDLES
+        return resolution_pb2.PutArtifactRequest(project=task.project, run=task.run, artifact=handles, chunk=chunk)
+
+    send(desk.connection, desk.carole.PutArtifact, request, Content.of(sealed), step=lambda done: desk.check_stop())
 
 
 def _wrong(task: Task, got: str) -> TrystError:

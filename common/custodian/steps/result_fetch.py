@@ -1,14 +1,12 @@
-"""Fetching this custodian's share: piece by piece, unsealed, joined with its own identifiers, put into place whole."""
+"""Fetching this custodian's share: chunk by chunk, unsealed, joined with its own identifiers, put into place whole."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -25,11 +23,9 @@ from tryst.common.durable import sync_folder
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import SealContext
 from tryst.common.keys.sealing import open_file
-from tryst.common.rpc.client import CHUNK_SECONDS, CONTROL_SECONDS
+from tryst.common.rpc.client import CONTROL_SECONDS
+from tryst.common.rpc.transfer import Fetch
 from tryst.protos.linkage.v1 import custody_pb2
-
-MAX_PIECES = 1 << 16
-"""A share of 64 GiB is none."""
 
 log = structlog.get_logger()
 
@@ -40,15 +36,16 @@ def fetch(desk: Desk, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        SEALED if the share does not open, was changed on its way, or is malformed; NOT_FOUND if the pseudonym map of
-        its upload is no longer there; CONFIGURATION if the results folder cannot be written. Nothing is half visible.
+        SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on its way; NOT_FOUND if the
+        pseudonym map of its upload is no longer there; CONFIGURATION if the results folder cannot be written. Nothing
+        is half visible.
     """
     require_approved(desk, task)
     safe_name(task.run)
     done = desk.state.result(task.project, task.run)
     if done is None or not Path(done.folder).is_dir():
         done = _receive(desk, task)
-    request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, sha256=done.sha256)
+    request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root)
     desk.connection.call(desk.carole.AcknowledgeResult, request, deadline=CONTROL_SECONDS, attempts=3)
     desk.state.mark_acknowledged(task.project, task.run)
     log.info("fetched", project=task.project, run=task.run, links=done.links)
@@ -62,7 +59,7 @@ def _receive(desk: Desk, task: Task) -> Result:
     try:
         with desk.progress.stage(task.project, "fetching the share"):
             with watch.measure("fetch"):
-                digest = _fetch_and_open(desk, task, opened)
+                root = _fetch_and_open(desk, task, opened)
             desk.progress.update(task.project, "joining with the own identifiers", 1.0)
             with watch.measure("join"):
                 upload = desk.state.uploads.newest(task.project)
@@ -76,7 +73,7 @@ def _receive(desk: Desk, task: Task) -> Result:
     result = Result(
         project=task.project,
         run=task.run,
-        sha256=digest,
+        root=root,
         folder=str(folder),
         links=n_links,
         fetched_at=time.time(),
@@ -88,32 +85,20 @@ def _receive(desk: Desk, task: Task) -> Result:
 
 
 def _fetch_and_open(desk: Desk, task: Task, opened: Path) -> bytes:
-    """Fetch all pieces and open them into a file; the digest of the sealed share."""
-    whole = hashlib.sha256()
-    expected: list[bytes] = []
+    """Fetch the share and open it into a file; the root digest of the sealed share."""
 
-    def pieces() -> Iterator[bytes]:
-        index, count = 0, 1
-        while index < count:
-            desk.check_stop()
-            request = custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
-            piece = desk.connection.call(desk.carole.FetchResult, request, deadline=CHUNK_SECONDS, attempts=3)
-            if index == 0:
-                count = piece.pieces
-                expected.append(piece.sha256)
-            if piece.pieces != count or piece.sha256 != expected[0] or not 1 <= count <= MAX_PIECES:
-                raise _changed(task, "pieces of different shares")
-            whole.update(piece.data)
-            index += 1
-            desk.progress.update(task.project, "fetching the share", index / count)
-            yield piece.data
+    def request(index: int) -> custody_pb2.FetchResultRequest:
+        return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
 
+    def step(done: float) -> None:
+        desk.check_stop()
+        desk.progress.update(task.project, "fetching the share", done)
+
+    where = f"project {task.project}, run {task.run}"
+    sealed = Fetch(desk.connection, desk.carole.FetchResult, request, where, step=step)
     context = SealContext(task.project, task.run, desk.keyring.member.name)
-    open_file(desk.keyring.sealing, context, pieces(), opened)
-    if whole.digest() != expected[0]:
-        opened.unlink(missing_ok=True)
-        raise _changed(task, "bytes of another digest than Carole names")
-    return whole.digest()
+    open_file(desk.keyring.sealing, context, sealed, opened)
+    return sealed.root
 
 
 def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
@@ -178,13 +163,3 @@ def _sync_file(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _changed(task: Task, got: str) -> TrystError:
-    return TrystError(
-        ErrorCode.SEALED,
-        "the share of the result changed on its way",
-        where=f"project {task.project}, run {task.run}",
-        got=got,
-        remedy="it is fetched again; if this stays so, tell Carole's operator",
-    )

@@ -21,8 +21,8 @@ from tryst.protos.linkage.v1 import custody_pb2
 AGREEMENT = "agreement"
 SEED = "seed"
 
-_OFFER = custody_pb2.LETTER_KIND_OFFER
-_CONFIRMATION = custody_pb2.LETTER_KIND_CONFIRMATION
+_OFFER = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER
+_CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 
 log = structlog.get_logger()
 
@@ -68,7 +68,7 @@ def kept_seed(desk: Desk, task: Task) -> Seed:
 def _by_letters(desk: Desk, task: Task) -> Outcome:
     agreement = _resumed(desk, task)
     ours, theirs = side_to_wire(desk.party.side), side_to_wire(desk.party.side.other)
-    there = {(letter.sender, letter.kind): letter.body for letter in task.letters}
+    there = {(letter.sender, letter.kind): letter.body for letter in task.messages}
     _post(desk, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
     if (offer := there.get((theirs, _OFFER))) is None:
         return _wait(desk, task, "waits for the other custodian's offer of a key")
@@ -111,12 +111,12 @@ def _keep(desk: Desk, task: Task, agreement: Agreement) -> None:
     desk.state.keep_secret(task.project, task.epoch, AGREEMENT, agreement.export())
 
 
-def _post(desk: Desk, task: Task, kind: custody_pb2.LetterKind, body: bytes, there: bytes | None) -> None:
+def _post(desk: Desk, task: Task, kind: custody_pb2.AgreementMessageKind, body: bytes, there: bytes | None) -> None:
     if there == body:
         return
-    letter = custody_pb2.Letter(kind=kind, sender=side_to_wire(desk.party.side), body=body)
-    request = custody_pb2.PostLetterRequest(project=task.project, epoch=task.epoch, letter=letter)
-    desk.connection.call(desk.carole.PostLetter, request, deadline=CONTROL_SECONDS, attempts=3)
+    message = custody_pb2.AgreementMessage(kind=kind, sender=side_to_wire(desk.party.side), body=body)
+    request = custody_pb2.PostMessageRequest(project=task.project, epoch=task.epoch, message=message)
+    desk.connection.call(desk.carole.PostMessage, request, deadline=CONTROL_SECONDS, attempts=3)
 
 
 def _wait(desk: Desk, task: Task, stage: str) -> Outcome:

@@ -67,7 +67,7 @@ class Task:
     specification_digest: bytes
     encoding_digest: bytes
     epoch: int
-    letters: Sequence[custody_pb2.Letter]
+    messages: Sequence[custody_pb2.AgreementMessage]
     run: str
 
     @classmethod
@@ -101,7 +101,7 @@ class Task:
             specification_digest=found[0],
             encoding_digest=found[1],
             epoch=status.epoch,
-            letters=tuple(message.letters),
+            messages=tuple(message.messages),
             run=message.run,
         )
 

@@ -23,39 +23,40 @@ _sym_db = _symbol_database.Default()
 
 
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
+from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/contribution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\"f\n\x0b\x46ieldLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x62its\x18\x02 \x01(\r\x12\x10\n\x08\x64istinct\x18\x03 \x01(\x04\x12)\n\x07\x63ontent\x18\x04 \x01(\x0e\x32\x18.linkage.v1.FieldContent\"2\n\x0eVariableLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncategories\x18\x02 \x01(\r\"\x94\x01\n\tSetLayout\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\'\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x17.linkage.v1.FieldLayout\x12\x13\n\x0b\x62lock_rules\x18\x04 \x03(\t\x12-\n\tvariables\x18\x05 \x03(\x0b\x32\x1a.linkage.v1.VariableLayout\"\xc3\x01\n\x08Manifest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0f\n\x07project\x18\x02 \x01(\t\x12\x1e\n\x04side\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x17\n\x0f\x65ncoding_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12#\n\x04sets\x18\x06 \x03(\x0b\x32\x15.linkage.v1.SetLayout\x12\x17\n\x0fkey_check_value\x18\x07 \x01(\x0c\x12\x0f\n\x07records\x18\x08 \x01(\x04\"T\n\x10LeakageStatement\x12\r\n\x05worst\x18\x01 \x01(\x01\x12\r\n\x05limit\x18\x02 \x01(\x01\x12\x12\n\noverridden\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"{\n\x12\x42\x65ginUploadRequest\x12&\n\x08manifest\x18\x01 \x01(\x0b\x32\x14.linkage.v1.Manifest\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12-\n\x07leakage\x18\x03 \x01(\x0b\x32\x1c.linkage.v1.LeakageStatement\"\x8b\x01\n\x13\x42\x65ginUploadResponse\x12\x13\n\x0btotal_bytes\x18\x01 \x01(\x04\x12\x13\n\x0b\x63hunk_bytes\x18\x02 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\'\n\x07missing\x18\x04 \x03(\x0b\x32\x16.linkage.v1.IndexRange\x12\x11\n\tcommitted\x18\x05 \x01(\x08\")\n\nIndexRange\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\"_\n\x0fPutChunkRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\x12\x0e\n\x06sha256\x18\x04 \x01(\x0c\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\"\x12\n\x10PutChunkResponse\"i\n\x13\x43ommitUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x13\n\x0btotal_bytes\x18\x04 \x01(\x04\x12\x0c\n\x04root\x18\x05 \x01(\x0c\"\x16\n\x14\x43ommitUploadResponse*G\n\x0c\x46ieldContent\x12\x1d\n\x19\x46IELD_CONTENT_UNSPECIFIED\x10\x00\x12\x18\n\x14\x46IELD_CONTENT_VALUES\x10\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/contribution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"f\n\x0b\x46ieldLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x62its\x18\x02 \x01(\r\x12\x10\n\x08\x64istinct\x18\x03 \x01(\x04\x12)\n\x07\x63ontent\x18\x04 \x01(\x0e\x32\x18.linkage.v1.FieldContent\"2\n\x0eVariableLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncategories\x18\x02 \x01(\r\"\x94\x01\n\tSetLayout\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\'\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x17.linkage.v1.FieldLayout\x12\x13\n\x0b\x62lock_rules\x18\x04 \x03(\t\x12-\n\tvariables\x18\x05 \x03(\x0b\x32\x1a.linkage.v1.VariableLayout\"\xc3\x01\n\x08Manifest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0f\n\x07project\x18\x02 \x01(\t\x12\x1e\n\x04side\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x17\n\x0f\x65ncoding_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12#\n\x04sets\x18\x06 \x03(\x0b\x32\x15.linkage.v1.SetLayout\x12\x17\n\x0fkey_check_value\x18\x07 \x01(\x0c\x12\x0f\n\x07records\x18\x08 \x01(\x04\"T\n\x10LeakageStatement\x12\r\n\x05worst\x18\x01 \x01(\x01\x12\r\n\x05limit\x18\x02 \x01(\x01\x12\x12\n\noverridden\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"{\n\x12\x42\x65ginUploadRequest\x12&\n\x08manifest\x18\x01 \x01(\x0b\x32\x14.linkage.v1.Manifest\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12-\n\x07leakage\x18\x03 \x01(\x0b\x32\x1c.linkage.v1.LeakageStatement\"\x8b\x01\n\x13\x42\x65ginUploadResponse\x12\x13\n\x0btotal_bytes\x18\x01 \x01(\x04\x12\x13\n\x0b\x63hunk_bytes\x18\x02 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\'\n\x07missing\x18\x04 \x03(\x0b\x32\x16.linkage.v1.IndexRange\x12\x11\n\tcommitted\x18\x05 \x01(\x08\")\n\nIndexRange\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\"T\n\x0fPutChunkRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12 \n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x12\n\x10PutChunkResponse\"i\n\x13\x43ommitUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x13\n\x0btotal_bytes\x18\x04 \x01(\x04\x12\x0c\n\x04root\x18\x05 \x01(\x0c\"\x16\n\x14\x43ommitUploadResponse*G\n\x0c\x46ieldContent\x12\x1d\n\x19\x46IELD_CONTENT_UNSPECIFIED\x10\x00\x12\x18\n\x14\x46IELD_CONTENT_VALUES\x10\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.contribution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FIELDCONTENT']._serialized_start=1246
-  _globals['_FIELDCONTENT']._serialized_end=1317
-  _globals['_FIELDLAYOUT']._serialized_start=97
-  _globals['_FIELDLAYOUT']._serialized_end=199
-  _globals['_VARIABLELAYOUT']._serialized_start=201
-  _globals['_VARIABLELAYOUT']._serialized_end=251
-  _globals['_SETLAYOUT']._serialized_start=254
-  _globals['_SETLAYOUT']._serialized_end=402
-  _globals['_MANIFEST']._serialized_start=405
-  _globals['_MANIFEST']._serialized_end=600
-  _globals['_LEAKAGESTATEMENT']._serialized_start=602
-  _globals['_LEAKAGESTATEMENT']._serialized_end=686
-  _globals['_BEGINUPLOADREQUEST']._serialized_start=688
-  _globals['_BEGINUPLOADREQUEST']._serialized_end=811
-  _globals['_BEGINUPLOADRESPONSE']._serialized_start=814
-  _globals['_BEGINUPLOADRESPONSE']._serialized_end=953
-  _globals['_INDEXRANGE']._serialized_start=955
-  _globals['_INDEXRANGE']._serialized_end=996
-  _globals['_PUTCHUNKREQUEST']._serialized_start=998
-  _globals['_PUTCHUNKREQUEST']._serialized_end=1093
-  _globals['_PUTCHUNKRESPONSE']._serialized_start=1095
-  _globals['_PUTCHUNKRESPONSE']._serialized_end=1113
-  _globals['_COMMITUPLOADREQUEST']._serialized_start=1115
-  _globals['_COMMITUPLOADREQUEST']._serialized_end=1220
-  _globals['_COMMITUPLOADRESPONSE']._serialized_start=1222
-  _globals['_COMMITUPLOADRESPONSE']._serialized_end=1244
+  _globals['_FIELDCONTENT']._serialized_start=1275
+  _globals['_FIELDCONTENT']._serialized_end=1346
+  _globals['_FIELDLAYOUT']._serialized_start=137
+  _globals['_FIELDLAYOUT']._serialized_end=239
+  _globals['_VARIABLELAYOUT']._serialized_start=241
+  _globals['_VARIABLELAYOUT']._serialized_end=291
+  _globals['_SETLAYOUT']._serialized_start=294
+  _globals['_SETLAYOUT']._serialized_end=442
+  _globals['_MANIFEST']._serialized_start=445
+  _globals['_MANIFEST']._serialized_end=640
+  _globals['_LEAKAGESTATEMENT']._serialized_start=642
+  _globals['_LEAKAGESTATEMENT']._serialized_end=726
+  _globals['_BEGINUPLOADREQUEST']._serialized_start=728
+  _globals['_BEGINUPLOADREQUEST']._serialized_end=851
+  _globals['_BEGINUPLOADRESPONSE']._serialized_start=854
+  _globals['_BEGINUPLOADRESPONSE']._serialized_end=993
+  _globals['_INDEXRANGE']._serialized_start=995
+  _globals['_INDEXRANGE']._serialized_end=1036
+  _globals['_PUTCHUNKREQUEST']._serialized_start=1038
+  _globals['_PUTCHUNKREQUEST']._serialized_end=1122
+  _globals['_PUTCHUNKRESPONSE']._serialized_start=1124
+  _globals['_PUTCHUNKRESPONSE']._serialized_end=1142
+  _globals['_COMMITUPLOADREQUEST']._serialized_start=1144
+  _globals['_COMMITUPLOADREQUEST']._serialized_end=1249
+  _globals['_COMMITUPLOADRESPONSE']._serialized_start=1251
+  _globals['_COMMITUPLOADRESPONSE']._serialized_end=1273
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,5 @@
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
+from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -114,18 +115,14 @@ class IndexRange(_message.Message):
     def __init__(self, first: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
 
 class PutChunkRequest(_message.Message):
-    __slots__ = ("project", "upload", "index", "sha256", "data")
+    __slots__ = ("project", "upload", "chunk")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     UPLOAD_FIELD_NUMBER: _ClassVar[int]
-    INDEX_FIELD_NUMBER: _ClassVar[int]
-    SHA256_FIELD_NUMBER: _ClassVar[int]
-    DATA_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
     project: str
     upload: str
-    index: int
-    sha256: bytes
-    data: bytes
-    def __init__(self, project: _Optional[str] = ..., upload: _Optional[str] = ..., index: _Optional[int] = ..., sha256: _Optional[bytes] = ..., data: _Optional[bytes] = ...) -> None: ...
+    chunk: _transfer_pb2.Chunk
+    def __init__(self, project: _Optional[str] = ..., upload: _Optional[str] = ..., chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
 
 class PutChunkResponse(_message.Message):
     __slots__ = ()

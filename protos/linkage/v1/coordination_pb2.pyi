@@ -1,5 +1,6 @@
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
 from tryst.protos.linkage.v1 import resolution_pb2 as _resolution_pb2
+from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -119,12 +120,10 @@ class GetStatisticsRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
 
 class GetStatisticsResponse(_message.Message):
-    __slots__ = ("data", "pieces")
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    PIECES_FIELD_NUMBER: _ClassVar[int]
-    data: bytes
-    pieces: int
-    def __init__(self, data: _Optional[bytes] = ..., pieces: _Optional[int] = ...) -> None: ...
+    __slots__ = ("chunk",)
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    chunk: _transfer_pb2.Chunk
+    def __init__(self, chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
 
 class EraseProjectRequest(_message.Message):
     __slots__ = ("project",)

@@ -76,15 +76,15 @@ class CoordinationStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.FromString,
                 _registered_method=True)
-        self.FetchPaper = channel.unary_unary(
-                '/linkage.v1.Coordination/FetchPaper',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+        self.FetchArtifact = channel.unary_unary(
+                '/linkage.v1.Coordination/FetchArtifact',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
                 _registered_method=True)
-        self.PutPaper = channel.unary_unary(
-                '/linkage.v1.Coordination/PutPaper',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+        self.PutArtifact = channel.unary_unary(
+                '/linkage.v1.Coordination/PutArtifact',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
                 _registered_method=True)
         self.GetStatistics = channel.unary_unary(
                 '/linkage.v1.Coordination/GetStatistics',
@@ -114,7 +114,7 @@ class CoordinationServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AmendProject(self, request, context):
-        """Put another specification with the same encoding in the place of a project's; all consent to it anew.
+        """Put another specification with the same encoding in the place of a project's; all consent to it again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -152,14 +152,14 @@ class CoordinationServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def FetchPaper(self, request, context):
+    def FetchArtifact(self, request, context):
         """Mode block_keyed: what the resolver needs to decide who is who, and its answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def PutPaper(self, request, context):
+    def PutArtifact(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -221,15 +221,15 @@ def add_CoordinationServicer_to_server(servicer, server):
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.WatchRunRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2.RunStatus.SerializeToString,
             ),
-            'FetchPaper': grpc.unary_unary_rpc_method_handler(
-                    servicer.FetchPaper,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
+            'FetchArtifact': grpc.unary_unary_rpc_method_handler(
+                    servicer.FetchArtifact,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.SerializeToString,
             ),
-            'PutPaper': grpc.unary_unary_rpc_method_handler(
-                    servicer.PutPaper,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
+            'PutArtifact': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutArtifact,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.SerializeToString,
             ),
             'GetStatistics': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatistics,
@@ -469,7 +469,7 @@ class Coordination:
             _registered_method=True)
 
     @staticmethod
-    def FetchPaper(request,
+    def FetchArtifact(request,
             target,
             options=(),
             channel_credentials=None,
@@ -482,9 +482,9 @@ class Coordination:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/linkage.v1.Coordination/FetchPaper',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+            '/linkage.v1.Coordination/FetchArtifact',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -496,7 +496,7 @@ class Coordination:
             _registered_method=True)
 
     @staticmethod
-    def PutPaper(request,
+    def PutArtifact(request,
             target,
             options=(),
             channel_credentials=None,
@@ -509,9 +509,9 @@ class Coordination:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/linkage.v1.Coordination/PutPaper',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+            '/linkage.v1.Coordination/PutArtifact',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,

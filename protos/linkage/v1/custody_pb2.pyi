@@ -1,6 +1,7 @@
 from tryst.protos.linkage.v1 import contribution_pb2 as _contribution_pb2
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
 from tryst.protos.linkage.v1 import resolution_pb2 as _resolution_pb2
+from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -20,11 +21,11 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_FETCH: _ClassVar[TaskKind]
     TASK_KIND_HANDLES: _ClassVar[TaskKind]
 
-class LetterKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+class AgreementMessageKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
-    LETTER_KIND_UNSPECIFIED: _ClassVar[LetterKind]
-    LETTER_KIND_OFFER: _ClassVar[LetterKind]
-    LETTER_KIND_CONFIRMATION: _ClassVar[LetterKind]
+    AGREEMENT_MESSAGE_KIND_UNSPECIFIED: _ClassVar[AgreementMessageKind]
+    AGREEMENT_MESSAGE_KIND_OFFER: _ClassVar[AgreementMessageKind]
+    AGREEMENT_MESSAGE_KIND_CONFIRMATION: _ClassVar[AgreementMessageKind]
 TASK_KIND_UNSPECIFIED: TaskKind
 TASK_KIND_IDLE: TaskKind
 TASK_KIND_APPROVE: TaskKind
@@ -32,19 +33,19 @@ TASK_KIND_AGREE: TaskKind
 TASK_KIND_CONTRIBUTE: TaskKind
 TASK_KIND_FETCH: TaskKind
 TASK_KIND_HANDLES: TaskKind
-LETTER_KIND_UNSPECIFIED: LetterKind
-LETTER_KIND_OFFER: LetterKind
-LETTER_KIND_CONFIRMATION: LetterKind
+AGREEMENT_MESSAGE_KIND_UNSPECIFIED: AgreementMessageKind
+AGREEMENT_MESSAGE_KIND_OFFER: AgreementMessageKind
+AGREEMENT_MESSAGE_KIND_CONFIRMATION: AgreementMessageKind
 
-class Letter(_message.Message):
+class AgreementMessage(_message.Message):
     __slots__ = ("kind", "sender", "body")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SENDER_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
-    kind: LetterKind
+    kind: AgreementMessageKind
     sender: _project_pb2.Side
     body: bytes
-    def __init__(self, kind: _Optional[_Union[LetterKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[AgreementMessageKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class NextTaskRequest(_message.Message):
     __slots__ = ("wait_ms", "waiting")
@@ -55,20 +56,20 @@ class NextTaskRequest(_message.Message):
     def __init__(self, wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NextTaskResponse(_message.Message):
-    __slots__ = ("kind", "status", "specification", "letters", "run", "projects")
+    __slots__ = ("kind", "status", "specification", "messages", "run", "projects")
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
-    LETTERS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
     kind: TaskKind
     status: _project_pb2.ProjectStatus
     specification: str
-    letters: _containers.RepeatedCompositeFieldContainer[Letter]
+    messages: _containers.RepeatedCompositeFieldContainer[AgreementMessage]
     run: str
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
-    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., letters: _Optional[_Iterable[_Union[Letter, _Mapping]]] = ..., run: _Optional[str] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
 
 class ApproveRequest(_message.Message):
     __slots__ = ("project", "specification_digest", "signature")
@@ -86,17 +87,17 @@ class ApproveResponse(_message.Message):
     status: _project_pb2.ProjectStatus
     def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
 
-class PostLetterRequest(_message.Message):
-    __slots__ = ("project", "epoch", "letter")
+class PostMessageRequest(_message.Message):
+    __slots__ = ("project", "epoch", "message")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
-    LETTER_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
     project: str
     epoch: int
-    letter: Letter
-    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., letter: _Optional[_Union[Letter, _Mapping]] = ...) -> None: ...
+    message: AgreementMessage
+    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., message: _Optional[_Union[AgreementMessage, _Mapping]] = ...) -> None: ...
 
-class PostLetterResponse(_message.Message):
+class PostMessageResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
@@ -129,24 +130,20 @@ class FetchResultRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
 
 class FetchResultResponse(_message.Message):
-    __slots__ = ("data", "pieces", "sha256")
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    PIECES_FIELD_NUMBER: _ClassVar[int]
-    SHA256_FIELD_NUMBER: _ClassVar[int]
-    data: bytes
-    pieces: int
-    sha256: bytes
-    def __init__(self, data: _Optional[bytes] = ..., pieces: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+    __slots__ = ("chunk",)
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    chunk: _transfer_pb2.Chunk
+    def __init__(self, chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
 
 class AcknowledgeResultRequest(_message.Message):
-    __slots__ = ("project", "run", "sha256")
+    __slots__ = ("project", "run", "root")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
-    SHA256_FIELD_NUMBER: _ClassVar[int]
+    ROOT_FIELD_NUMBER: _ClassVar[int]
     project: str
     run: str
-    sha256: bytes
-    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+    root: bytes
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., root: _Optional[bytes] = ...) -> None: ...
 
 class AcknowledgeResultResponse(_message.Message):
     __slots__ = ()

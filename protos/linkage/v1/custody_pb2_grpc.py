@@ -46,10 +46,10 @@ class CustodyStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
                 _registered_method=True)
-        self.PostLetter = channel.unary_unary(
-                '/linkage.v1.Custody/PostLetter',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.FromString,
+        self.PostMessage = channel.unary_unary(
+                '/linkage.v1.Custody/PostMessage',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.FromString,
                 _registered_method=True)
         self.ReportKeys = channel.unary_unary(
                 '/linkage.v1.Custody/ReportKeys',
@@ -71,15 +71,15 @@ class CustodyStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.FromString,
                 _registered_method=True)
-        self.FetchPaper = channel.unary_unary(
-                '/linkage.v1.Custody/FetchPaper',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+        self.FetchArtifact = channel.unary_unary(
+                '/linkage.v1.Custody/FetchArtifact',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
                 _registered_method=True)
-        self.PutPaper = channel.unary_unary(
-                '/linkage.v1.Custody/PutPaper',
-                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+        self.PutArtifact = channel.unary_unary(
+                '/linkage.v1.Custody/PutArtifact',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
                 _registered_method=True)
         self.FetchResult = channel.unary_unary(
                 '/linkage.v1.Custody/FetchResult',
@@ -111,9 +111,9 @@ class CustodyServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def PostLetter(self, request, context):
-        """Leave a letter for the other custodian. Carole cannot read a secret in it: offers and confirmations of the
-        seed agreement are signed and hold public keys and MACs only. Same letter again: harmless; another: refused.
+    def PostMessage(self, request, context):
+        """Leave a message of the seed agreement for the other custodian. Carole cannot read a secret in it: offers and
+        confirmations are signed and hold public keys and MACs only. Same message again: harmless; another: refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -144,21 +144,21 @@ class CustodyServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def FetchPaper(self, request, context):
+    def FetchArtifact(self, request, context):
         """Mode block_keyed: the custodian's own rows of a run's candidate pairs, and the handles it gives for them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def PutPaper(self, request, context):
+    def PutArtifact(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FetchResult(self, request, context):
-        """A piece of this custodian's sealed share of the result.
+        """A chunk of this custodian's sealed share of the result.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -183,10 +183,10 @@ def add_CustodyServicer_to_server(servicer, server):
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.SerializeToString,
             ),
-            'PostLetter': grpc.unary_unary_rpc_method_handler(
-                    servicer.PostLetter,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.SerializeToString,
+            'PostMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.PostMessage,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.SerializeToString,
             ),
             'ReportKeys': grpc.unary_unary_rpc_method_handler(
                     servicer.ReportKeys,
@@ -208,15 +208,15 @@ def add_CustodyServicer_to_server(servicer, server):
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2.CommitUploadResponse.SerializeToString,
             ),
-            'FetchPaper': grpc.unary_unary_rpc_method_handler(
-                    servicer.FetchPaper,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.SerializeToString,
+            'FetchArtifact': grpc.unary_unary_rpc_method_handler(
+                    servicer.FetchArtifact,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.SerializeToString,
             ),
-            'PutPaper': grpc.unary_unary_rpc_method_handler(
-                    servicer.PutPaper,
-                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.FromString,
-                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.SerializeToString,
+            'PutArtifact': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutArtifact,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.SerializeToString,
             ),
             'FetchResult': grpc.unary_unary_rpc_method_handler(
                     servicer.FetchResult,
@@ -294,7 +294,7 @@ class Custody:
             _registered_method=True)
 
     @staticmethod
-    def PostLetter(request,
+    def PostMessage(request,
             target,
             options=(),
             channel_credentials=None,
@@ -307,9 +307,9 @@ class Custody:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/linkage.v1.Custody/PostLetter',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostLetterResponse.FromString,
+            '/linkage.v1.Custody/PostMessage',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -429,7 +429,7 @@ class Custody:
             _registered_method=True)
 
     @staticmethod
-    def FetchPaper(request,
+    def FetchArtifact(request,
             target,
             options=(),
             channel_credentials=None,
@@ -442,9 +442,9 @@ class Custody:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/linkage.v1.Custody/FetchPaper',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchPaperResponse.FromString,
+            '/linkage.v1.Custody/FetchArtifact',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.FetchArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -456,7 +456,7 @@ class Custody:
             _registered_method=True)
 
     @staticmethod
-    def PutPaper(request,
+    def PutArtifact(request,
             target,
             options=(),
             channel_credentials=None,
@@ -469,9 +469,9 @@ class Custody:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/linkage.v1.Custody/PutPaper',
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperRequest.SerializeToString,
-            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutPaperResponse.FromString,
+            '/linkage.v1.Custody/PutArtifact',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2.PutArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,

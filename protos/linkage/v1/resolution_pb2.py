@@ -23,23 +23,24 @@ _sym_db = _symbol_database.Default()
 
 
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
+from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(tryst/protos/linkage/v1/resolution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\"\x82\x01\n\x11\x46\x65tchPaperRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12 \n\x05paper\x18\x03 \x01(\x0e\x32\x11.linkage.v1.Paper\x12\x1e\n\x04side\x18\x04 \x01(\x0e\x32\x10.linkage.v1.Side\x12\r\n\x05index\x18\x05 \x01(\r\"B\n\x12\x46\x65tchPaperResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0e\n\x06pieces\x18\x02 \x01(\r\x12\x0e\n\x06sha256\x18\x03 \x01(\x0c\"\x8e\x01\n\x0fPutPaperRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12 \n\x05paper\x18\x03 \x01(\x0e\x32\x11.linkage.v1.Paper\x12\r\n\x05index\x18\x04 \x01(\r\x12\x0e\n\x06pieces\x18\x05 \x01(\r\x12\x0e\n\x06sha256\x18\x06 \x01(\x0c\x12\x0c\n\x04\x64\x61ta\x18\x07 \x01(\x0c\"\x12\n\x10PutPaperResponse*g\n\x05Paper\x12\x15\n\x11PAPER_UNSPECIFIED\x10\x00\x12\x0e\n\nPAPER_ROWS\x10\x01\x12\x11\n\rPAPER_HANDLES\x10\x02\x12\x12\n\x0ePAPER_QUESTION\x10\x03\x12\x10\n\x0cPAPER_ANSWER\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(tryst/protos/linkage/v1/resolution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"\x8e\x01\n\x14\x46\x65tchArtifactRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12)\n\x08\x61rtifact\x18\x03 \x01(\x0e\x32\x17.linkage.v1.RunArtifact\x12\x1e\n\x04side\x18\x04 \x01(\x0e\x32\x10.linkage.v1.Side\x12\r\n\x05index\x18\x05 \x01(\r\"9\n\x15\x46\x65tchArtifactResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x7f\n\x12PutArtifactRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12)\n\x08\x61rtifact\x18\x03 \x01(\x0e\x32\x17.linkage.v1.RunArtifact\x12 \n\x05\x63hunk\x18\x04 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x15\n\x13PutArtifactResponse*\xa5\x01\n\x0bRunArtifact\x12\x1c\n\x18RUN_ARTIFACT_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_ARTIFACT_ROWS\x10\x01\x12\x18\n\x14RUN_ARTIFACT_HANDLES\x10\x02\x12#\n\x1fRUN_ARTIFACT_RESOLUTION_REQUEST\x10\x03\x12\"\n\x1eRUN_ARTIFACT_RESOLUTION_RESULT\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.resolution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PAPER']._serialized_start=461
-  _globals['_PAPER']._serialized_end=564
-  _globals['_FETCHPAPERREQUEST']._serialized_start=96
-  _globals['_FETCHPAPERREQUEST']._serialized_end=226
-  _globals['_FETCHPAPERRESPONSE']._serialized_start=228
-  _globals['_FETCHPAPERRESPONSE']._serialized_end=294
-  _globals['_PUTPAPERREQUEST']._serialized_start=297
-  _globals['_PUTPAPERREQUEST']._serialized_end=439
-  _globals['_PUTPAPERRESPONSE']._serialized_start=441
-  _globals['_PUTPAPERRESPONSE']._serialized_end=459
+  _globals['_RUNARTIFACT']._serialized_start=492
+  _globals['_RUNARTIFACT']._serialized_end=657
+  _globals['_FETCHARTIFACTREQUEST']._serialized_start=136
+  _globals['_FETCHARTIFACTREQUEST']._serialized_end=278
+  _globals['_FETCHARTIFACTRESPONSE']._serialized_start=280
+  _globals['_FETCHARTIFACTRESPONSE']._serialized_end=337
+  _globals['_PUTARTIFACTREQUEST']._serialized_start=339
+  _globals['_PUTARTIFACTREQUEST']._serialized_end=466
+  _globals['_PUTARTIFACTRESPONSE']._serialized_start=468
+  _globals['_PUTARTIFACTRESPONSE']._serialized_end=489
 # @@protoc_insertion_point(module_scope)

@@ -1,5 +1,6 @@
 from tryst.protos.linkage.v1 import audit_pb2 as _audit_pb2
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
+from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -29,14 +30,10 @@ class GetReportRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
 
 class GetReportResponse(_message.Message):
-    __slots__ = ("data", "pieces", "sha256")
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    PIECES_FIELD_NUMBER: _ClassVar[int]
-    SHA256_FIELD_NUMBER: _ClassVar[int]
-    data: bytes
-    pieces: int
-    sha256: bytes
-    def __init__(self, data: _Optional[bytes] = ..., pieces: _Optional[int] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+    __slots__ = ("chunk",)
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    chunk: _transfer_pb2.Chunk
+    def __init__(self, chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
 
 class DecideRequest(_message.Message):
     __slots__ = ("project", "run", "release", "reason", "signature")

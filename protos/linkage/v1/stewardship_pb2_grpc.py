@@ -66,7 +66,7 @@ class StewardshipServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetReport(self, request, context):
-        """A piece of the report on a run's disclosure risk, JSON; released or not.
+        """A chunk of the report on a run's disclosure risk, JSON; released or not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

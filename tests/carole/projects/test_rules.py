@@ -72,7 +72,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.entries += outcome.entries
         self.check_step(before, outcome)
         again = self.repeated(operation, *arguments)
-        assert again is None or not again.changed or outcome.entries[0].action in _REPEATABLE
+        assert again is None or not again.changed or outcome.entries[0].action in _SILENT
         return outcome
 
     def repeated(self, operation: object, *arguments: object) -> Outcome | None:
@@ -85,9 +85,9 @@ class AnyOrder(RuleBasedStateMachine):
         after = outcome.project
         assert before.state is not State.ERASED or not outcome.changed
         if after.state < before.state:
-            if outcome.entries[0].action is Action.EXPIRE_UPLOAD:
+            if outcome.entries[-1].action is Action.EXPIRE_UPLOAD:
                 assert (before.state, after.state) == (State.CONTRIBUTED, State.KEYED)
-            elif outcome.entries[0].action is Action.AMEND:
+            elif outcome.entries[-1].action is Action.AMEND:
                 assert after.state is State.DRAFT
             else:
                 assert outcome.entries[0].action is Action.REFUSE
@@ -246,11 +246,8 @@ class AnyOrder(RuleBasedStateMachine):
             assert any(next_task(self.project, side) for side in Side)
 
 
-_SILENT = {Action.BEGIN_UPLOAD, Action.EXPIRE_UPLOAD, Action.JOIN}
-"""What may change nothing that a `Project` shows: an upload beside the one that counts, a join that is written down."""
-
-_REPEATABLE = _SILENT
-"""What is done anew when it is done again; the store knows which upload is which."""
+_SILENT = {Action.JOIN}
+"""What changes nothing that a `Project` shows: a join that is written down. It is written down again when repeated."""
 
 TestAnyOrder = AnyOrder.TestCase
 
@@ -460,7 +457,63 @@ def test_an_expired_contribution_is_asked_for_again() -> None:
 
 
 def test_an_unfinished_upload_that_expires_beside_the_one_that_counts_changes_no_state() -> None:
-    assert operations.expire_upload(contributed(), Side.BOB, "bob-0").project.state is State.CONTRIBUTED
+    project = replace(contributed(), state=State.KEYED, uploads={Side.BOB: Upload("bob-1", True, 5, 50)})
+    project = operations.begin_upload(project, Side.BOB, "bob", Upload("bob-2", False, 5, 50)).project
+    assert set(project.pending) == {Side.BOB}
+    assert project.contributed(Side.BOB)
+    outcome = operations.expire_upload(project, Side.BOB, "bob-2")
+    assert [entry.action for entry in outcome.entries] == [Action.EXPIRE_UPLOAD]
+    assert not outcome.project.pending
+    assert outcome.project.contributed(Side.BOB)
+    assert outcome.project.state is State.KEYED
+    assert not operations.expire_upload(outcome.project, Side.BOB, "bob-2").changed
+
+
+def test_an_upload_is_begun_again_with_the_same_layout_only() -> None:
+    project = replace(contributed(), state=State.KEYED, uploads={Side.BOB: Upload("bob-1", True, 5, 50)})
+    begun = Upload("bob-2", False, 5, 50, layout="one")
+    project = operations.begin_upload(project, Side.BOB, "bob", begun).project
+    assert not operations.begin_upload(project, Side.BOB, "bob", begun).changed
+    with pytest.raises(TrystError) as caught:
+        operations.begin_upload(project, Side.BOB, "bob", replace(begun, layout="another"))
+    assert caught.value.code is ErrorCode.CHUNK_CONFLICT
+    project = operations.commit_upload(project, Side.BOB, "bob", begun).project
+    assert project.uploads[Side.BOB].upload == "bob-2"
+    assert not project.pending
+
+
+@pytest.mark.parametrize("by", ["start", "amend", "expire"])
+def test_a_run_that_waits_is_given_up_for_what_comes_next_with_an_entry_of_its_own(by: str) -> None:
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    operation = {
+        "start": partial(operations.start_run, member="coordinator", request="s", name="run-2"),
+        "amend": partial(
+            operations.amend, member="coordinator", digest=THIRD, encoding=OTHER, grants=GRANTS, policy=Policy.NONE
+        ),
+        "expire": partial(operations.expire_upload, side=Side.BOB, upload="bob-1"),
+    }[by]
+    for waits in (False, True):
+        if waits:
+            project = operations.take_run(project, "run").project
+            project = operations.ask_handles(project, "run", 9, JoinedBy.RESOLVER).project
+            outcome = operation(project)
+            assert outcome.entries[0].action is Action.FAIL_RUN
+            assert len(outcome.entries) == 2
+            run = outcome.project.run("run")
+            assert run is not None
+            assert run.state is RunState.FAILED
+            assert "while" in run.error
+        else:
+            with pytest.raises(TrystError) as caught:
+                operation(project)
+            assert caught.value.code is ErrorCode.RUN_ACTIVE
+
+
+def test_an_older_result_is_acknowledged_to_no_effect() -> None:
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    project = operations.finish_run(operations.take_run(project, "run").project, "run", 1).project
+    assert not operations.acknowledge(project, Side.ALICE, "alice", "an older run").changed
+    assert operations.acknowledge(project, Side.ALICE, "alice", "run").project.acknowledged == {Side.ALICE}
 
 
 def test_nothing_granted_nothing_offered() -> None:

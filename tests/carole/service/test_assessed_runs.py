@@ -195,7 +195,7 @@ DYING_WORKER = """\
 import os, signal, sys
 from tryst.carole.configuration import load_carole
 from tryst.carole.service import ending, worker
-from tryst.carole.store import runs
+from tryst.carole.store import changes, runs
 from pathlib import Path
 
 where = sys.argv[1]
@@ -215,7 +215,7 @@ elif where == "committed":
 made = worker.Worker(load_carole(Path(sys.argv[2])), "dying")
 lease = made._store.runs.take("dying")
 if where == "inside the transaction":
-    dies_after(runs, "settle")  # which taking the run has called too
+    dies_after(changes.Change, "apply")  # which taking the run has called too
 made._carry_out(lease)
 """
 

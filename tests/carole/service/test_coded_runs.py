@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -36,10 +35,10 @@ from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import RunState, State, operations
 from tryst.carole.service.linking import carry_out
 from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
-from tryst.carole.store.results import Piece
 from tryst.common.custodian.steps import handle_submission as custodian
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.rpc.transfer import Content
 from tryst.common.specification import Specification, load_specification
 from tryst.common.wire.row_handles import RowsQuestion
 
@@ -59,13 +58,12 @@ def specification(limit: str) -> str:
 
 def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
     """Bring a paper, as a custodian (its side given) or as the resolver."""
-    piece = Piece(content, 1, hashlib.sha256(content).digest())
     done = (
         (lambda known: operations.resolve_run(known, "coordinator", run))
         if side is None
         else (lambda known: operations.give_handles(known, side, str(side), run))
     )
-    carole.store.papers.put("trial", run, name, piece, 0, 1 << 30, done)
+    carole.store.papers.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 
 
 def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:

@@ -22,10 +22,10 @@ from tests.carole.deployment import (
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.wire import CHUNK_BYTES
+from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 
-OFFER, CONFIRMATION = custody_pb2.LETTER_KIND_OFFER, custody_pb2.LETTER_KIND_CONFIRMATION
+OFFER, CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 
 
 def refused(code: ErrorCode, call, *arguments, **named) -> TrystError:  # type: ignore[no-untyped-def]
@@ -52,7 +52,7 @@ def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side,
     alice.post(OFFER, b"alice's offer")
     task = bob.next_task()
     assert task.kind == custody_pb2.TASK_KIND_AGREE
-    assert [(letter.sender, letter.kind, letter.body) for letter in task.letters] == [
+    assert [(letter.sender, letter.kind, letter.body) for letter in task.messages] == [
         (project_pb2.SIDE_ALICE, OFFER, b"alice's offer")
     ]
     assert alice.next_task().kind == custody_pb2.TASK_KIND_IDLE
@@ -195,7 +195,9 @@ def test_unknown_and_forbidden_are_the_same_byte_for_byte(deployment: Deployment
     alice.begin(mine)
 
     def put(project: str, upload: str):  # type: ignore[no-untyped-def]
-        request = contribution_pb2.PutChunkRequest(project=project, upload=upload, index=0, sha256=b"", data=b"x")
+        request = contribution_pb2.PutChunkRequest(
+            project=project, upload=upload, chunk=Chunk(0, 3, b"", b"", b"x").message()
+        )
         return raw_error(lambda: bob.stub.PutChunk(request, timeout=10))
 
     def fetch(project: str, run: str):  # type: ignore[no-untyped-def]

@@ -1,9 +1,10 @@
-"""Papers of a run that waits: written with its question, brought in pieces, read by the second half, then gone."""
+"""Artifacts of a run that waits: written with its question, brought in chunks, read by the second half, then gone."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,15 +14,15 @@ from tryst.carole.projects import JoinedBy, Project, RunState, State, operations
 from tryst.carole.projects.operations import Outcome
 from tryst.carole.store import Store
 from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
-from tryst.carole.store.encrypted_payloads import Piece
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.rpc.transfer import Content
 from tryst.common.wire.chunks import CHUNK_BYTES
 
 RUN = "c" * 32
 DAY_MS = 24 * 3600 * 1000
 LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
-PAPERS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], QUESTION: [LONG]}
+ARTIFACTS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], QUESTION: [LONG]}
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +36,7 @@ def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
     store.runs.start(PROJECT, "coordinator", "r", RUN)
     lease = store.runs.take("worker")
     assert lease is not None
-    store.runs.ask(lease, 9, PAPERS, JoinedBy.RESOLVER)
+    store.runs.ask(lease, 9, ARTIFACTS, JoinedBy.RESOLVER)
     return store
 
 
@@ -51,17 +52,18 @@ def nothing(project: Project) -> Outcome:
 
 def bring(
     store: Store,
-    paper: str,
+    artifact: str,
     content: bytes,
     *,
     which: list[int] | None = None,
-    sha256: bytes | None = None,
+    root: bytes | None = None,
     done: Callable[[Project], Outcome] = nothing,
 ) -> None:
-    parts = [content[start : start + CHUNK_BYTES] for start in range(0, len(content), CHUNK_BYTES)]
-    digest = sha256 or hashlib.sha256(content).digest()
-    for index in range(len(parts)) if which is None else which:
-        store.papers.put(PROJECT, RUN, paper, Piece(parts[index], len(parts), digest), index, 1 << 24, done)
+    whole = Content.of(content)
+    for index in range(len(whole.digests)) if which is None else which:
+        chunk = whole.chunk(index)
+        chunk = chunk if root is None else replace(chunk, root=root)
+        store.papers.put(PROJECT, RUN, artifact, chunk, 1 << 24, done)
 
 
 def hand(store: Store, side: Side, content: bytes) -> None:
@@ -81,7 +83,7 @@ def test_a_run_goes_on_when_both_have_handed_and_the_resolver_has_answered(waiti
     assert waiting.runs.take("worker") is None, "nobody works on a run that waits"
     assert waiting.runs.abandon() == 0
     for side in Side:
-        (name,) = PAPERS[rows_of(side)]
+        (name,) = ARTIFACTS[rows_of(side)]
         assert waiting.papers.fetch(PROJECT, RUN, rows_of(side), 0).data == name
         hand(waiting, side, LONG + str(side).encode())
         hand(waiting, side, LONG + str(side).encode())
@@ -113,23 +115,56 @@ def test_the_resolver_comes_last(waiting: Store) -> None:
     assert waiting.papers.read(RUN, ANSWER) is None, "what was refused is not there"
 
 
-def test_pieces_come_in_order_and_are_what_they_say(waiting: Store) -> None:
-    paper = handles_of(Side.ALICE)
-    refused(ErrorCode.UPLOAD_GAPS, lambda: bring(waiting, paper, LONG, which=[1]))
-    bring(waiting, paper, LONG, which=[0])
-    bring(waiting, paper, LONG, which=[0])
-    refused(ErrorCode.UPLOAD_GAPS, lambda: bring(waiting, paper, LONG, which=[2]))
-    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, paper, b"x" + LONG[1:], which=[1]))
-    refused(ErrorCode.NOT_FOUND, lambda: waiting.papers.fetch(PROJECT, RUN, paper, 0))
-    # Another first piece begins anew.
-    refused(ErrorCode.UPLOAD_CORRUPT, lambda: bring(waiting, paper, b"short", sha256=bytes(32)))
-    bring(waiting, paper, b"short")
-    assert waiting.papers.fetch(PROJECT, RUN, paper, 0).data == b"short"
-    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, paper, b"other"))
-    refused(
-        ErrorCode.UPLOAD_LIMIT,
-        lambda: waiting.papers.put(PROJECT, RUN, paper, Piece(b"x", 99, bytes(32)), 0, 1 << 20, nothing),
-    )
+def test_chunks_come_in_any_order_and_are_what_they_say(waiting: Store) -> None:
+    artifact = handles_of(Side.ALICE)
+    completed: list[Project] = []
+
+    def done(project: Project) -> Outcome:
+        completed.append(project)
+        return Outcome(project)
+
+    bring(waiting, artifact, LONG, which=[2, 0, 2, 0], done=done)
+    refused(ErrorCode.NOT_FOUND, lambda: waiting.papers.fetch(PROJECT, RUN, artifact, 0))
+    assert waiting.papers.read(RUN, artifact) is None
+    root = Content.of(LONG).root
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG[::-1], which=[0], root=root))
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG[::-1], which=[1]))
+    refused(ErrorCode.UPLOAD_CORRUPT, lambda: bring(waiting, artifact, LONG[::-1], which=[1], root=root))
+    assert not completed
+    bring(waiting, artifact, LONG, which=[1, 1], done=done)
+    assert len(completed) == 1
+    content = waiting.papers.read(RUN, artifact)
+    assert content is not None
+    assert bytes(content) == LONG
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, b"other"))
+
+
+def test_the_first_chunk_of_another_whole_begins_an_unfinished_artifact_again(waiting: Store, tmp_path: Path) -> None:
+    artifact = handles_of(Side.ALICE)
+    before = len(list((tmp_path / "blobs").rglob("*")))
+    bring(waiting, artifact, LONG, which=[0, 1])
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG[::-1], which=[2]))
+    bring(waiting, artifact, b"short")
+    assert waiting.papers.fetch(PROJECT, RUN, artifact, 0).data == b"short"
+    assert len(list((tmp_path / "blobs").rglob("*"))) == before + 2, "a folder and its only chunk"
+    refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG, which=[2]))
+
+
+def test_what_no_artifact_can_be_is_refused_before_anything_is_kept(waiting: Store, tmp_path: Path) -> None:
+    artifact, whole = handles_of(Side.BOB), Content.of(LONG)
+    before = sorted((tmp_path / "blobs").rglob("*"))
+    for code, changes in (
+        (ErrorCode.UPLOAD_LIMIT, {"count": 17}),
+        (ErrorCode.PARAMETER, {"index": 3}),
+        (ErrorCode.PARAMETER, {"root": b"short"}),
+        (ErrorCode.PARAMETER, {"data": b""}),
+        (ErrorCode.PARAMETER, {"data": whole.read(0) + b"x"}),
+        (ErrorCode.PARAMETER, {"data": whole.read(0)[1:]}),
+        (ErrorCode.UPLOAD_CORRUPT, {"data": bytes(CHUNK_BYTES)}),
+    ):
+        chunk = replace(whole.chunk(0), **changes)  # type: ignore[arg-type]
+        refused(code, lambda chunk=chunk: waiting.papers.put(PROJECT, RUN, artifact, chunk, 1 << 24, nothing))
+    assert sorted((tmp_path / "blobs").rglob("*")) == before
 
 
 def test_an_upload_whose_time_is_over_ends_a_run_that_waits(waiting: Store, clock: Clock) -> None:

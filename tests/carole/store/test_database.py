@@ -188,5 +188,5 @@ def test_uploads_of_one_project_are_not_another_ones(store: Store) -> None:
     given = Contribution(3, rows=20, bits=64)
     store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOADS[Side.ALICE], given.layout)
     with pytest.raises(TrystError) as caught:
-        store.uploads.put("other", Side.ALICE, UPLOADS[Side.ALICE], 0, given.digests[0], given.chunks[0])
+        store.uploads.put("other", Side.ALICE, UPLOADS[Side.ALICE], given.chunk(0))
     assert caught.value.code is ErrorCode.NOT_FOUND

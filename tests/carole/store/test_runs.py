@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,13 +9,14 @@ import pytest
 
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed
-from tryst.carole.projects import RunState, State
+from tryst.carole.projects import Approval, Policy, RunState, State, operations
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import Store
 from tryst.carole.store.runs import LEASE_MS, Lease
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
+from tryst.common.rpc.transfer import Content
 
 RUN = "c" * 32
 SHARE = bytes(range(256)) * 10_000
@@ -160,18 +160,18 @@ def test_the_end_and_the_release_are_one_step_with_two_entries(ready: Store) -> 
 def test_each_recipient_fetches_its_own_share_and_nobody_elses(ready: Store) -> None:
     release(ready)
     got = b""
-    index, pieces = 0, 1
-    while index < pieces:
-        piece = ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, index)
-        got += piece.data
-        index, pieces = index + 1, piece.pieces
-        assert len(piece.data) <= 1 << 20
-        assert piece.sha256 == hashlib.sha256(SHARE).digest()
+    index, count = 0, 1
+    while index < count:
+        chunk = ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, index)
+        chunk.check(len(SHARE), "here")
+        got += chunk.data
+        index, count = index + 1, chunk.count
+        assert chunk.root == Content.of(SHARE).root
     assert got == SHARE
     assert ready.results.fetch(PROJECT, Role.COORDINATOR, RUN, 0).data == b'{"model": 1}'
     refused(ErrorCode.NOT_FOUND, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_B, RUN, 0))
     refused(ErrorCode.NOT_FOUND, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, "d" * 32, 0))
-    refused(ErrorCode.PARAMETER, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, pieces))
+    refused(ErrorCode.PARAMETER, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, count))
 
 
 def test_nothing_can_be_fetched_before_the_release(ready: Store) -> None:
@@ -190,7 +190,7 @@ def test_an_acknowledgement_names_the_share(ready: Store) -> None:
     refused(ErrorCode.UPLOAD_CORRUPT, lambda: acknowledge(bytes(32)))
     assert not ready.projects.get(PROJECT).acknowledged
     for _ in range(2):
-        acknowledge(hashlib.sha256(SHARE).digest())
+        acknowledge(Content.of(SHARE).root)
     assert ready.projects.get(PROJECT).acknowledged == {Side.ALICE}
     assert [entry.action for entry in ready.audit.entries(PROJECT)].count(Action.ACKNOWLEDGE) == 1
     refused(ErrorCode.NOT_FOUND, lambda: ready.results.acknowledge(PROJECT, Side.BOB, "bob", RUN, bytes(32)))
@@ -286,3 +286,32 @@ def test_an_upload_that_has_ended_begins_anew_from_nothing(
         assert project.uploads[Side.BOB].upload == upload
         assert project.contributed(Side.BOB)
         assert project.state is State.KEYED
+
+
+def test_what_an_operation_changes_is_what_the_store_reads_back(ready: Store) -> None:
+    """The project that an operation returned, and the one that the tables hold, along the whole way."""
+    project = start(ready)
+    before = ready.projects.get(PROJECT)
+    project = ready.runs._changes.apply(PROJECT, lambda known, _: operations.take_run(known, RUN))
+    assert project != before
+    assert project == ready.projects.get(PROJECT)
+    for operation in (
+        lambda known, _: operations.requeue_run(known, RUN, Interruption.DIED),
+        lambda known, _: operations.take_run(known, RUN),
+        lambda known, _: operations.fail_run(known, RUN, "because"),
+        lambda known, _: operations.start_run(known, "coordinator", "again", "d" * 32),
+        lambda known, _: operations.take_run(known, "d" * 32),
+        lambda known, _: operations.finish_run(known, "d" * 32, 7),
+        lambda known, _: operations.amend(
+            known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD
+        ),
+        lambda known, now: operations.approve(
+            known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)
+        ),
+        lambda known, _: operations.expire_upload(known, Side.BOB, UPLOADS[Side.BOB]),
+        lambda known, _: operations.erase(known, Role.COORDINATOR, "coordinator"),
+    ):
+        entries = len(ready.audit.entries(PROJECT))
+        project = ready.runs._changes.apply(PROJECT, operation)
+        assert project == ready.projects.get(PROJECT)
+        assert len(ready.audit.entries(PROJECT)) > entries

@@ -20,7 +20,7 @@ from tryst.common.encoding.layout import CODES
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.wire.chunks import chunk_count, chunk_slices, root_digest
+from tryst.common.wire.chunks import Chunk, chunk_count, chunk_slices, root_digest
 
 UPLOAD = UPLOADS[Side.ALICE]
 
@@ -134,8 +134,9 @@ def test_another_chunk_under_the_same_index_is_refused_before_and_after_the_comm
         given.put(store, Side.ALICE, UPLOAD)
         if committed:
             given.commit(store, Side.ALICE, UPLOAD)
+        changed = replace(given.chunk(0), sha256=hashlib.sha256(other).digest(), data=other)
         with pytest.raises(TrystError) as caught:
-            store.uploads.put(PROJECT, Side.ALICE, UPLOAD, 0, hashlib.sha256(other).digest(), other)
+            store.uploads.put(PROJECT, Side.ALICE, UPLOAD, changed)
         assert caught.value.code is ErrorCode.CHUNK_CONFLICT
     assert store.uploads.read(PROJECT, Side.ALICE)
 
@@ -156,8 +157,9 @@ def test_a_chunk_that_is_not_the_layouts_is_refused(
     begin(store, given)
     data = change(given.chunks[0])
     digest = given.digests[0] if code is ErrorCode.UPLOAD_CORRUPT else hashlib.sha256(data).digest()
+    changed = Chunk(index, len(given.chunks), given.root, digest, data)
     with pytest.raises(TrystError) as caught:
-        store.uploads.put(PROJECT, Side.ALICE, UPLOAD, index, digest, data)
+        store.uploads.put(PROJECT, Side.ALICE, UPLOAD, changed)
     assert caught.value.code is code
 
 
@@ -171,7 +173,7 @@ def test_unknown_uploads_and_the_other_sides_are_the_same_to_the_caller(store: S
         ("no-such-project", Side.ALICE, UPLOAD),
     ):
         for call in (
-            lambda p=project, s=side, u=upload: store.uploads.put(p, s, u, 0, given.digests[0], given.chunks[0]),
+            lambda p=project, s=side, u=upload: store.uploads.put(p, s, u, given.chunk(0)),
             lambda p=project, s=side, u=upload: store.uploads.commit(p, s, str(s), u, 1, 1, given.root),
         ):
             with pytest.raises(TrystError) as caught:

@@ -34,9 +34,11 @@ from tryst.common.parties import SIDE_OF_ROLE, Party, Side
 from tryst.common.pki import Provisioned, provision
 from tryst.common.rpc.server import RunningServer, caller, start_server
 from tryst.common.rpc.tls import admission, server_credentials
+from tryst.common.rpc.transfer import Content
 from tryst.common.specification import encoding_digest, load_specification, specification_digest
 from tryst.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
 from tryst.common.wire.checkpoints import checkpoint_to_wire
+from tryst.common.wire.chunks import Chunk
 from tryst.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,
@@ -207,7 +209,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 response.status.CopyFrom(self.status())
                 response.specification = self.text
                 for (sender, letter), body in self.letters.items():
-                    response.letters.add(kind=letter, sender=side_to_wire(sender), body=body)
+                    response.messages.add(kind=letter, sender=side_to_wire(sender), body=body)
                 response.run = getattr(self, "run", "")
             return response
 
@@ -219,7 +221,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         if self.state == project_pb2.PROJECT_STATE_APPROVED:
             if side in self.reports:
                 return custody_pb2.TASK_KIND_AGREE if len(self.reports) == 2 else None
-            for kind in (custody_pb2.LETTER_KIND_OFFER, custody_pb2.LETTER_KIND_CONFIRMATION):
+            for kind in (custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION):
                 mine, theirs = (side, kind) in self.letters, (side.other, kind) in self.letters
                 if mine and not theirs:
                     return None
@@ -244,14 +246,14 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             self.lock.notify_all()
         return custody_pb2.ApproveResponse(status=self.status())
 
-    def PostLetter(self, request: Any, context: Any) -> custody_pb2.PostLetterResponse:  # noqa: N802
-        side = self._enter("PostLetter", context)
+    def PostMessage(self, request: Any, context: Any) -> custody_pb2.PostMessageResponse:  # noqa: N802
+        side = self._enter("PostMessage", context)
         with self.lock:
-            kept = self.letters.setdefault((side, request.letter.kind), request.letter.body)
-            if kept != request.letter.body:
-                raise TrystError(ErrorCode.EXISTS, "another letter is there")
+            kept = self.letters.setdefault((side, request.message.kind), request.message.body)
+            if kept != request.message.body:
+                raise TrystError(ErrorCode.EXISTS, "another message is there")
             self.lock.notify_all()
-        return custody_pb2.PostLetterResponse()
+        return custody_pb2.PostMessageResponse()
 
     def ReportKeys(self, request: Any, context: Any) -> custody_pb2.ReportKeysResponse:  # noqa: N802
         side = self._enter("ReportKeys", context)
@@ -288,10 +290,11 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
 
     def PutChunk(self, request: Any, context: Any) -> contribution_pb2.PutChunkResponse:  # noqa: N802
         side = self._enter("PutChunk", context)
-        assert hashlib.sha256(request.data).digest() == request.sha256
+        chunk = Chunk.of(request.chunk)
+        chunk.check(1 << 40, "here")
         with self.lock:
-            kept = self.uploads[side][request.upload].chunks.setdefault(request.index, request.data)
-            assert kept == request.data
+            kept = self.uploads[side][request.upload].chunks.setdefault(chunk.index, chunk.data)
+            assert kept == chunk.data
             self.lock.notify_all()
         return contribution_pb2.PutChunkResponse()
 
@@ -312,15 +315,12 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
 
     def FetchResult(self, request: Any, context: Any) -> custody_pb2.FetchResultResponse:  # noqa: N802
         side = self._enter("FetchResult", context)
-        share = self.shares[side]
-        size = 10_000
-        pieces = -(-len(share.sealed) // size)
-        data = share.sealed[request.index * size : (request.index + 1) * size]
-        return custody_pb2.FetchResultResponse(data=data, pieces=pieces, sha256=share.digest)
+        share = Content.of(self.shares[side].sealed)
+        return custody_pb2.FetchResultResponse(chunk=share.chunk(request.index).message())
 
     def AcknowledgeResult(self, request: Any, context: Any) -> custody_pb2.AcknowledgeResultResponse:  # noqa: N802
         side = self._enter("AcknowledgeResult", context)
-        assert request.sha256 == self.shares[side].digest
+        assert request.root == Content.of(self.shares[side].sealed).root
         with self.lock:
             self.acknowledged.add(side)
             self.lock.notify_all()

@@ -22,7 +22,7 @@ from tryst.protos.linkage.v1 import project_pb2
 CALLS = (
     "NextTask",
     "Approve",
-    "PostLetter",
+    "PostMessage",
     "ReportKeys",
     "BeginUpload",
     "PutChunk",

@@ -1,0 +1,256 @@
+"""The one way by which a project changes: lock it, read it, do a pure operation, write down what differs.
+
+Whatever an operation of `projects.operations` changes of a `Project` is written here, with its audit entries, in one
+transaction. What a `Project` does not show (a run's lease, an upload's chunks, a share) is its caller's to write, in
+the same transaction. Bodies that a change erases lose their keys in it, and their files after it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
+
+from tryst.carole.projects import Grant, Project, Run, RunState, State, Upload
+from tryst.carole.projects.operations import Outcome
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store import audit
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Bodies, Clock
+from tryst.carole.store.tables import (
+    approvals,
+    bodies,
+    key_reports,
+    letters,
+    papers,
+    projects,
+    results,
+    runs,
+    uploads,
+)
+from tryst.carole.store.view import hold
+from tryst.common.parties import Role, Side
+
+Row = tuple[tuple[str, Any], ...]
+"""A row's key within its project: names of columns and their values."""
+
+_ENDED = {Action.EXPIRE_UPLOAD: "expired", Action.EXPIRE_RESULT: "erased", Action.ERASE: "erased"}
+"""Why an upload ends by an action; by any other it is replaced."""
+
+
+class Changes:
+    """Changes projects, each in a transaction of its own."""
+
+    def __init__(self, database: Database, bodies: Bodies, clock: Clock) -> None:
+        self._database = database
+        self._bodies = bodies
+        self._clock = clock
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[Change]:
+        """A transaction in which every other writer is kept from a project.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        with self._database.write() as connection:
+            held = hold(connection, name)
+            change = Change(connection, held.id, held.project, self._clock(), self._bodies)
+            yield change
+        self._bodies.remove(change.erased)
+        if change.erased:
+            self._database.forget_deleted()
+
+    def apply(self, name: str, operation: Callable[[Project, int], Outcome]) -> Project:
+        """Do an operation that needs nothing but the project and the time; errors as the operation's, and NOT_FOUND."""
+        with self.of(name) as change:
+            return change.apply(operation(change.project, change.at))
+
+
+class Change:
+    """A project within the transaction that changes it.
+
+    Attributes
+    ----------
+    connection
+        Of the transaction.
+    id, project
+        The project's row, and the project as it is so far.
+    at
+        Milliseconds since 1970.
+    erased
+        Bodies whose keys are destroyed by the change.
+    """
+
+    def __init__(self, connection: Connection, number: int, project: Project, at: int, payloads: Bodies) -> None:
+        self.connection, self.id, self.project, self.at = connection, number, project, at
+        self.erased: list[str] = []
+        self._bodies = payloads
+
+    def apply(self, outcome: Outcome) -> Project:
+        """Write what an operation on `project` has changed, and its audit entries; returns the project after it."""
+        if outcome.changed:
+            before, after = self.project, outcome.project
+            why = next((_ENDED[entry.action] for entry in outcome.entries if entry.action in _ENDED), "replaced")
+            self._project(before, after)
+            self._replace(approvals, _approvals(before), _approvals(after))
+            self._replace(letters, _letters(before), _letters(after), at=self.at)
+            self._replace(key_reports, _reports(before), _reports(after), at=self.at)
+            self._uploads(before, after, why)
+            self._runs(before, after)
+            self._acknowledged(before, after)
+            if after.state is State.ERASED and before.state is not State.ERASED:
+                self.erase(bodies.c.project == self.id)
+                for table in (letters, key_reports):  # of every epoch
+                    self.connection.execute(delete(table).where(table.c.project == self.id))
+            audit.append(self.connection, self.at, after.name, outcome.entries)
+        self.project = outcome.project
+        return outcome.project
+
+    def erase(self, *which: ColumnElement[bool]) -> None:
+        """Destroy the keys of bodies."""
+        found = self.connection.execute(select(bodies.c.id).where(bodies.c.wrapped_key.is_not(None), *which))
+        for body in found.scalars().all():
+            self._bodies.erase(self.connection, body)
+            self.erased.append(body)
+
+    def erase_artifacts(self, *which: ColumnElement[bool]) -> None:
+        """Erase artifacts of runs and forget them."""
+        self.erase(bodies.c.id.in_(select(papers.c.body).where(*which)))
+        self.connection.execute(delete(papers).where(*which))
+
+    def _project(self, before: Project, after: Project) -> None:
+        former, values = project_columns(before), project_columns(after)
+        changed = {name: value for name, value in values.items() if former[name] != value}
+        if changed:
+            self.connection.execute(update(projects).where(projects.c.id == self.id).values(changed))
+
+    def _replace(
+        self, table: Table, before: Mapping[Row, Mapping[str, Any]], after: Mapping[Row, Mapping[str, Any]], **more: int
+    ) -> None:
+        """Delete the rows that are gone or others now, and insert those that are new."""
+        for key in [key for key, values in before.items() if after.get(key) != values]:
+            which = [table.c.project == self.id, *(table.c[name] == value for name, value in key)]
+            self.connection.execute(delete(table).where(*which))
+        new = [
+            {"project": self.id, **dict(key), **values, **more}
+            for key, values in after.items()
+            if before.get(key) != values
+        ]
+        if new:
+            self.connection.execute(insert(table), new)
+
+    def _uploads(self, before: Project, after: Project, why: str) -> None:
+        former, now = _live(before), _live(after)
+        for side, name in former.keys() - now.keys():
+            which = uploads.c.project == self.id, uploads.c.side == str(side), uploads.c.upload == name
+            self.erase(bodies.c.id.in_(select(uploads.c.body).where(*which)))
+            self.connection.execute(update(uploads).where(*which).values(ended=why, ended_at=self.at))
+        for (side, name), upload in now.items():
+            which = uploads.c.project == self.id, uploads.c.side == str(side), uploads.c.upload == name
+            known = former.get((side, name))
+            if known is None:
+                # One of this name that has expired begins again, from nothing.
+                self.connection.execute(delete(uploads).where(*which))
+                self._begin(after, side, upload)
+            elif upload.committed and not known.committed:
+                self.connection.execute(update(uploads).where(*which).values(committed_at=self.at))
+
+    def _begin(self, project: Project, side: Side, upload: Upload) -> None:
+        last = self.connection.scalar(select(func.max(uploads.c.sequence)).where(uploads.c.project == self.id))
+        values = {
+            "project": self.id,
+            "side": str(side),
+            "upload": upload.upload,
+            "sequence": 0 if last is None else last + 1,
+            "body": self._bodies.create(self.connection, self.id),
+            "epoch": project.epoch,
+            "rows": upload.rows,
+            "total_bytes": upload.total_bytes,
+            "layout": upload.layout,
+            "begun_at": self.at,
+        }
+        self.connection.execute(insert(uploads).values(values))
+
+    def _runs(self, before: Project, after: Project) -> None:
+        former = {run.run: run for run in before.runs}
+        for sequence, run in enumerate(after.runs):
+            known, values = former.get(run.run), _run(run)
+            if known is None:
+                names = {"run": run.run, "request": run.request, "project": self.id, "sequence": sequence}
+                self.connection.execute(insert(runs).values(**names, **values, created_at=self.at))
+            elif known != run:
+                if run.state is not RunState.RUNNING:
+                    values |= {"owner": None, "lease_until": None}
+                if known.state.active and not run.state.active:
+                    values["ended_at"] = self.at
+                    self.erase_artifacts(papers.c.run == run.run)
+                self.connection.execute(update(runs).where(runs.c.run == run.run).values(values))
+
+    def _acknowledged(self, before: Project, after: Project) -> None:
+        for side in after.acknowledged - before.acknowledged:
+            assert after.released_run is not None  # noqa: S101 - only a share of it is acknowledged
+            which = results.c.run == after.released_run.run, results.c.recipient == str(side.role)
+            self.connection.execute(update(results).where(*which).values(acknowledged_at=self.at))
+
+
+def project_columns(project: Project) -> dict[str, Any]:
+    """What of a project may change, as its row has it."""
+    return {
+        "state": int(project.state),
+        "specification_digest": project.specification_digest,
+        "grants": grants_text(project.grants),
+        "policy": str(project.policy),
+    }
+
+
+def grants_text(grants: Mapping[Role, Grant]) -> str:
+    """Grants as a project's row has them."""
+    return json.dumps({str(role): str(grant) for role, grant in sorted(grants.items())})
+
+
+def _approvals(project: Project) -> dict[Row, dict[str, Any]]:
+    return {
+        (("role", str(role)),): {"member": a.member, "digest": a.digest, "signature": a.signature, "at": a.at}
+        for role, a in project.approvals.items()
+    }
+
+
+def _letters(project: Project) -> dict[Row, dict[str, Any]]:
+    return {
+        (("epoch", project.epoch), ("side", str(side)), ("kind", int(kind))): {"body": body}
+        for (side, kind), body in project.letters.items()
+    }
+
+
+def _reports(project: Project) -> dict[Row, dict[str, Any]]:
+    return {
+        (("epoch", project.epoch), ("side", str(side))): {
+            "key_check_value": report.key_check_value,
+            "canary_digest": report.canary_digest,
+        }
+        for side, report in project.reports.items()
+    }
+
+
+def _live(project: Project) -> dict[tuple[Side, str], Upload]:
+    found = [*project.uploads.items(), *project.pending.items()]
+    return {(side, upload.upload): upload for side, upload in found if not upload.expired}
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "state": int(run.state),
+        "active": 1 if run.state.active else None,
+        "stage": run.stage,
+        "fraction": run.fraction,
+        "error": run.error,
+        "links": run.links,
+        "released": int(run.released),
+        "attempt": run.attempt,
+    }

@@ -1,0 +1,209 @@
+"""What is larger than a message, sent to a service or fetched from it: the client's side of every transfer.
+
+Each chunk is an idempotent unary call, tried again while the service does not answer; a transfer that broke off goes on
+with the chunks that are missing. What comes is bounded and verified before it is believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.client import CHUNK_SECONDS, Connection
+from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
+from tryst.protos.linkage.v1 import transfer_pb2
+
+IN_FLIGHT = 4
+"""Chunks on their way at a time."""
+
+MAX_BYTES = 1 << 36
+"""The longest whole that anything fetches: a share of 64 GiB is none."""
+
+_ATTEMPTS = 3
+
+Step = Callable[[float], None]
+"""Called between chunks with the share that is done; what it raises ends the transfer."""
+
+
+def _no_step(done: float) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is to be sent.
+
+    Attributes
+    ----------
+    digests
+        SHA-256 of each chunk, in order.
+    read
+        Gives the chunk at an index; called by several threads.
+    """
+
+    digests: tuple[bytes, ...]
+    read: Callable[[int], bytes]
+    root: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", root_digest(self.digests))
+
+    @classmethod
+    def of(cls, content: bytes) -> Content:
+        """Content that is in memory."""
+        slices = list(chunk_slices(len(content)))
+        view = memoryview(content)
+        return cls(
+            tuple(hashlib.sha256(view[cut]).digest() for cut in slices), lambda index: bytes(view[slices[index]])
+        )
+
+    def chunk(self, index: int) -> Chunk:
+        """One chunk.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_CORRUPT if what was read is not what its digest says.
+        """
+        data = self.read(index)
+        if hashlib.sha256(data).digest() != self.digests[index]:
+            raise TrystError(
+                ErrorCode.UPLOAD_CORRUPT,
+                f"chunk {index} of what is to be sent has changed",
+                remedy="check the state folder's disk",
+            )
+        return Chunk(index, len(self.digests), self.root, self.digests[index], data)
+
+
+def send(
+    connection: Connection,
+    method: Any,
+    request: Callable[[transfer_pb2.Chunk], Any],
+    content: Content,
+    indices: Iterable[int] | None = None,
+    step: Step = _no_step,
+) -> None:
+    """Send content, `IN_FLIGHT` chunks at a time; the first failure ends it, and what has arrived stays.
+
+    The first chunk goes alone: it begins the transfer.
+
+    Parameters
+    ----------
+    method
+        Of the service's stub.
+    request
+        Makes the method's request of a chunk.
+    indices
+        Chunks to send, where the service has the others; all by default.
+
+    Raises
+    ------
+    TrystError
+        What the service refuses with; UNAVAILABLE; UPLOAD_CORRUPT as `Content.chunk`; what `step` raises.
+    """
+    count = len(content.digests)
+    sending = list(range(count) if indices is None else indices)
+    done = count - len(sending)
+
+    def put(index: int) -> None:
+        message = request(content.chunk(index).message())
+        connection.call(method, message, deadline=CHUNK_SECONDS, attempts=_ATTEMPTS)
+
+    with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="send") as pool:
+        under_way: set[Future[None]] = set()
+        for index in sending:
+            step(done / count)
+            under_way.add(pool.submit(put, index))
+            if len(under_way) == IN_FLIGHT or index == sending[0]:
+                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                done += _ended(ended)
+        done += _ended(under_way)
+    step(done / max(1, count))
+
+
+class Fetch:
+    """Content fetched chunk by chunk: iterate over it once. It is verified when the iteration has ended, not before.
+
+    Parameters
+    ----------
+    method
+        Of the service's stub; its response has a `chunk`.
+    request
+        Makes the method's request of an index.
+    where
+        What is fetched, for errors.
+    max_bytes
+        Longest whole that is taken.
+
+    Attributes
+    ----------
+    root
+        The whole's root digest, once its first chunk is there.
+
+    Raises
+    ------
+    TrystError
+        What the service refuses with; UPLOAD_LIMIT if the whole is too long; UPLOAD_CORRUPT if it changed on its way;
+        what `step` raises.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        method: Any,
+        request: Callable[[int], Any],
+        where: str,
+        max_bytes: int = MAX_BYTES,
+        step: Step = _no_step,
+    ) -> None:
+        self._connection, self._method, self._request = connection, method, request
+        self._where, self._max_bytes, self._step = where, max_bytes, step
+        self.root = b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        digests: list[bytes] = []
+        count = 1
+        while len(digests) < count:
+            self._step(len(digests) / count)
+            chunk = self._chunk(len(digests))
+            if not digests:
+                count, self.root = chunk.count, chunk.root
+            if (chunk.index, chunk.count, chunk.root) != (len(digests), count, self.root):
+                raise self._changed("chunks of different wholes")
+            digests.append(chunk.sha256)
+            yield chunk.data
+        if root_digest(digests) != self.root:
+            raise self._changed("bytes of another root digest than the service names")
+        self._step(1.0)
+
+    def whole(self) -> bytes:
+        """All of it, verified."""
+        return b"".join(list(self))
+
+    def _chunk(self, index: int) -> Chunk:
+        request = self._request(index)
+        response = self._connection.call(self._method, request, deadline=CHUNK_SECONDS, attempts=_ATTEMPTS)
+        chunk = Chunk.of(response.chunk)
+        chunk.check(self._max_bytes, self._where)
+        return chunk
+
+    def _changed(self, got: str) -> TrystError:
+        return TrystError(
+            ErrorCode.UPLOAD_CORRUPT,
+            "what was fetched changed on its way",
+            where=self._where,
+            got=got,
+            remedy="fetch it again; if this stays so, report it to Carole's operator",
+        )
+
+
+def _ended(futures: Iterable[Future[None]]) -> int:
+    count = 0
+    for future in futures:
+        future.result()
+        count += 1
+    return count
