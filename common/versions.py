@@ -9,7 +9,7 @@ CLEANING_EDITION = 1
 """Raised when a cleaning step or a default missing code changes meaning; part of the encoding digest, because two
 custodians who clean differently sign equal people differently."""
 
-CUSTODIAN_STATE = 4
+CUSTODIAN_STATE = 5
 """Tables of a custodian's own database; kept there as SQLite's ``user_version``."""
 
 STORE = 5
