@@ -106,6 +106,8 @@ class Change:
             self._acknowledged(before, after)
             if after.state is State.ERASED and before.state is not State.ERASED:
                 self.erase(bodies.c.project == self.id)
+                expired = uploads.c.project == self.id, uploads.c.ended == "expired"
+                self.connection.execute(update(uploads).where(*expired).values(ended="erased"))
                 for table in (letters, key_reports):  # of every epoch
                     self.connection.execute(delete(table).where(table.c.project == self.id))
             audit.append(self.connection, self.at, after.name, outcome.entries)
