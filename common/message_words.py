@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -21,13 +21,18 @@ def shown(value: object, limit: int = 60) -> str:
 def nearest(word: object, known: Iterable[str]) -> str:
     """A remedy for a word that is not known: the nearest that is, or all of them."""
     choices = list(known)
-    by_folded = {choice.casefold(): choice for choice in choices}
-    close = get_close_matches(str(word).casefold(), list(by_folded), n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {by_folded[close[0]]}?"
+    if (close := closest(word, choices)) is not None:
+        return f"did you mean {close}?"
     return f"known here: {', '.join(choices)}" if choices else ""
 
 
-def listed(names: list[str]) -> str:
-    """Names one after the other, the last after an *and*."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def closest(word: object, known: Iterable[str]) -> str | None:
+    """The known word that is so near to another that it was probably meant, whatever its capitals; None if none is."""
+    by_folded = {choice.casefold(): choice for choice in known}
+    close = get_close_matches(str(word).casefold(), list(by_folded), n=1, cutoff=0.6)
+    return by_folded[close[0]] if close else None
+
+
+def listed(names: Sequence[str], conjunction: str = "and") -> str:
+    """Names one after the other, the last after a conjunction; empty if there are none."""
+    return f" {conjunction} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

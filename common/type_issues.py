@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tryst.common.message_words import nearest, shown
+from tryst.common.message_words import listed, nearest, shown
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 FOLLOWS_FROM_ANOTHER = "default_factory_not_called"
@@ -88,11 +88,10 @@ def _in_document(location: DocumentPath, present: Container[DocumentPath], kind:
 
 def _other_word(path: DocumentPath, got: object, context: Mapping[str, Any], remedy: str) -> ValidationIssue:
     choices = [choice.strip("' ") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
-    alternatives = choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
     if isinstance(got, str):
         remedy = nearest(got, choices)
     # The alternatives are named already.
-    return ValidationIssue(path, f"must be {alternatives}", shown(got), "" if "known" in remedy else remedy)
+    return ValidationIssue(path, f"must be {listed(choices, 'or')}", shown(got), "" if "known" in remedy else remedy)
 
 
 def _mistyped(path: DocumentPath, kind: str, message: str, got: object, remedy: str) -> ValidationIssue:

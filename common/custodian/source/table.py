@@ -7,7 +7,6 @@ by the line or row where it is, never by what stands there.
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.message_words import closest
 
 _SHOWN = 5
 """How many positions a message names."""
@@ -113,8 +113,8 @@ def require_columns(available: Sequence[str], wanted: Collection[str], where: st
     has_header = len(missing) < len(set(wanted))
     errors: list[TrystError] = []
     for name in missing:
-        near = difflib.get_close_matches(name, sorted(present), n=1) if has_header else []
-        remedy = f"did you mean '{near[0]}'?" if near else "name the right column in the specification"
+        near = closest(name, sorted(present)) if has_header else None
+        remedy = f"did you mean '{near}'?" if near else "name the right column in the specification"
         errors.append(TrystError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
     if missing and not has_header:
         raise TrystError(

@@ -196,5 +196,5 @@ class FieldSpec(Section):
         return (named,) if isinstance(named, str) else named
 
     def column_of(self, side: Side | str) -> str:
-        """The field's column in the file of one custodian, as people are told: several with a plus between them."""
+        """The field's column in the file of one custodian, for people: several with a plus between them."""
         return " + ".join(self.columns_of(side))

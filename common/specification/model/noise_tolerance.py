@@ -52,7 +52,7 @@ def separation(low: float, high: float, bits: int, flip: float = 0.0) -> float:
 
 
 def is_telling(bits: int, flip: float) -> bool:
-    """Whether equal values can be told from values with nothing in common: the least that a field must do."""
+    """Whether equal values can be distinguished from values with nothing in common: the minimum for a field."""
     return separation(0.0, 1.0, bits, flip) >= TELLING
 
 
@@ -90,7 +90,7 @@ def confused(bits: int, flip: float) -> float:
 
 
 def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[float, ...]:
-    """The bounds that can be told apart.
+    """The bounds that can be distinguished.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[floa
     -------
     tuple of float
         Some of `bounds`, the last of them 1. The one before, where the top level begins, stays unless bits are flipped;
-        of bounds too close together the higher one stays. `bounds` unchanged where nothing can be told at all.
+        of bounds too close together the higher one stays. `bounds` unchanged where nothing can be distinguished at all.
 
     Examples
     --------

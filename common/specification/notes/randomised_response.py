@@ -9,7 +9,7 @@ from tryst.common.specification.model.noise_tolerance import confused, standard_
 from tryst.common.specification.validation.specification import Specification
 
 _WORTH_TELLING = 0.001
-"""Probability of signatures that stay equal, from which it is told."""
+"""Probability of signatures that stay equal, from which the note mentions it."""
 
 
 def randomised_response_notes(spec: Specification) -> Iterator[str]:

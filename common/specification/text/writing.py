@@ -102,8 +102,8 @@ class _Writer:
         lead = "  - "
         for key in FieldSpec.model_fields:
             value = getattr(field, key)
-            asked = f"{path}.{key}" in self.comments
-            if not asked and key not in ("name", "kind") and value == _field_default(field, key):
+            commented = f"{path}.{key}" in self.comments
+            if not commented and key not in ("name", "kind") and value == _field_default(field, key):
                 continue
             yield from self.comment(f"{path}.{key}", 4)
             yield from _led(lead, key, value)
@@ -124,8 +124,8 @@ class _Writer:
         lead = "  - "
         for key, info in VariableSpec.model_fields.items():
             value = getattr(variable, key)
-            asked = f"{path}.{key}" in self.comments
-            if asked or info.is_required() or value != info.default:
+            commented = f"{path}.{key}" in self.comments
+            if commented or info.is_required() or value != info.default:
                 yield from self.comment(f"{path}.{key}", 4)
                 yield from _led(lead, key, value)
                 lead = "    "

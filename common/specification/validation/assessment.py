@@ -13,7 +13,7 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 def assessment_issues(
     assessment: AssessmentSpec | None,
-    asked: str,
+    release: str,
     variables: Mapping[int, VariableSpec],
     fields: frozenset[str],
 ) -> Iterator[ValidationIssue]:
@@ -23,7 +23,7 @@ def assessment_issues(
     ----------
     assessment
         The section; None if there is none.
-    asked
+    release
         `release.assessment`.
     variables
         By their position in the document.
@@ -32,14 +32,14 @@ def assessment_issues(
     """
     path: DocumentPath = ("assessment",)
     if assessment is None:
-        if asked == "policy":
+        if release == "policy":
             yield ValidationIssue(
                 ("release", "assessment"),
                 "there is no `assessment` section to judge the release by",
                 remedy="write one, or `assessment: none`, which all parties then sign",
             )
         return
-    if asked == "none":
+    if release == "none":
         yield ValidationIssue(
             ("release", "assessment"),
             "there is an `assessment` section, and the release is to go without",

@@ -31,7 +31,7 @@ def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator
 
 
 def pattern_issues(fields: Mapping[int, FieldSpec]) -> Iterator[ValidationIssue]:
-    """More comparison patterns than can be told apart."""
+    """More comparison patterns than can be distinguished."""
     patterns = math.prod(
         (len(field.bounds) + 1) * (3 if field.missing_as == "level" else 1) for field in fields.values()
     )

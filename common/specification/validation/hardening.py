@@ -1,8 +1,7 @@
 """What a field may hold back from the linkage unit in mode open: a salt, and similarity of listed values only.
 
 A salted field's values compare where the salt agrees and nowhere else. Of a field with `only_similar`, values that are
-not on the list are equal or not, and like nothing. Here is what does not go together with them, and what those who
-approve a specification should know.
+not on the list are equal or not, and like nothing. Here is what does not go together with them.
 """
 
 from __future__ import annotations

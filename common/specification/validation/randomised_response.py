@@ -1,4 +1,4 @@
-"""Randomised response as an option of a field: what it cannot go with, and what its approvers are told."""
+"""Randomised response as an option of a field: what it cannot be combined with."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def swap_issues(
     for position, swap in enumerate(swaps if isinstance(swaps, list | tuple) else ()):
         path: DocumentPath = ("swaps", position)
         if not isinstance(swap, list | tuple) or len(swap) != 2 or not all(isinstance(name, str) for name in swap):
-            continue  # Its type is wrong, which is told elsewhere.
+            continue  # Its type is wrong, which is reported elsewhere.
         if mode == "trusted":
             yield ValidationIssue(path, "values can be exchanged in mode open only", remedy="drop the swaps")
         for name in swap:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES, report_order
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.message_words import listed
 
 from . import wording
 
@@ -146,7 +147,7 @@ def riskiest(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     records = document["records"] or 1
     return [
         {
-            "variables": wording.joined(row["variables"]),
+            "variables": listed(row["variables"]),
             "records": row["records"],
             "share": row["records"] / records,
         }

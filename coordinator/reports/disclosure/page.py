@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
+from tryst.common.message_words import listed
 from tryst.coordinator.reports.linkage.charts import Chart
 from tryst.coordinator.reports.linkage.page import FILTERS
 from tryst.risk.report import draw, rendered, write_page
@@ -17,7 +18,7 @@ from .content import card, checked, groups, options, riskiest
 _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
     "figure": wording.figure,
-    "joined": wording.joined,
+    "joined": listed,
     "title_of": lambda name: MEASURES[name].title,
     "receives": wording.receives,
     "protection": wording.protection,

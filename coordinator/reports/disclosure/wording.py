@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tryst.coordinator.reports.linkage import wording
@@ -65,13 +65,6 @@ def verdict(document: Mapping[str, Any]) -> str:
 
 def _all_of(limited: int) -> str:
     return "The one limit" if limited == 1 else f"All {number(limited)} limits"
-
-
-def joined(names: Sequence[str]) -> str:
-    """Names as a list in a sentence."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def figure(value: float | None) -> str:
