@@ -6,10 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
+from benchmarks._leakage_joins import paired_signatures, paired_values, recognised_groups, shared_rows, size_alignment
 from benchmarks._leakage_study import BEYOND, MOST, NAMES, OVERLAPS, Line, Study
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
@@ -28,11 +31,9 @@ from tryst.risk.leakage import (
     block_likelihood,
     score,
     similarity_graph_alignment,
-    size_alignment,
 )
 from tryst.risk.leakage.block_view import BlockAttack
-from tryst.risk.leakage.chaining import CLASSES, chained_alignment, recognised_groups, shared_rows, value_classes
-from tryst.risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
+from tryst.risk.leakage.chaining import CLASSES, chained_alignment, value_classes
 from tryst.risk.leakage.own_file import truth_of
 
 LOOKED_UP = 5000
@@ -124,10 +125,10 @@ def embedded(
         values = clear[name].drop_nulls().unique().to_list()
         public = PublicValues(values, np.ones(len(values)), spec.field(name).tokens)
         held = FieldView.of(part.fields[name], spec.field(name).flip)
-        encoded_fields.append((held.paired, part.fields[name].codes.astype(np.int64)))
+        encoded_fields.append((partial(paired_signatures, held), part.fields[name].codes.astype(np.int64)))
         place = {value: index for index, value in enumerate(public.values)}
         codes = np.array([place.get(value, UNKNOWN) for value in clear[name].to_list()], dtype=np.int64)[shuffled]
-        plain_fields.append((public.paired, codes))
+        plain_fields.append((partial(paired_values, public), codes))
     drawn = study.rng.permutation(len(order))[:LOOKED_UP]
     nearest = shuffled[nearest_rows(row_embedding(mine, encoded_fields)[drawn], row_embedding(theirs, plain_fields))]
     which = "names compared" if fields is NAMES else f"all {len(fields)} other fields compared"

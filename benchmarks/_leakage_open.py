@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from benchmarks._leakage_embedding import embedded_alignment
+from benchmarks._leakage_joins import dictionary_attack, joined_rows
 from benchmarks._leakage_study import MOST, NAMES, OVERLAPS, READS, Line, Study
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
@@ -23,10 +25,8 @@ from tryst.common.tokens import tokenise
 from tryst.coordinator.demonstration.people.insured import ALICES, KEY, trait_variables, with_traits
 from tryst.coordinator.demonstration.people.names import name_tables
 from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, frequency_alignment, score, similarity_graph_alignment
-from tryst.risk.leakage.category_codes import code_recovery, joined_rows, unique_rows
+from tryst.risk.leakage.category_codes import code_recovery, unique_rows
 from tryst.risk.leakage.cooccurrence import cooccurrence_alignment
-from tryst.risk.leakage.dictionary import dictionary_attack
-from tryst.risk.leakage.embedding import embedded_alignment
 from tryst.risk.leakage.leakage_assessment import assess
 from tryst.risk.leakage.own_file import truth_of
 

@@ -11,6 +11,7 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +19,30 @@ from scipy.stats import t as student
 
 from benchmarks import DOCS
 from benchmarks.papers._census import EIGHT, FIVE, SIXTEEN, TWELVE, Census, census
-from tryst.risk.identification import KeyFile, auc, file_measures, minimal_uniques, suda_scores
+from benchmarks.papers._rank_plots import auc
+from tryst.risk.identification import KeyFile, file_measures, minimal_uniques, suda_scores
 from tryst.risk.identification.bayesian_matching import (
-    THESIS_ANNEALING,
-    THESIS_CHAPTER_7,
-    THESIS_CHAPTER_8,
     BayesianMatching,
     bayesian_matching,
     fit_models,
 )
 from tryst.risk.identification.model_attacks import best_cells, cost_matched
 from tryst.risk.identification.strategies import Frequencies, attacks
+
+THESIS_CHAPTER_7: Mapping[str, Any] = {
+    "moves": 1_000_000,
+    "burn_in": 10_000,
+    "thin": 100,
+    "chains": 1,
+    "double_share": 0.0,
+}
+"""MC3 as T11 chapter 7 ran it."""
+
+THESIS_CHAPTER_8: Mapping[str, Any] = {"moves": 20_000, "burn_in": 1_000, "thin": 20, "chains": 1, "double_share": 0.0}
+"""MC3 as T11 chapter 8 ran it."""
+
+THESIS_ANNEALING: Mapping[str, Any] = {"hottest": 1e14, "coldest": 0.01, "moves": 3_666, "double_share": 0.0}
+"""Simulated annealing of T11 chapter 8: from 1e14 to .01, each temperature .99 of the one before."""
 
 NOTIONAL = 10_000
 """People of the notional population of chapters 5 and 7."""

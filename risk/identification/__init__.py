@@ -13,23 +13,20 @@ but for `reader` and the commands.
 from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.misclassification import AgreementTable, MisclassificationRisk, misclassification_risk
+from tryst.risk.identification.misclassification import MisclassificationRisk, misclassification_risk
 from tryst.risk.identification.model_choice import ModelChoice, choose_model
-from tryst.risk.identification.perturbation import observed_matrix, pram, random_swap, swapping_matrix
-from tryst.risk.identification.rank_plots import LogitRankPlot, auc, logit_rank_plot
+from tryst.risk.identification.perturbation import swapping_matrix
 from tryst.risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
-from tryst.risk.identification.suda import MinimalUniques, minimal_uniques, suda_of_key_sets
+from tryst.risk.identification.suda import MinimalUniques, minimal_uniques
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 __all__ = [
-    "AgreementTable",
     "Attack",
     "Dis",
     "FileMeasures",
     "Frequencies",
     "KeyFile",
     "LogLinearRisk",
-    "LogitRankPlot",
     "MinimalUniques",
     "MisclassificationRisk",
     "ModelChoice",
@@ -37,19 +34,13 @@ __all__ = [
     "SudaScores",
     "attack",
     "attacks",
-    "auc",
     "choose_model",
     "dis",
     "file_dis",
     "file_measures",
     "log_linear_risk",
-    "logit_rank_plot",
     "minimal_uniques",
     "misclassification_risk",
-    "observed_matrix",
-    "pram",
-    "random_swap",
-    "suda_of_key_sets",
     "suda_scores",
     "swapping_matrix",
     "thesis_strategies",

@@ -12,7 +12,6 @@ the prior is worth one record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -38,21 +37,6 @@ from tryst.risk.models.fitted import Estimate
 Method = Literal["default", "exact", "mc3", "annealing", "occam"]
 
 METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
-
-THESIS_CHAPTER_7: Mapping[str, Any] = {
-    "moves": 1_000_000,
-    "burn_in": 10_000,
-    "thin": 100,
-    "chains": 1,
-    "double_share": 0.0,
-}
-"""MC3 as T11 chapter 7 ran it."""
-
-THESIS_CHAPTER_8: Mapping[str, Any] = {"moves": 20_000, "burn_in": 1_000, "thin": 20, "chains": 1, "double_share": 0.0}
-"""MC3 as T11 chapter 8 ran it."""
-
-THESIS_ANNEALING: Mapping[str, Any] = {"hottest": 1e14, "coldest": 0.01, "moves": 3_666, "double_share": 0.0}
-"""Simulated annealing of T11 chapter 8: from 1e14 to .01, each temperature .99 of the one before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +107,7 @@ def fit_models(
     share, at_most
         The heaviest models that hold this share of the weight are kept, and no more than so many.
     settings
-        Of the search, such as `THESIS_CHAPTER_8`.
+        Of the search, such as ``moves=20_000``.
 
     Returns
     -------

@@ -1,8 +1,7 @@
 r"""What a model says of a population count F, given the sample count f: F - f is Poisson (T11 chapter 7).
 
 With K ~ Poisson(lambda) people of a combination outside the sample, the chance that a match is the right person is
-:math:`E[1/(f + K)]`. `expected_reciprocal_definition` sums the series as it stands; `expected_reciprocal` is the
-closed form.
+:math:`E[1/(f + K)]`; `expected_reciprocal` is its closed form.
 """
 
 from __future__ import annotations
@@ -12,16 +11,8 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import poisson
 
 from tryst.common.errors import ErrorCode, TrystError
-
-
-def expected_reciprocal_definition(f: int, rate: float) -> float:
-    """E[1/(f + K)] of a Poisson count K, term by term until the rest is below 1e-16."""
-    most = int(poisson.isf(1e-16, rate)) + 2
-    k = np.arange(most + 1)
-    return float((poisson.pmf(k, rate) / (f + k)).sum())
 
 
 def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:

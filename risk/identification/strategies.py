@@ -101,7 +101,7 @@ class Attack:
     cost, cost_replaced
         Expected number of people looked at until the first possible match: when nobody is met twice (E(T) without
         replacement), and when they are (with). Infinite where there is no target.
-    efficiency, efficiency_replaced
+    efficiency
         Probability divided by cost.
     """
 
@@ -116,11 +116,6 @@ class Attack:
     def efficiency(self) -> float:
         """Correct matches per person looked at, nobody met twice."""
         return self.probability / self.cost if self.targets else 0.0
-
-    @property
-    def efficiency_replaced(self) -> float:
-        """Correct matches per person looked at, where they are met again and again."""
-        return self.probability / self.cost_replaced if self.targets else 0.0
 
 
 def attack(counts: Frequencies, strategy: Strategy) -> Attack:

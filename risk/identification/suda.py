@@ -8,7 +8,6 @@ the record: the widow of sixteen. `suda_scores` turns them into numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -210,10 +209,3 @@ def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArr
     for bit, key in enumerate(order):
         subsets |= (kept[taken] >> bit & 1) << int(key)
     return begins, subsets
-
-
-def suda_of_key_sets(
-    file: KeyFile, key_sets: Sequence[Sequence[str]], max_size: int | None = None
-) -> list[MinimalUniques]:
-    """Minimal sample uniques under several sets of keys: one intruder may know some, another others."""
-    return [minimal_uniques(file.only(keys), max_size) for keys in key_sets]

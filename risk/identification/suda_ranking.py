@@ -47,13 +47,6 @@ class SudaScores:
     by_variable: NDArray[np.float64]
     by_category: tuple[NDArray[np.float64], ...]
 
-    @property
-    def proportion_of_lattice(self) -> NDArray[np.float64]:
-        """POL = IS / ATT!: minimal paths from minimal uniques to all keys, among all from no key (kind ``is`` only)."""
-        if self.kind != "is":
-            raise TrystError(ErrorCode.PARAMETER, "the proportion of the lattice is one of the IS metric", where="kind")
-        return self.scores / factorial(self.minimal_uniques.n_keys)
-
     def contributions(self, record: int) -> NDArray[np.float64]:
         """For one record, the share of its score from minimal uniques with each variable, shape (n_keys,)."""
         own = self.minimal_uniques

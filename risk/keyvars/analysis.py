@@ -40,10 +40,6 @@ class Course:
         """The maximal harmonisation with at least so many forms; None if too few have the variable."""
         return next((step for step in self.steps if step.forms >= least), None)
 
-    def at_prevalence(self, prevalence: float) -> Step | None:
-        """The maximal harmonisation with floor(|E| p) forms."""
-        return self.at(least_forms(self.environment, prevalence))
-
 
 def least_forms(environment: int, prevalence: float) -> int:
     """N = floor(|E| p), with p as it is written: .29 of 100 forms are 29, though not in binary.

@@ -100,15 +100,6 @@ def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
     return joined(rows, with_)
 
 
-def is_finer(a: Precision, b: Precision) -> bool:
-    """Whether every block of `a` lies within a block of `b`; a partition is finer than itself."""
-    if a is None:
-        return True
-    if b is None:
-        return False
-    return len(set(zip(a, b, strict=True))) == size(a)
-
-
 def _root(parent: list[int], node: int) -> int:
     while parent[node] != node:
         parent[node] = parent[parent[node]]

@@ -6,12 +6,11 @@ values and records recovered, the most that was attainable, and what guessing wo
 
 frequency: ranks of counts. similarity_graph (on mean_field, kernels): counts and similarities together, by quadratic
 assignment. block_view, block_likelihood: the same inside blocks, and what the sizes of blocks give away. chaining:
-classes of equal values rebuilt from rows joined across rules. embedding: rows looked up in a plaintext file by what is
-around them. category_codes, cooccurrence: rows joined by their codes, one field read by means of another. dictionary:
-what the seed is worth. assessment: all that a custodian's own file would give away, for the gate.
+classes of equal values rebuilt from rows joined across rules. category_codes, cooccurrence: rows joined by their codes,
+one field read by means of another. leakage_assessment: all that a custodian's own file would give away, for the gate.
 """
 
-from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood, size_alignment
+from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
 from tryst.risk.leakage.block_view import BlockView, SizeClass, attack_by_size
 from tryst.risk.leakage.frequency import frequency_alignment
 from tryst.risk.leakage.public import PublicValues
@@ -33,6 +32,5 @@ __all__ = [
     "frequency_alignment",
     "score",
     "similarity_graph_alignment",
-    "size_alignment",
     "value_counts",
 ]

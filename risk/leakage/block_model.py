@@ -206,24 +206,3 @@ def _size_likelihood(least: int, most: int, rate: NDArray[np.float64]) -> NDArra
     for size in np.unique(np.linspace(least, most, _SIZES).round()):
         found = np.logaddexp(found, np.logaddexp.reduce(size * logarithm - rate, axis=1) - gammaln(size + 1))
     return found
-
-
-def size_alignment(sizes: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Blocking key taken for each block by its size alone: the largest block has the commonest key.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (n_blocks,)
-        Rows of the blocks.
-    shares : ndarray of float64, shape (n_keys,)
-        Share of the public that has each possible blocking key.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,)
-        Index into `shares`, ``UNKNOWN`` where there are more blocks than keys.
-    """
-    guesses = np.full(len(sizes), UNKNOWN, dtype=np.int64)
-    ranked = np.argsort(-sizes, kind="stable")[: len(shares)]
-    guesses[ranked] = np.argsort(-shares, kind="stable")[: len(ranked)]
-    return guesses

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
+from tryst.risk.leakage.recovery import Recovery, score
 
 
 def unique_rows(codes: NDArray[np.int64]) -> float:
@@ -18,21 +18,6 @@ def unique_rows(codes: NDArray[np.int64]) -> float:
         return 0.0
     _, counts = np.unique(codes, axis=0, return_counts=True)
     return float((counts == 1).sum() / len(codes))
-
-
-def joined_rows(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Row of the second set that each row of the first is, where both have the combination alone; else ``UNKNOWN``."""
-    joined = np.full(len(one), UNKNOWN, dtype=np.int64)
-    if not len(one) or not len(other):
-        return joined
-    _, of = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
-    mine, theirs = of[: len(one)], of[len(one) :]
-    alone = np.bincount(theirs, minlength=of.max() + 1)
-    place = np.full(len(alone), UNKNOWN, dtype=np.int64)
-    place[theirs] = np.arange(len(theirs))
-    single = (np.bincount(mine, minlength=len(alone))[mine] == 1) & (alone[mine] == 1)
-    joined[single] = place[mine[single]]
-    return joined
 
 
 def margin_alignment(codes: NDArray[np.int64], n_categories: int, margin: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -3,21 +3,18 @@
 Under block keys a value has another signature in every block. Where a row under one rule is known to be a row under
 another, its signatures there are of the same value; chained from block to block, they rebuild the classes of equal
 values of the whole file, with their counts, and with similarities wherever two classes meet in a block. So rows have
-a pseudonym of each rule's own. `shared_rows` is what Carole would know if they had one for all (the positive control);
-`recognised_groups` is what she can tell from tags: rows that agree on two rules are the same group under both, and are
-recognised by how many they are and how similar to each other.
+a pseudonym of each rule's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from tryst.common.encoding import SignatureSet
 from tryst.risk.leakage.frequency import OVERDISPERSION, count_fit
@@ -25,15 +22,13 @@ from tryst.risk.leakage.mean_field import mean_field
 from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.recovery import UNKNOWN
 from tryst.risk.leakage.similarity_graph import SLACK
-from tryst.risk.leakage.view import FieldView, pairs_within, value_counts
+from tryst.risk.leakage.view import FieldView, value_counts
 
 CLASSES = 2000
 """Largest classes that are aligned by their similarities."""
 
 _CORE = 250
 _POOL = 6
-_LARGEST_GROUP = 4
-_TOLERANCE = 0.15
 
 
 @dataclass(frozen=True)
@@ -60,80 +55,6 @@ def offsets(sets: Sequence[SignatureSet], field: str) -> NDArray[np.int64]:
     """Number of the first signature of each set when those of all sets are numbered in order."""
     sizes = [part.fields[field].n_distinct for part in sets]
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def shared_rows(sets: Sequence[SignatureSet], field: str, orders: Mapping[str, NDArray[np.int64]]) -> Joins:
-    """The joins if rows had one pseudonym under all rules: a row's signatures under two rules are equal.
-
-    Parameters
-    ----------
-    orders
-        By rule, for each row of its set the row of the file.
-    """
-    first = offsets(sets, field)
-    n = 1 + max((int(orders[part.rule].max()) for part in sets if part.n_rows), default=-1)
-    held = np.full((len(sets), n), -1, dtype=np.int64)
-    for place, part in enumerate(sets):
-        codes = part.fields[field].codes
-        here = codes >= 0
-        held[place, orders[part.rule][here]] = codes[here] + first[place]
-    pairs = []
-    for later in range(1, len(sets)):
-        for earlier in range(later):
-            both = (held[earlier] >= 0) & (held[later] >= 0)
-            pairs.append(np.column_stack([held[earlier][both], held[later][both]]))
-    return np.unique(np.concatenate(pairs), axis=0) if pairs else np.empty((0, 2), dtype=np.int64)
-
-
-def recognised_groups(sets: Sequence[SignatureSet], field: str) -> Joins:
-    """The joins that tags allow: groups of two to four rows that agree on two rules, recognised under both.
-
-    Notes
-    -----
-    A group is described by its size and, for every field, by the mean similarity of its rows. Two groups are taken for
-    one when each is the other's nearest, and near; they join where all rows of the group have one signature.
-    """
-    first = offsets(sets, field)
-    found = [np.empty((0, 2), dtype=np.int64)]
-    for later in range(1, len(sets)):
-        for earlier in range(later):
-            mine, one = _groups(sets[earlier], sets[later].rule, field)
-            theirs, other = _groups(sets[later], sets[earlier].rule, field)
-            if len(one) and len(other):
-                apart, nearest = cKDTree(theirs).query(mine, p=np.inf)
-                _, back = cKDTree(mine).query(theirs, p=np.inf)
-                same = (back[nearest] == np.arange(len(one))) & (apart < _TOLERANCE)
-                same &= (one >= 0) & (other[nearest] >= 0)
-                pairs = np.column_stack([one[same] + first[earlier], other[nearest][same] + first[later]])
-                found.append(pairs.astype(np.int64))
-    return np.concatenate(found)
-
-
-def _groups(part: SignatureSet, rule: str, field: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Descriptions of the groups of rows that agree on a further rule, and the signature that all rows have, or -1.
-
-    A description is the group's size and, by field, the mean similarity of its rows that have a value; -1 if one has.
-    """
-    tags = part.blocks[rule]
-    rows = np.flatnonzero(tags != 0)
-    _, group, sizes = np.unique(tags[rows], return_inverse=True, return_counts=True)
-    kept = (sizes >= 2) & (sizes <= _LARGEST_GROUP)
-    rows, group = rows[kept[group]], (np.cumsum(kept) - 1)[group[kept[group]]]
-    sizes = sizes[kept]
-    one, other = pairs_within(group, sizes)
-    described = [sizes.astype(np.float64)]
-    for held in part.fields.values():
-        codes = held.codes[rows].astype(np.int64)
-        both = (codes[one] >= 0) & (codes[other] >= 0)
-        similar = FieldView(held.signatures, np.empty(0, dtype=np.int64)).paired(codes[one[both]], codes[other[both]])
-        times = np.bincount(group[one[both]], minlength=len(sizes))
-        total = np.bincount(group[one[both]], weights=similar, minlength=len(sizes))
-        described.append(np.where(times > 0, total / np.maximum(times, 1), -1.0))
-    codes = part.fields[field].codes[rows].astype(np.int64)
-    first = np.full(len(sizes), -1, dtype=np.int64)
-    first[group[::-1]] = codes[::-1]
-    differs = np.bincount(group, weights=codes != first[group], minlength=len(sizes)) > 0
-    return np.column_stack(described), np.where(differs, -1, first)
 
 
 def value_classes(sets: Sequence[SignatureSet], field: str, joins: Joins) -> Classes:

@@ -15,7 +15,6 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.tokens import tokenise
 
 _PUBLIC_KEY = bytes(32)  # similarity does not depend on it
-_PAIRS = 1 << 17
 
 
 class PublicValues:
@@ -62,16 +61,16 @@ class PublicValues:
             raise _refused("values that have tokens", f"{int((tokens.counts == 0).sum())} without")
         kinds, places = np.unique(tokens.codes, return_inverse=True)
         ones = np.ones(len(places), dtype=np.float32)
-        self._tokens = sparse.csr_matrix((ones, places, tokens.offsets), shape=(len(values), len(kinds)))
-        self._sizes = tokens.counts.astype(np.float32)
+        self.tokens = sparse.csr_matrix((ones, places, tokens.offsets), shape=(len(values), len(kinds)))
+        self.sizes = tokens.counts.astype(np.float32)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def similarity(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
         """Jaccard similarity of the tokens of any values with any others, shape (n_rows, n_columns)."""
-        common = np.asarray((self._tokens[rows] @ self._tokens[columns].T).todense(), dtype=np.float32)
-        union = self._sizes[rows][:, None] + self._sizes[columns][None, :] - common
+        common = np.asarray((self.tokens[rows] @ self.tokens[columns].T).todense(), dtype=np.float32)
+        union = self.sizes[rows][:, None] + self.sizes[columns][None, :] - common
         similar: NDArray[np.float32] = common / union
         return similar
 
@@ -81,15 +80,6 @@ class PublicValues:
         if self.similar is None:
             return np.arange(len(self))
         return np.flatnonzero([value in self.similar for value in self.values])
-
-    def paired(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
-        similar = np.empty(len(one), dtype=np.float32)
-        for start in range(0, len(one), _PAIRS):
-            mine, theirs = one[start : start + _PAIRS], other[start : start + _PAIRS]
-            common = np.asarray(self._tokens[mine].multiply(self._tokens[theirs]).sum(axis=1), dtype=np.float32).ravel()
-            similar[start : start + _PAIRS] = common / (self._sizes[mine] + self._sizes[theirs] - common)
-        return similar
 
     def places(self, values: Sequence[str]) -> NDArray[np.int64]:
         """Where each value is in the dictionary, -1 where it is not."""

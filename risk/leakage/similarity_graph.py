@@ -218,31 +218,6 @@ def align_core(
     return mean_field(fit, similar, 1.0 / (view.noise + SLACK), plain, weight, growth)
 
 
-def fit_to_anchors(
-    view: FieldView,
-    rows: NDArray[np.int64],
-    public: PublicValues,
-    names: NDArray[np.int64],
-    expected: NDArray[np.float64],
-    known: NDArray[np.int64],
-    named: NDArray[np.int64],
-    overdispersion: float = OVERDISPERSION,
-) -> NDArray[np.float32]:
-    """Log-likelihood of every public value for every signature, given the anchors, up to a constant of the row.
-
-    The definition of `grow`. An anchor is left out where it is the signature itself, and where its own name is judged.
-    """
-    fit = count_fit(view.counts[rows], expected[names], overdispersion)
-    similar = view.similarity(rows, known).astype(np.float64)
-    plain = public.similarity(named, names).astype(np.float64)
-    for anchor in range(len(known)):
-        term = similar[:, anchor, None] * plain[anchor] - 0.5 * plain[anchor] ** 2
-        term[rows == known[anchor], :] = 0.0
-        term[:, names == named[anchor]] = 0.0
-        fit += term / (view.noise + SLACK)
-    return fit.astype(np.float32)
-
-
 def grow(
     view: FieldView,
     rows: NDArray[np.int64],
@@ -270,7 +245,7 @@ def grow(
 
     Notes
     -----
-    All of `fit_to_anchors` is one matrix product: the square of a difference of similarities is taken apart, the
+    All of it is one matrix product: the square of a difference of similarities is taken apart, the
     squares of the public ones are summed beforehand, and the count's fit is three columns more.
     """
     precision = 1.0 / (view.noise + SLACK)

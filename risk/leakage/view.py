@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding import FieldSignatures
 
-_PAIRS = 1 << 17
-
 
 @dataclass(frozen=True)
 class FieldView:
@@ -75,38 +73,8 @@ class FieldView:
         similar: NDArray[np.float32] = bits @ bits.swapaxes(-1, -2) / scale
         return similar
 
-    def paired(self, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Estimated similarity of signatures given in pairs, shape (n_pairs,); see `similarity`."""
-        differ = np.empty(len(one), dtype=np.float32)
-        for start in range(0, len(one), _PAIRS):
-            part = slice(start, start + _PAIRS)
-            apart = self.signatures[one[part]] ^ self.signatures[other[part]]
-            differ[part] = np.bitwise_count(apart).sum(axis=1, dtype=np.int64)
-        scale = (1.0 - 2.0 * self.flip) ** 2
-        similar: NDArray[np.float32] = ((1.0 - 2.0 * differ / self.bits) / scale).astype(np.float32)
-        return similar
-
 
 def value_counts(field: FieldSignatures) -> NDArray[np.int64]:
     """Rows that have each distinct signature, shape (n_distinct,)."""
     held = field.codes[field.codes >= 0]
     return np.bincount(held, minlength=field.n_distinct).astype(np.int64)
-
-
-def pairs_within(group: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All ordered pairs of different rows of a group, as two arrays of rows.
-
-    Parameters
-    ----------
-    group : ndarray of int64, shape (n_rows,)
-        From 0.
-    sizes : ndarray of int64, shape (n_groups,)
-        Rows of each.
-    """
-    order = np.argsort(group, kind="stable")
-    size = np.repeat(sizes, sizes)  # of the block of each row, in that order
-    start = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    one = np.repeat(np.arange(len(group)), size)
-    other = np.repeat(start, size) + np.arange(len(one)) - np.repeat(np.cumsum(size) - size, size)
-    apart = one != other
-    return order[one[apart]], order[other[apart]]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers._census import TWELVE, census
+from benchmarks.papers._rank_plots import logit_rank_plot
 from benchmarks.papers.smith2011 import (
     METHODS,
     NORTH_WEST,
@@ -25,7 +26,6 @@ from benchmarks.papers.smith2011 import (
     scored,
     thesis_chain,
 )
-from tryst.risk.identification import logit_rank_plot
 
 SEED = 2011
 

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
+from tests.risk.identification import definition
 from tests.risk.identification.small_files import sampled_file
 from tryst.common.errors import TrystError
 from tryst.risk.identification import KeyFile, dis
 from tryst.risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
 from tryst.risk.identification.model_attacks import attack_on, best_cells, cost_matched
-from tryst.risk.identification.population_law import expected_reciprocal_definition
 from tryst.risk.models import HyperDirichlet, ModelAverage, complete_graph, empty_graph, enumerate_models, fit
 
 FILE = sampled_file(250, 4_000, 5)
@@ -35,7 +35,7 @@ def test_average_over_every_model_by_the_definition():
         joint = model.marginal(FILE.names)
         for j, cell in enumerate(FILE.cells):
             rate = FILE.n_records / FILE.fraction * (1 - FILE.fraction) * joint[tuple(cell)]
-            expected[j] += weight * expected_reciprocal_definition(int(FILE.counts[j]), rate)
+            expected[j] += weight * definition.expected_reciprocal(int(FILE.counts[j]), rate)
             outside[j] += weight * rate
     np.testing.assert_allclose(found.correct_match, expected, rtol=1e-9)
     np.testing.assert_allclose(found.expected_count, FILE.counts + outside, rtol=1e-9)

@@ -9,17 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.papers._swapping import observed_matrix, random_swap
 from tryst.common.errors import TrystError
-from tryst.risk.identification import (
-    AgreementTable,
-    KeyFile,
-    log_linear_risk,
-    misclassification_risk,
-    observed_matrix,
-    pram,
-    random_swap,
-    swapping_matrix,
-)
+from tryst.risk.identification import KeyFile, log_linear_risk, misclassification_risk, swapping_matrix
 from tryst.risk.identification.file_level import file_measures
 
 
@@ -104,26 +96,6 @@ def test_without_misclassification_it_is_one_over_the_population_count():
     assert misclassification_risk(file, {}, model).tau_estimated == pytest.approx(model.tau2)
 
 
-@given(st.integers(2, 10**6), st.integers(1, 50), st.integers(1, 50), st.floats(0.01, 1), st.data())
-def test_the_two_frameworks_agree(N, f, F, theta, data):
-    """Tables 1 and 2: the table adds up, and Bayes' theorem with its m, u and p gives theta f / (f~ F)."""
-    F = min(F, N)
-    f = min(f, F)
-    n = data.draw(st.integers(f, N))
-    seen = data.draw(st.integers(f, n))
-    for table, risk in (
-        (AgreementTable(n, N, f, F, f), 1 / F),
-        (AgreementTable(n, N, seen, F, theta * f), theta * f / (seen * F)),
-    ):
-        cells = table.cells
-        assert cells.sum() == pytest.approx(n * N, rel=1e-12)
-        assert cells[:, 1].sum() == pytest.approx(n, rel=1e-12)
-        assert cells[1].sum() == pytest.approx(table.observed * F, rel=1e-12)
-        assert table.p == pytest.approx(cells[:, 1].sum() / cells.sum(), rel=1e-12)
-        assert table.m == pytest.approx(cells[1, 1] / cells[:, 1].sum(), rel=1e-12)
-        assert table.match_given_agreement == pytest.approx(risk, rel=1e-12, abs=1e-15)
-
-
 def test_the_swapping_matrix_is_one_of_distributions_and_simulated_swaps_follow_it():
     """200 swaps of 2,000 records; each entry within 5 standard errors and .004 for the partners that run out."""
     rng = np.random.default_rng(3)
@@ -152,13 +124,6 @@ def test_swapping_keeps_the_margin_and_moves_the_share_asked_for():
     assert (np.bincount(swapped) == np.bincount(values)).all()
     assert (swapped != values).sum() == pytest.approx(200, abs=8)
     assert (random_swap(values, 0.0, rng) == values).all()
-
-
-def test_pram_follows_its_matrix():
-    rng = np.random.default_rng(2)
-    theta = np.array([[0.9, 0.2], [0.1, 0.8]])
-    values = np.repeat(np.array([0, 1], dtype=np.int32), 20_000)
-    assert observed_matrix(values, pram(values, theta, rng), 2) == pytest.approx(theta, abs=0.015)
 
 
 def test_bad_input():

@@ -7,20 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.risk.identification import definition
 from tryst.common.errors import TrystError
-from tryst.risk.identification.population_law import expected_reciprocal, expected_reciprocal_definition
+from tryst.risk.identification.population_law import expected_reciprocal
 
 
 @settings(max_examples=300, deadline=None)
 @given(f=st.integers(1, 400), rate=st.floats(0, 2000))
 def test_closed_form_is_the_series(f, rate):
-    assert float(expected_reciprocal(f, rate)) == pytest.approx(expected_reciprocal_definition(f, rate), rel=1e-10)
+    assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)
 
 
 @pytest.mark.parametrize("f", [1, 2, 3, 10, 100, 5_000])
 @pytest.mark.parametrize("rate", [1e-300, 1e-9, 0.5, 1.0, 2.0, 9.9, 10.1, 4_999.0, 1e5])
 def test_closed_form_at_its_seams(f, rate):
-    assert float(expected_reciprocal(f, rate)) == pytest.approx(expected_reciprocal_definition(f, rate), rel=1e-10)
+    assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)
 
 
 def test_nobody_outside_the_sample_leaves_one_in_f():

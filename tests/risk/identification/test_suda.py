@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import KeyFile, minimal_uniques, suda_of_key_sets, suda_scores
+from tryst.risk.identification import KeyFile, minimal_uniques, suda_scores
 from tryst.risk.identification.suda import most_within
 from tryst.risk.identification.suda_ranking import calibrated
 
@@ -148,15 +148,6 @@ def test_a_size_limit_leaves_a_unique_the_least_score():
     assert suda_scores(file, "suda", max_size=1).scores.tolist() == [0, 0, 0, 0]
 
 
-def test_the_proportion_of_the_lattice():
-    file = KeyFile.from_columns({"a": list("xyy"), "b": list("zzw")}, 0.1)
-    scored = suda_scores(file)
-    assert scored.scores.tolist() == [1, 1, 1]
-    assert scored.proportion_of_lattice.tolist() == [0.5, 0.5, 0.5]
-    with pytest.raises(TrystError, match="IS metric"):
-        _ = suda_scores(file, "suda").proportion_of_lattice
-
-
 def test_files_without_uniques_and_with_one_record():
     pairs = suda_scores(KeyFile.from_columns({"a": list("xxyy")}, 0.1))
     assert pairs.scores.tolist() == [0, 0, 0, 0]
@@ -165,13 +156,6 @@ def test_files_without_uniques_and_with_one_record():
     assert one.minimal_uniques.of_record(0) == [()]
     assert one.scores.tolist() == [2]
     assert one.dis_scores.tolist() == [1]
-
-
-def test_several_key_sets():
-    file = KeyFile.from_columns({"a": list("xyy"), "b": list("zzw"), "c": list("uuu")}, 0.1)
-    first, second = suda_of_key_sets(file, [("a", "b"), ("c",)])
-    assert first.of_record(0) == [("a",)]
-    assert len(second.subsets) == 0
 
 
 def test_more_bits_than_one_word():

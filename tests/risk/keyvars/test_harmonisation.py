@@ -13,9 +13,18 @@ from tryst.common.errors import TrystError
 from tryst.risk.keyvars import harmonisation, kernels
 from tryst.risk.keyvars.analysis import course, least_forms
 from tryst.risk.keyvars.harmonisation import HarmonisationGraph
-from tryst.risk.keyvars.partitions import blocks, canonical, is_finer, join, partition_of, size
+from tryst.risk.keyvars.partitions import blocks, canonical, join, partition_of, size
 
 LEAVES = 6
+
+
+def is_finer(a, b):
+    """Whether every block of `a` lies within a block of `b`; a partition is finer than itself."""
+    if a is None:
+        return True
+    if b is None:
+        return False
+    return len(set(zip(a, b, strict=True))) == size(a)
 
 
 def _partitions(arbitrary: bool = True):

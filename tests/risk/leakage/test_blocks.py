@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
+from benchmarks._leakage_joins import size_alignment
 from tests.risk.leakage.names import KEYS, public_surnames
 from tryst.common.encoding import FieldSignatures
 from tryst.common.keys.derivation import FieldKeys
@@ -24,7 +25,6 @@ from tryst.risk.leakage import (
     block_likelihood,
     score,
     similarity_graph_alignment,
-    size_alignment,
 )
 from tryst.risk.leakage.mean_field import mean_field
 from tryst.risk.leakage.similarity_graph import SLACK

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
+from benchmarks._leakage_joins import (
+    dictionary_attack,
+    joined_rows,
+    paired_signatures,
+    paired_values,
+    recognised_groups,
+    shared_rows,
+)
 from tests.risk.leakage.names import KEYS, public_surnames, surnames
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Purpose, Seed, derive
@@ -16,11 +27,9 @@ from tryst.common.specification import load_specification
 from tryst.common.tokens import tokenise
 from tryst.risk.leakage import UNKNOWN, FieldView, PublicValues, score
 from tryst.risk.leakage.across import ReadField, by_cooccurrence
-from tryst.risk.leakage.category_codes import code_recovery, joined_rows, margin_alignment, unique_rows
-from tryst.risk.leakage.chaining import chained_alignment, recognised_groups, shared_rows, value_classes
+from tryst.risk.leakage.category_codes import code_recovery, margin_alignment, unique_rows
+from tryst.risk.leakage.chaining import chained_alignment, value_classes
 from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
-from tryst.risk.leakage.dictionary import dictionary_attack
-from tryst.risk.leakage.embedding import embedded_alignment, nearest_rows, row_embedding
 from tryst.risk.leakage.own_file import truth_of
 
 SPECIFICATION = """
@@ -104,9 +113,9 @@ def test_an_embedding_depends_on_no_names(names: list[int], seed: int) -> None:
     public = PublicValues(["anna", "annas", "bert", "bertha", "zoe", "zoeller"], np.ones(6))
     rng = np.random.default_rng(seed)
     codes, block = np.array(names), rng.integers(0, 3, len(names))
-    found = row_embedding(block, [(public.paired, codes)])
+    found = row_embedding(block, [(partial(paired_values, public), codes)])
     order = rng.permutation(len(names))
-    again = row_embedding(block[order] * 7, [(public.paired, codes[order])])
+    again = row_embedding(block[order] * 7, [(partial(paired_values, public), codes[order])])
     assert again == pytest.approx(found[order], abs=1e-5)
 
 
@@ -114,7 +123,7 @@ def test_rows_are_found_again_where_nothing_is_hidden() -> None:
     rng = np.random.default_rng(4)
     public = public_surnames(400)
     codes, block = rng.integers(0, 400, 120), np.repeat(np.arange(3), 40)
-    plain = row_embedding(block, [(public.paired, codes)])
+    plain = row_embedding(block, [(partial(paired_values, public), codes)])
     order = rng.permutation(120)
     nearest = nearest_rows(plain[order], plain)
     assert (codes[nearest] == codes[order]).mean() > 0.9
@@ -124,7 +133,7 @@ def test_rows_are_found_again_where_nothing_is_hidden() -> None:
 def test_an_embedding_is_what_its_block_looks_like() -> None:
     public = PublicValues(["anna", "annas", "bert"], np.ones(3))
     codes = np.array([0, 0, 1, -1, 2])
-    found = row_embedding(np.array([5, 5, 5, 5, 9]), [(public.paired, codes)])
+    found = row_embedding(np.array([5, 5, 5, 5, 9]), [(partial(paired_values, public), codes)])
     alike = float(public.similarity(np.array([0]), np.array([1]))[0, 0])
     own = np.array(
         [
@@ -148,7 +157,7 @@ def test_similarities_of_pairs_are_those_of_the_table(pairs: list[tuple[int, int
     one, other = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
     for held in (public, view):
         table = held.similarity(np.arange(6), np.arange(6))
-        assert held.paired(one, other) == pytest.approx(table[one, other], abs=1e-5)
+        assert paired_signatures(held, one, other) == pytest.approx(table[one, other], abs=1e-5)
 
 
 def test_embeddings_read_an_open_field_and_not_one_whose_similarities_are_another_fields() -> None:

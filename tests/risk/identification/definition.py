@@ -1,0 +1,13 @@
+"""The expectation of a reciprocal, plainly; the closed form must agree with it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import poisson
+
+
+def expected_reciprocal(f: int, rate: float) -> float:
+    """E[1/(f + K)] of a Poisson count K, term by term until the rest is below 1e-16."""
+    most = int(poisson.isf(1e-16, rate)) + 2
+    k = np.arange(most + 1)
+    return float((poisson.pmf(k, rate) / (f + k)).sum())
