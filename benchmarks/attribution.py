@@ -11,13 +11,12 @@ from itertools import combinations
 
 import numpy as np
 
-from tryst.risk.attribution import Table, bounds, exact_margins
+from benchmarks.papers._thesis_tables import anonymous, exact_margins, total_sap
+from tryst.risk.attribution import Table, bounds
 from tryst.risk.attribution.lattice import lattice
 from tryst.risk.attribution.laws import Conventional
 from tryst.risk.attribution.sap import sap
 from tryst.risk.attribution.shuttle import shuttle
-from tryst.risk.attribution.subtraction import total_sap
-from tryst.risk.attribution.tables import anonymous
 
 
 def bound_tables(seconds: float) -> None:

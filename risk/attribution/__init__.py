@@ -7,7 +7,7 @@ Numbers only: files are read by `reader` alone, for the commands.
 
 from tryst.risk.attribution.cell_bounds import Bounds, bounds
 from tryst.risk.attribution.recoded import recoded_bounds
-from tryst.risk.attribution.release import Axis, Published, Release, exact_margins, publish
+from tryst.risk.attribution.release import Axis, Published, Release, publish
 from tryst.risk.attribution.tables import Table, Variable
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Table",
     "Variable",
     "bounds",
-    "exact_margins",
     "publish",
     "recoded_bounds",
 ]

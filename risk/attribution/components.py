@@ -117,11 +117,6 @@ def _complete(release: Release, table: Published) -> bool:
     return all(len(a.members) == release.variables[axis_of(release.variables, a.variable)].size for a in table.axes)
 
 
-def decomposable(release: Release) -> bool:
-    """Whether the graph has no unchorded cycle and a published table covers each of its cliques."""
-    return all(c.table is not None for c in components(release))
-
-
 def restricted(release: Release, names: Sequence[str]) -> Release:
     """The published tables within some variables, as a release over those variables."""
     wanted = set(names)

@@ -163,15 +163,6 @@ def attributions(groups: Classes, threshold: float = 0.9) -> Attributions:
     return Attributions(positive, (counts == 0) & occurs, approximate, threshold, groups)
 
 
-def subtracted(groups: Classes, known: int = 1) -> NDArray[np.bool_]:
-    """Classes in which someone who knows `known` of its records could be certain of another's sensitive value.
-
-    A class with all but at most `known` records at one level, and someone left: the coalition of T11 chapter 3.
-    """
-    most = groups.sensitive.max(axis=1)
-    return np.asarray((groups.sizes - most <= known) & (groups.sizes > known))
-
-
 def encode(columns: Sequence[Sequence[str]]) -> tuple[Codes, list[tuple[str, ...]]]:
     """Level numbers of text columns, shape (n_records, n_columns), and each column's levels in order."""
     codes, levels = [], []

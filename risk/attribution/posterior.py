@@ -24,9 +24,7 @@ from scipy.special import gammaln
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
 from tryst.risk.attribution.recoded import recoded_bounds
-from tryst.risk.attribution.release import Published, Release, block_cells
-from tryst.risk.attribution.search import Search
-from tryst.risk.attribution.shuttle import shuttle
+from tryst.risk.attribution.release import Published, Release
 from tryst.risk.attribution.tables import axis_of
 
 Range = Literal["sample", "naive", "tight"]
@@ -218,45 +216,6 @@ def term_likelihood(
         ways = np.where(rest >= 0, np.exp(log - log.max()), 0.0)
     likelihood = ways @ law
     return np.asarray(likelihood / likelihood.max()) if likelihood.max() > 0 else likelihood
-
-
-def exact_posterior(release: Release, query: Query, limit: int = 200_000) -> Posterior:
-    """Posterior by going through all feasible base tables, each with the same prior probability.
-
-    A table's weight is the probability of everything published given it: the product of the cells' laws, and for a
-    sample the multivariate hypergeometric probability of all its counts together.
-
-    Raises
-    ------
-    TrystError
-        If there are more than `limit` feasible tables, or a table's law is of the whole table.
-    """
-    found = Search(shuttle(release)).enumerate(limit)
-    if not found.complete:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"there are more than {limit} feasible tables",
-            where=release.name,
-            remedy="use the naive posterior, or publish fewer variables",
-        )
-    log = np.zeros(len(found.tables))
-    with np.errstate(divide="ignore"):
-        for table in release.tables:
-            if table.exact or table.intervals is not None:
-                continue  # every feasible table has these counts
-            for index in np.ndindex(table.counts.shape):
-                true = found.tables[:, release.block(table, index)].sum(axis=1)
-                if isinstance(table.law, Sampled):
-                    drawn = int(table.counts[index])
-                    log += gammaln(true + 1.0) - gammaln(true - drawn + 1.0) - gammaln(drawn + 1.0)
-                else:
-                    log += np.log(table.law.probability(table.counts[index], true))
-    members = [[query[v.name]] if v.name in query else list(range(v.size)) for v in release.variables]
-    values = found.tables[:, block_cells(release.shape, members)].sum(axis=1)
-    weights = np.exp(log - log.max())
-    counts = np.unique(values)
-    mass = np.asarray([weights[values == c].sum() for c in counts])
-    return Posterior(counts, mass / mass.sum(), tuple(t.name for t in release.tables))
 
 
 def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tuple[int, ...]], bool]:

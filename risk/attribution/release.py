@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED, Exact, Law, Sampled
+from tryst.risk.attribution.laws import UNPUBLISHED, Exact, Law, Sampled
 from tryst.risk.attribution.tables import Table, Variable, axis_of, cell_label
 
 
@@ -286,14 +286,3 @@ def publish(
     """A published table over a table's own variables: as it is, or with other counts under a law."""
     axes = tuple(Axis.full(v) for v in table.variables)
     return Published(name, axes, table.counts if counts is None else counts, law or Exact(), intervals)
-
-
-def exact_margins(truth: Table, sets: Sequence[Sequence[str]], name: str = "margins") -> Release:
-    """Release exact margins of a table over some sets of its variables."""
-    tables = tuple(publish(" x ".join(s) or "total", truth.over(s)) for s in sets)
-    return Release(truth.variables, tables, truth, name)
-
-
-def finite(upper: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where an upper bound is one."""
-    return upper < INFINITE

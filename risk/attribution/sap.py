@@ -15,9 +15,7 @@ one sign, so there is neither cancellation nor overflow at any N.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,21 +27,6 @@ Curve = NDArray[np.float64]
 
 _DOUBLES = 1_000
 """C(n, n/2) is below the largest double up to n = 1029."""
-
-
-def sap_by_inclusion(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
-    """SAP(0..N) by the thesis's sum over sets of cells: the plain definition, for up to some 20 cells at their bound.
-
-    T11 chapter 3, with C(N, k) under the fraction, and sets of cells whose upper bound equals their count.
-    """
-    cells, n = _at_bound(counts, upper)
-    exact = [0] * (n + 1)
-    for chosen in range(1, 1 << len(cells)):
-        size = sum(int(c) for i, c in enumerate(cells) if chosen >> i & 1)
-        sign = -1 if chosen.bit_count() % 2 == 0 else 1
-        for k in range(size, n + 1):
-            exact[k] += sign * comb(n - size, k - size)
-    return np.asarray([value / comb(n, k) for k, value in enumerate(exact)])
 
 
 def sap(counts: ArrayLike, upper: ArrayLike | None = None, most: int | None = None) -> Curve:
@@ -75,32 +58,6 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None, most: int | None = No
     return _some_exhausted(cells, n, n if most is None else min(most, n))
 
 
-def zeros_distribution(counts: ArrayLike, upper: ArrayLike | None = None, most: int = 10) -> Curve:
-    """Distribution of the number of recovered zeros.
-
-    Returns
-    -------
-    ndarray of float64, shape (N + 1, most + 2)
-        Entry (k, j) is the probability of exactly j recovered zeros for j <= `most`; the last column is more than that.
-    """
-    cells, n = _at_bound(counts, upper)
-    kept = np.zeros((1, most + 2))
-    kept[0, 0] = 1.0
-    size = 0
-    for c in cells:
-        size += int(c)
-        fresh = np.zeros((size + 1, most + 2))
-        for s in range(int(c) + 1):
-            weight = _hypergeometric(size, int(c), s, size)[s : s + len(kept), None] * kept
-            if s == c:
-                fresh[s : s + len(kept), 1:] += weight[:, :-1]
-                fresh[s : s + len(kept), -1] += weight[:, -1]
-            else:
-                fresh[s : s + len(kept)] += weight
-        kept = fresh
-    return _padded(kept, n, size, n)
-
-
 def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
     """Expected number of recovered zeros for k = 0..N: the sum over cells at their bound of C(N-c, k-c)/C(N, k)."""
     cells, n = _at_bound(counts, upper)
@@ -116,40 +73,6 @@ def exhausted(n: int, size: int) -> Curve:
     k = np.arange(n + 1)
     steps = [np.maximum(k - i, 0) / (n - i) for i in range(size)]
     return np.prod(steps, axis=0) if steps else np.ones(n + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Conditional:
-    """SAP of the table of one group of people, those with given values of the key variables.
-
-    Parameters
-    ----------
-    key
-        Level numbers of the key variables.
-    people
-        Size of the group.
-    curve
-        SAP(0..people): k people of the group are known.
-    """
-
-    key: tuple[int, ...]
-    people: int
-    curve: Curve
-
-
-def conditional_sap(counts: NDArray[np.int64], upper: NDArray[np.int64], keys: tuple[int, ...]) -> list[Conditional]:
-    """SAP within each group of people who share the key variables (axes `keys`), for groups that have anyone.
-
-    The intruder knows the target's key values, and k others of the same group.
-    """
-    rest = tuple(a for a in range(counts.ndim) if a not in keys)
-    moved, bound = (np.transpose(t, (*keys, *rest)) for t in (counts, upper))
-    found = []
-    for key in np.ndindex(tuple(counts.shape[a] for a in keys)):
-        people = int(moved[key].sum())
-        if people:
-            found.append(Conditional(key, people, sap(moved[key], bound[key])))
-    return found
 
 
 def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.int64], int]:

@@ -24,22 +24,6 @@ _ALL_FOUND, _STOPPED = 0, 1
 
 
 @dataclass(frozen=True, eq=False)
-class Enumerated:
-    """Feasible base tables.
-
-    Parameters
-    ----------
-    tables : ndarray of int64, shape (n_tables, n_cells)
-        All different.
-    complete
-        Whether they are all there are.
-    """
-
-    tables: NDArray[np.int64]
-    complete: bool
-
-
-@dataclass(frozen=True, eq=False)
 class Drawn:
     """Feasible tables drawn at random, with importance weights.
 
@@ -88,27 +72,6 @@ class Search:
                 "some cell has no upper bound, so there is no end of feasible tables",
                 remedy="publish a total, or state the population's size",
             )
-
-    def enumerate(self, limit: int = 100_000, steps: int = 50_000_000) -> Enumerated:
-        """All feasible base tables, or as many as the limits allow.
-
-        Parameters
-        ----------
-        limit
-            Largest number of tables.
-        steps
-            Largest number of trials.
-        """
-        size = min(limit, 256)
-        while True:
-            found = np.empty((size, len(self.base)), dtype=np.int64)
-            count, _, cut = explore(
-                self.low, self.high, self.base, self.deps, self._starts, self._touching, found, steps
-            )
-            if cut == _STOPPED and count == size and size < limit:
-                size = min(limit, size * 16)
-                continue
-            return Enumerated(found[:count].copy(), cut == _ALL_FOUND)
 
     def _trial(self, node: int, value: int, steps: int) -> tuple[NDArray[np.int64] | None, bool]:
         """A feasible table with a recoded cell at a value, and whether the answer is certain."""
@@ -196,7 +159,9 @@ class Search:
             logs.append(log)
         if not tables:
             raise TrystError(
-                ErrorCode.PARAMETER, f"none of {count} random descents met a feasible table", remedy="enumerate instead"
+                ErrorCode.PARAMETER,
+                f"none of {count} random descents met a feasible table",
+                remedy="use integer programming",
             )
         weights = np.exp(np.asarray(logs) - max(logs))
         log_count = float(max(logs) + np.log(weights.sum()) - np.log(count))

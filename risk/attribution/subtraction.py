@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import beta
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -24,7 +24,7 @@ from tryst.risk.attribution.constraints import System, system
 from tryst.risk.attribution.lattice import lattice
 from tryst.risk.attribution.programming import feasible_table, require_feasible
 from tryst.risk.attribution.release import Release
-from tryst.risk.attribution.sap import Curve, exhausted, sap
+from tryst.risk.attribution.sap import Curve
 from tryst.risk.attribution.search import Search
 from tryst.risk.attribution.shuttle import shuttle
 
@@ -53,47 +53,6 @@ class Subtraction:
     upper: Curve
     method: str
     exact: bool
-
-
-def total_sap(counts: ArrayLike, lower: ArrayLike, upper: ArrayLike, total_upper: int) -> Curve:
-    """SAP(0..N) for one table with a protected total, against the attacker who tightens again; closed form.
-
-    Parameters
-    ----------
-    counts
-        True counts.
-    lower, upper
-        Trivial bounds of each count from what is published of it.
-    total_upper
-        Trivial upper bound of the total.
-
-    Notes
-    -----
-    After subtraction of s, cell j is bare when s_j = c_j and either c_j is its upper bound (as in `sap`), or the total
-    leaves no room: total_upper = N and every other cell is exhausted or sits at its lower bound. The latter needs all
-    cells above their lower bound exhausted; when there are none, any one cell. This is the thesis's algorithm (T11
-    chapter 3), its exception for S = T put right, and cells published exactly allowed for. O(N * (N + cells)).
-    """
-    cells = np.asarray(counts, dtype=np.int64).ravel()
-    low, high = (np.asarray(b, dtype=np.int64).ravel() for b in (lower, upper))
-    n = int(cells.sum())
-    if (low > cells).any() or (high < cells).any() or total_upper < n:
-        raise TrystError(ErrorCode.PARAMETER, "the bounds must hold for the true counts")
-    first = sap(cells, high)
-    if total_upper > n:
-        return first
-    above = cells > low
-    if not above.any():
-        return sap(cells)
-    size = int(cells[above].sum())
-    everyone = exhausted(n, size)
-    if (above & (cells == high)).any():
-        return first  # to exhaust all cells above their lower bound is to exhaust one at its upper bound
-    # Cells at their upper bound are published exactly: none of them exhausted, and all of `above` exhausted.
-    k = np.arange(n + 1) - size
-    rest_bare = sap(cells[~above], np.where(cells == high, cells, cells + 1)[~above])
-    neither = np.where(k >= 0, 1.0 - rest_bare[np.clip(k, 0, n - size)], 0.0)
-    return np.asarray(first + everyone * neither)
 
 
 class Attacker:
@@ -268,19 +227,3 @@ def monte_carlo_sap(
         lower = np.where(hits == 0, 0.0, beta.ppf(tail, hits, draws - hits + 1))
         upper = np.where(hits == draws, 1.0, beta.ppf(1.0 - tail, hits + 1, draws - hits))
     return Subtraction(hits / draws, lower, upper, f"Monte Carlo ({draws} random orders)", False)
-
-
-def expected_bare(
-    attacker: Attacker, known: int, generator: np.random.Generator, draws: int = 500
-) -> tuple[float, float]:
-    """Expected number of cells laid bare by `known` random people, and its standard error."""
-    people = np.repeat(np.arange(len(attacker.truth)), attacker.truth)
-    found = np.asarray(
-        [
-            attacker.zeros(
-                np.bincount(generator.permutation(people)[:known], minlength=len(attacker.truth)).astype(np.int64)
-            )
-            for _ in range(draws)
-        ]
-    )
-    return float(found.mean()), float(found.std(ddof=1) / np.sqrt(draws))

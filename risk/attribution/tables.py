@@ -115,11 +115,6 @@ def axis_of(variables: Sequence[Variable], name: str) -> int:
     raise TrystError(ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"use one of: {known}")
 
 
-def anonymous(shape: Sequence[int], prefix: str = "V") -> tuple[Variable, ...]:
-    """Variables called V1, V2, ... with levels 1, 2, ...: for examples and generated tables."""
-    return tuple(Variable(f"{prefix}{i + 1}", tuple(str(k + 1) for k in range(n))) for i, n in enumerate(shape))
-
-
 def cell_label(variables: Sequence[Variable], index: Sequence[int]) -> str:
     """A cell in words: ``region=North, age=old``."""
     return ", ".join(f"{v.name}={v.levels[i]}" for v, i in zip(variables, index, strict=True)) or "total"

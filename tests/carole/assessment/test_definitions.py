@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks._built_population import SMALL, Built, Trait, specification
+from tests.risk.attribution.definition import sap_by_inclusion
 from tryst.carole.assessment import Combined
 from tryst.carole.assessment.attribution import Groups, learnt
 from tryst.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
@@ -19,7 +20,6 @@ from tryst.carole.assessment.options import _effect, _recodings
 from tryst.carole.assessment.publication import recovery
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.attribution.microdata import attributions, classes, l_diversity
-from tryst.risk.attribution.sap import sap_by_inclusion
 from tryst.risk.identification.recoding import Recoding
 
 

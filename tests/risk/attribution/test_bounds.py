@@ -11,20 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.papers._thesis_tables import anonymous, exact_margins
+from tests.risk.attribution.definition import decomposable, enumerated
 from tests.risk.attribution.small_releases import brute_force, releases
 from tryst.common.errors import TrystError
-from tryst.risk.attribution import (
-    Axis,
-    Published,
-    Release,
-    Table,
-    Variable,
-    bounds,
-    exact_margins,
-    publish,
-    recoded_bounds,
-)
-from tryst.risk.attribution.components import components, decomposable
+from tryst.risk.attribution import Axis, Published, Release, Table, Variable, bounds, publish, recoded_bounds
+from tryst.risk.attribution.components import components
 from tryst.risk.attribution.constraints import system
 from tryst.risk.attribution.lattice import lattice
 from tryst.risk.attribution.laws import INFINITE, Conventional, Random
@@ -32,7 +24,6 @@ from tryst.risk.attribution.programming import conflict
 from tryst.risk.attribution.protections import ConventionalRounding, RandomRounding
 from tryst.risk.attribution.search import Search
 from tryst.risk.attribution.shuttle import shuttle
-from tryst.risk.attribution.tables import anonymous
 
 
 @settings(max_examples=40)
@@ -50,7 +41,7 @@ def test_all_exact_methods_agree_with_enumeration(release: Release) -> None:
     loose = bounds(release, "shuttle")
     assert (loose.lower.ravel() <= tables.min(axis=0)).all()
     assert (loose.upper.ravel() >= tables.max(axis=0)).all()
-    listed = Search(shuttle(release)).enumerate(400_000)
+    listed = enumerated(Search(shuttle(release)), 400_000)
     assert listed.complete
     assert {t.tobytes() for t in listed.tables} == {t.tobytes() for t in tables}
     assert system(release).satisfied(tables).all()
@@ -61,7 +52,7 @@ def test_all_exact_methods_agree_with_enumeration(release: Release) -> None:
 def test_every_family_of_recodings_gives_the_same_tables(release: Release, kind: str) -> None:
     tables = brute_force(release)
     assume(tables is not None)
-    listed = Search(shuttle(release, lattice(release, kind))).enumerate(400_000)  # type: ignore[arg-type]
+    listed = enumerated(Search(shuttle(release, lattice(release, kind))), 400_000)  # type: ignore[arg-type]
     assert tables is not None
     assert len(listed.tables) == len(tables)
 
@@ -216,7 +207,7 @@ def test_random_feasible_tables_are_weighted_right() -> None:
     truth = Table(anonymous((3, 3)), np.asarray([[2, 1, 3], [0, 4, 1], [2, 2, 0]]))
     release = exact_margins(truth, [("V1",), ("V2",)])
     search = Search(shuttle(release))
-    everything = search.enumerate().tables
+    everything = enumerated(search).tables
     drawn = search.draw(2_000, np.random.default_rng(7))
     error = everything.std(axis=0) / np.sqrt(drawn.effective) + 1e-9
     assert (np.abs(drawn.weights @ drawn.tables - everything.mean(axis=0)) < 5 * error).all()
@@ -225,7 +216,7 @@ def test_random_feasible_tables_are_weighted_right() -> None:
 
 def test_enumeration_stops_where_it_is_told() -> None:
     truth = Table(anonymous((3, 3)), np.full((3, 3), 5))
-    found = Search(shuttle(exact_margins(truth, [("V1",), ("V2",)]))).enumerate(limit=50)
+    found = enumerated(Search(shuttle(exact_margins(truth, [("V1",), ("V2",)]))), limit=50)
     assert len(found.tables) == 50
     assert not found.complete
 
@@ -238,7 +229,7 @@ def test_recoded_tables_and_structural_zeros_take_part() -> None:
     rows = Published("rows", (Axis.full(variables[0]),), np.asarray([4, 1, 7, 9]))
     columns = Published("columns", (Axis.full(variables[1]),), np.asarray([5, 5, 7, 4]))
     release = Release(variables, (detail, rows, columns))
-    assert len(Search(shuttle(release)).enumerate().tables) == 2
+    assert len(enumerated(Search(shuttle(release))).tables) == 2
     known = Published(
         "known", (Axis(variables[0].name, ("2",), ((1,),)), Axis(variables[1].name, ("4",), ((3,),))), np.asarray([[0]])
     )

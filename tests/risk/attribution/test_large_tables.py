@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from benchmarks.papers._thesis_tables import anonymous, exact_margins
 from tryst.common.errors import TrystError
-from tryst.risk.attribution import Axis, Published, Table, bounds, exact_margins
-from tryst.risk.attribution.tables import anonymous
+from tryst.risk.attribution import Axis, Published, Table, bounds
 
 
 def test_a_time_limit_is_kept_to_and_nothing_more_is_claimed() -> None:

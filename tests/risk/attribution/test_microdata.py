@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from tryst.common.errors import TrystError
 from tryst.risk.attribution import Table, Variable
 from tryst.risk.attribution.inference import GraphicalModel, TableModel, beliefs, model_divergence
-from tryst.risk.attribution.microdata import (
-    attributions,
-    classes,
-    encode,
-    k_anonymity,
-    l_diversity,
-    subtracted,
-    t_closeness,
-)
+from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
 from tryst.risk.attribution.utility import hellinger, jensen_shannon, total_variation, utility
 from tryst.risk.models import Graph, SparseCounts, fit
 
@@ -72,15 +64,6 @@ def test_recursive_diversity(file: Codes, c: float) -> None:
         holds = [l for l in (1, 2, 3) if all(r[0] < c * sum(r[j - 1 :]) for j in range(1, l + 1))]  # noqa: E741
         smallest = min(smallest, max(holds, default=0))
     assert l_diversity(classes(file[:, :-1], file[:, -1], 3), "recursive", c) == smallest
-
-
-@given(files, st.integers(0, 3))
-def test_whoever_knows_all_others_is_sure_of_the_rest(file: Codes, known: int) -> None:
-    groups = classes(file[:, :-1], file[:, -1], 3)
-    plain = grouped(file)
-    for key, sure in zip(groups.keys.tolist(), subtracted(groups, known), strict=True):
-        counts = np.bincount(plain[tuple(key)], minlength=3)
-        assert sure == (counts.sum() - counts.max() <= known < counts.sum())
 
 
 def test_k_anonymous_files_may_still_tell() -> None:

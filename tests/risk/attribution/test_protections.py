@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from benchmarks.papers._thesis_tables import anonymous
 from tryst.common.errors import TrystError
 from tryst.risk.attribution import Release, Table, bounds, publish
 from tryst.risk.attribution.laws import Random, Sampled
@@ -31,7 +32,6 @@ from tryst.risk.attribution.protections import (
     TabularAdjustment,
     UnbiasedControlledRounding,
 )
-from tryst.risk.attribution.tables import anonymous
 
 COUNTS = np.asarray([[4, 1, 2], [0, 3, 5]])
 GIVEN = publish("t", Table(anonymous((2, 3)), COUNTS))

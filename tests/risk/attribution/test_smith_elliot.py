@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.papers._thesis_tables import anonymous
+from tests.risk.attribution.definition import exact_posterior
 from tests.risk.attribution.small_releases import brute_force, releases
 from tryst.common.errors import TrystError
 from tryst.risk.attribution import Release, Table, Variable, publish, recoded_bounds
 from tryst.risk.attribution.laws import Barnardised, Exact, Random, Sampled
 from tryst.risk.attribution.matches import rank_correlation, ranked_matches, unique_matches
-from tryst.risk.attribution.posterior import exact_posterior, naive_range, posterior, sum_likelihood, term_likelihood
+from tryst.risk.attribution.posterior import naive_range, posterior, sum_likelihood, term_likelihood
 from tryst.risk.attribution.protections import RandomRounding, Sampling
 from tryst.risk.attribution.release import Published
-from tryst.risk.attribution.tables import anonymous
 
 VARIABLES = tuple(Variable(f"Var{i}", ("Level1", "Level2")) for i in (1, 2, 3))
 TRUTH = Table(VARIABLES, np.asarray([[[2, 1], [4, 1]], [[5, 2], [1, 2]]]))
