@@ -155,9 +155,9 @@ def test_similarities_of_pairs_are_those_of_the_table(pairs: list[tuple[int, int
     public = PublicValues(words, np.ones(6))
     view = FieldView(signatures(tokenise(words, "bigrams"), KEYS, 128), np.ones(6, dtype=np.int64), 0.1)
     one, other = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
-    for held in (public, view):
+    for held, paired in ((public, paired_values), (view, paired_signatures)):
         table = held.similarity(np.arange(6), np.arange(6))
-        assert paired_signatures(held, one, other) == pytest.approx(table[one, other], abs=1e-5)
+        assert paired(held, one, other) == pytest.approx(table[one, other], abs=1e-5)
 
 
 def test_embeddings_read_an_open_field_and_not_one_whose_similarities_are_another_fields() -> None:
