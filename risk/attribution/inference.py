@@ -2,100 +2,22 @@
 
 For each record, the model's distribution of the sensitive variable given the record's key values (the posterior) is
 set beside its distribution without them (the prior). A posterior near 1 or 0, or far from the prior, is a risk even
-where no class of the file is uniform. Any model that answers for a conditional distribution will do.
+where no class of the file is uniform.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.attribution.tables import Table, Variable, axis_of
-from tryst.risk.attribution.utility import jensen_shannon
 from tryst.risk.models import FittedModel
+from tryst.risk.models.divergence import divergence_terms
 
 Floats = NDArray[np.float64]
-
-
-class JointModel(Protocol):
-    """A joint distribution over named variables."""
-
-    def conditional(self, sensitive: str, keys: Sequence[str], values: NDArray[np.int64]) -> Floats:
-        """P(sensitive | keys = values), shape (n_rows, n_levels), for rows of level numbers, shape (n_rows, n_keys)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class TableModel:
-    """A joint distribution held as an array with an axis for each variable.
-
-    Parameters
-    ----------
-    variables
-        One for each axis.
-    probabilities : ndarray of float64
-        Not negative, sum 1.
-    """
-
-    variables: tuple[Variable, ...]
-    probabilities: Floats
-
-    def __post_init__(self) -> None:
-        p = np.asarray(self.probabilities, dtype=float)
-        if p.shape != tuple(v.size for v in self.variables) or (p < 0).any() or not np.isclose(p.sum(), 1.0):
-            raise TrystError(ErrorCode.PARAMETER, "a joint model needs one probability for each cell, summing to 1")
-
-    @classmethod
-    def fitted(cls, table: Table, precision: float = 0.0) -> TableModel:
-        """Shares of a table's counts, with `precision` prior records spread evenly over all cells."""
-        counts = table.counts + precision / table.counts.size
-        if counts.sum() <= 0:
-            raise TrystError(ErrorCode.PARAMETER, "an empty table has no shares", remedy="give a prior precision")
-        return cls(table.variables, counts / counts.sum())
-
-    def conditional(self, sensitive: str, keys: Sequence[str], values: NDArray[np.int64]) -> Floats:
-        """See `JointModel`. A combination of key values with probability 0 gets the prior."""
-        axes = [axis_of(self.variables, n) for n in keys]
-        own = axis_of(self.variables, sensitive)
-        gone = tuple(a for a in range(len(self.variables)) if a not in axes and a != own)
-        kept = self.probabilities.sum(axis=gone)
-        left = [a for a in range(len(self.variables)) if a not in gone]
-        joint = np.transpose(kept, [left.index(a) for a in (*axes, own)])
-        rows = joint[tuple(values.T)] if axes else np.broadcast_to(joint, (len(values), joint.shape[-1]))
-        whole = rows.sum(axis=1, keepdims=True)
-        prior = joint.reshape(-1, joint.shape[-1]).sum(axis=0)
-        return np.asarray(np.where(whole > 0, rows / np.where(whole > 0, whole, 1.0), prior))
-
-
-@dataclass(frozen=True, eq=False)
-class GraphicalModel:
-    """A decomposable model (`risk.models.FittedModel`) as a `JointModel`: inference on its junction tree.
-
-    Parameters
-    ----------
-    fitted
-        The model; the full joint table is never formed.
-    """
-
-    fitted: FittedModel
-
-    def conditional(self, sensitive: str, keys: Sequence[str], values: NDArray[np.int64]) -> Floats:
-        """See `JointModel`. One query for each different row; a row with probability 0 gets the prior."""
-        if not keys:
-            return np.tile(self.fitted.marginal([sensitive]), (len(values), 1))
-        rows, which = np.unique(values, axis=0, return_inverse=True)
-        prior = self.fitted.marginal([sensitive])
-        found = np.tile(prior, (len(rows), 1))
-        for i, row in enumerate(rows):
-            evidence: dict[Hashable, int] = dict(zip(keys, row.tolist(), strict=True))
-            if self.fitted.probability(evidence) > 0:
-                found[i] = self.fitted.marginal([sensitive], evidence)
-        return np.asarray(found[which.reshape(-1)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +70,7 @@ class Beliefs:
 
 
 def beliefs(
-    model: JointModel,
+    model: FittedModel,
     sensitive: str,
     keys: Sequence[str],
     values: NDArray[np.int64],
@@ -159,7 +81,7 @@ def beliefs(
     Parameters
     ----------
     model
-        Fitted to whatever the intruder has.
+        Fitted to whatever the intruder has; its full joint table is never formed.
     sensitive
         The sensitive variable.
     keys
@@ -168,14 +90,22 @@ def beliefs(
     true : ndarray of int64, shape (n_records,)
         The records' own levels, to judge the claims.
     """
-    posterior = model.conditional(sensitive, keys, values)
-    prior = model.conditional(sensitive, (), np.empty((1, 0), dtype=np.int64))[0]
-    divergence = jensen_shannon(posterior, np.broadcast_to(prior, posterior.shape))
+    prior = model.marginal([sensitive])
+    posterior = _conditional(model, sensitive, keys, values, prior)
+    divergence = divergence_terms(posterior, np.broadcast_to(prior, posterior.shape)).sum(axis=1)
     return Beliefs(prior, posterior, divergence, posterior.argmax(axis=1).astype(np.int64), true)
 
 
-def model_divergence(first: TableModel, second: TableModel) -> float:
-    """Jensen-Shannon divergence in bits between two joint distributions (SE17's measure of an intruder's model)."""
-    if first.variables != second.variables:
-        raise TrystError(ErrorCode.PARAMETER, "the models must have the same variables, in the same order")
-    return float(jensen_shannon(first.probabilities.ravel(), second.probabilities.ravel()))
+def _conditional(
+    model: FittedModel, sensitive: str, keys: Sequence[str], values: NDArray[np.int64], prior: Floats
+) -> Floats:
+    """P(sensitive | keys), one query for each different row; a row with probability 0 gets the prior."""
+    if not keys:
+        return np.tile(prior, (len(values), 1))
+    rows, which = np.unique(values, axis=0, return_inverse=True)
+    found = np.tile(prior, (len(rows), 1))
+    for i, row in enumerate(rows):
+        evidence: dict[Hashable, int] = dict(zip(keys, row.tolist(), strict=True))
+        if model.probability(evidence) > 0:
+            found[i] = model.marginal([sensitive], evidence)
+    return np.asarray(found[which.reshape(-1)])

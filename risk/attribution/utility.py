@@ -1,4 +1,4 @@
-"""What protection costs: distances between the true table and the protected one, and between distributions at large."""
+"""What protection costs: distances between the true table and the protected one."""
 
 from __future__ import annotations
 
@@ -70,23 +70,6 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     if a is None or b is None:
         return 0.0 if a is None and b is None else 1.0
     return float(np.abs(a - b).sum() / 2.0)
-
-
-def jensen_shannon(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
-    """Jensen-Shannon divergence in bits, along the last axis, of distributions or tables of counts.
-
-    Half the Kullback-Leibler divergences from the mean of the two; 0 to 1.
-    """
-    a, b = (np.asarray(x, dtype=float) for x in (p, q))
-    a, b = a / a.sum(axis=-1, keepdims=True), b / b.sum(axis=-1, keepdims=True)
-    mean = (a + b) / 2.0
-    return np.asarray(np.maximum((_relative(a, mean) + _relative(b, mean)) / 2.0, 0.0))
-
-
-def _relative(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    positive = p > 0
-    ratio = np.where(positive, p, 1.0) / np.where(positive, q, 1.0)
-    return np.asarray((p * np.log2(ratio)).sum(axis=-1))
 
 
 def _shares(table: ArrayLike) -> NDArray[np.float64] | None:

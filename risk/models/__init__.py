@@ -1,22 +1,21 @@
 """Decomposable graphical models of categorical data: found by search, fitted, asked.
 
-graphs, triangulation, junction_trees, dynamic_trees: the structures, plainly. tree_kernels: legal moves, compiled.
+graphs, triangulation, junction_trees: the structures. tree_kernels: legal moves, compiled.
 counts, scores (and score_kernels): sparse contingency tables and their marginal likelihoods.
 enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`.
 defaults: exact search where that is possible, MC3 elsewhere.
 fitted, inference (on factors), sampling, averaging, divergence: what a model says once it has parameters.
-bayesian_networks: from .bif text. incomplete: EM for records with missing values. pictures: SVG.
+bayesian_networks: sampled, and made decomposable. incomplete: EM for records with missing values. pictures: SVG.
 
 A usual course: `SparseCounts.from_records`, `HyperDirichlet`, a search, `fit` or `ModelAverage.of`, then questions.
 """
 
 from tryst.risk.models.annealing import anneal
 from tryst.risk.models.averaging import ModelAverage
-from tryst.risk.models.bayesian_networks import BayesianNetwork, read_bif
+from tryst.risk.models.bayesian_networks import BayesianNetwork
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.defaults import search
 from tryst.risk.models.divergence import Divergence, jensen_shannon
-from tryst.risk.models.dynamic_trees import DynamicJunctionTree
 from tryst.risk.models.enumeration import enumerate_models
 from tryst.risk.models.fitted import FittedModel, fit
 from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
@@ -35,7 +34,6 @@ from tryst.risk.models.triangulation import minimal_triangulation, moralise, tri
 __all__ = [
     "BayesianNetwork",
     "Divergence",
-    "DynamicJunctionTree",
     "FittedModel",
     "Graph",
     "HyperDirichlet",
@@ -63,7 +61,6 @@ __all__ = [
     "minimal_triangulation",
     "moralise",
     "occam_window",
-    "read_bif",
     "sample",
     "search",
     "triangulated",

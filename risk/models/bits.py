@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
 MAX_VARIABLES = 62
@@ -37,12 +37,6 @@ popcount: Any = _popcount
 """Number of members of a set (compiled)."""
 lowest: Any = _lowest
 """The smallest member of a set that is not empty (compiled)."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def bit(v):  # type: ignore[no-untyped-def]  # compiled
-    """The set whose only member is v (compiled)."""
-    return 1 << v
 
 
 def members(mask: int) -> Iterator[int]:

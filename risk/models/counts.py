@@ -151,27 +151,6 @@ class SparseCounts:
         cells, sums = total_by_row(self.cells[:, kept], self.counts, levels)
         return SparseCounts(tuple(self.names[q] for q in kept), levels, cells, sums)
 
-    def to_table(self, limit: int = 2**24) -> NDArray[np.float64]:
-        """The full table; refused where it has more than `limit` cells."""
-        if self.size > limit:
-            raise TrystError(
-                ErrorCode.MEMORY,
-                "the full table is too large to be made",
-                got=f"{self.size} cells",
-                remedy="ask for a marginal",
-            )
-        table = np.zeros(self.levels)
-        table[tuple(self.cells.T)] = self.counts
-        return table
-
-
-def cell_keys(cells: NDArray[Any], levels: Sequence[int]) -> NDArray[np.int64]:
-    """One integer per row, in lexicographic order of the rows; only for tables of fewer than 2**62 cells."""
-    keys = np.zeros(len(cells), dtype=np.int64)
-    for q, n in enumerate(levels):
-        keys = keys * n + cells[:, q]
-    return keys
-
 
 def total_by_row(
     cells: NDArray[np.int32], values: NDArray[np.float64], levels: Sequence[int]

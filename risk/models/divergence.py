@@ -84,7 +84,7 @@ def jensen_shannon(
         parts = []
         for start in range(0, size, CHUNK):
             cells = np.stack(np.unravel_index(np.arange(start, min(start + CHUNK, size)), p.levels), axis=1)
-            parts.append(_terms(np.exp(p.log_probability(cells)), np.exp(q.log_probability(cells))).sum())
+            parts.append(divergence_terms(np.exp(p.log_probability(cells)), np.exp(q.log_probability(cells))).sum())
         return Divergence(float(np.clip(np.sum(parts), 0, 1)))
     if rng is None:
         raise TrystError(
@@ -99,7 +99,8 @@ def jensen_shannon(
     return Divergence(float((first.mean() + second.mean()) / 2), error)
 
 
-def _terms(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def divergence_terms(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each cell of two distributions of one shape adds to their divergence, in bits."""
     middle = (p + q) / 2
     terms = np.zeros_like(middle)
     for side in (p, q):
@@ -115,7 +116,7 @@ def _from_data(data: SparseCounts, other: Distribution | SparseCounts) -> Diverg
         q = np.where(place >= 0, other.counts[place] / other.counts.sum(), 0.0)
     else:
         q = np.exp(other.log_probability(data.cells))
-    return Divergence(float(np.clip(_terms(p, q).sum() + (1 - q.sum()) / 2, 0, 1)))
+    return Divergence(float(np.clip(divergence_terms(p, q).sum() + (1 - q.sum()) / 2, 0, 1)))
 
 
 def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.bits import mask_of, members
 
 if TYPE_CHECKING:
-    import networkx as nx
+    pass
 
 Edge = tuple[int, int]
 
@@ -70,24 +70,6 @@ class Graph:
             adjacency[v] |= 1 << w
             adjacency[w] |= 1 << v
         return cls(tuple(adjacency), names)
-
-    @classmethod
-    def from_networkx(cls, graph: nx.Graph[Any]) -> Graph:
-        """The same graph, its nodes in networkx's order."""
-        if graph.is_directed():
-            raise TrystError(
-                ErrorCode.PARAMETER, "an undirected graph is needed", got="a directed one", remedy="moralise it first"
-            )
-        return cls.from_edges(list(graph.nodes), graph.edges)
-
-    def to_networkx(self) -> nx.Graph[Any]:
-        """The same graph for networkx, over the names."""
-        import networkx as nx
-
-        graph: nx.Graph[Any] = nx.Graph()
-        graph.add_nodes_from(self.names)
-        graph.add_edges_from((self.names[v], self.names[w]) for v, w in self.edges)
-        return graph
 
     def __len__(self) -> int:
         return len(self.adjacency)
@@ -202,10 +184,6 @@ class Graph:
     def can_toggle(self, v: int, w: int) -> bool:
         """Whether changing this one edge is a legal move."""
         return self.can_delete(v, w) if self.has_edge(v, w) else self.can_add(v, w)
-
-    def names_of(self, nodes: int) -> frozenset[Hashable]:
-        """The names of a set of nodes."""
-        return frozenset(self.names[v] for v in members(nodes))
 
     def nodes_of(self, names: Iterable[Hashable]) -> int:
         """The set of the nodes with these names; an error names the first that is unknown."""

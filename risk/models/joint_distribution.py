@@ -102,26 +102,6 @@ class JointDistribution:
         """
         return self.model.marginal(list(names), given)
 
-    def labelled(self, labels: Mapping[str, Sequence[str]]) -> JointDistribution:
-        """The same with labels for the codes of some variables.
-
-        Raises
-        ------
-        TrystError
-            PARAMETER if a variable is unknown or has another number of levels.
-        """
-        for name, known in labels.items():
-            levels = next((variable.levels for variable in self.variables if variable.name == name), 0)
-            if levels != len(known):
-                raise TrystError(
-                    ErrorCode.PARAMETER, f"{levels} labels expected", where=f"variable {name}", got=str(len(known))
-                )
-        variables = tuple(
-            JointVariable(v.name, v.holder, v.levels, v.coded, tuple(labels[v.name]) if v.name in labels else v.labels)
-            for v in self.variables
-        )
-        return JointDistribution(variables, self.model, self.records)
-
     def to_json(self) -> str:
         """The distribution as JSON; `from_json` reads it back exactly."""
         document = {

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.bits import members
 from tryst.risk.models.graphs import Graph
 
 if TYPE_CHECKING:
-    import networkx as nx
+    pass
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,6 @@ class JunctionTree:
             yield c, parent
             stack.extend((d, c) for d in self.neighbours[c] if d != parent)
 
-    def clique_with(self, variables: int) -> int | None:
-        """The position of the smallest clique that holds all of the variables, or None."""
-        holding = [c for c, clique in enumerate(self.cliques) if clique & variables == variables]
-        return min(holding, key=lambda c: self.cliques[c].bit_count(), default=None)
-
     def check(self) -> None:
         """Raise an error unless this is a tree with the running intersection property.
 
@@ -116,14 +111,3 @@ class JunctionTree:
                     reached.add(d)
                     frontier.append(d)
         return reached
-
-    def to_networkx(self, graph: Graph) -> nx.Graph[Any]:
-        """The tree for networkx: nodes are frozen sets of names, edges carry their `separator`."""
-        import networkx as nx
-
-        tree: nx.Graph[Any] = nx.Graph()
-        tree.add_nodes_from(graph.names_of(clique) for clique in self.cliques)
-        for a, b in self.edges:
-            first, second = graph.names_of(self.cliques[a]), graph.names_of(self.cliques[b])
-            tree.add_edge(first, second, separator=first & second)
-        return tree

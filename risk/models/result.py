@@ -116,26 +116,6 @@ class SearchResult:
             for i in range(number)
         ]
 
-    def renormalised(self) -> SearchResult:
-        """The same models weighted by their posterior probabilities among themselves."""
-        return make_result(
-            self.method,
-            "posterior probabilities among the models found",
-            self.names,
-            self.keys,
-            posterior(self.log_scores),
-            self.log_scores,
-            visited=self.visited,
-            proposed=self.proposed,
-            accepted=self.accepted,
-            refused=self.refused,
-            swap_rate=self.swap_rate,
-            trace=self.trace,
-            r_hat=self.r_hat,
-            edge_spread=self.edge_spread,
-            tables_counted=self.tables_counted,
-        )
-
 
 def make_result(
     method: str,

@@ -5,35 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from scipy.special import gammaln
-
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models import score_kernels as kernels
-from tryst.risk.models.bits import MAX_VARIABLES, members
+from tryst.risk.models.bits import MAX_VARIABLES
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.graphs import Edge, Graph
 from tryst.risk.models.junction_trees import JunctionTree
-
-
-def log_marginal_likelihood(counts: SparseCounts, variables: int, precision: float = 1.0) -> float:
-    """T11's equation 13 for the table over a set of variables, plainly: the definition that the compiled code
-    is tested against.
-
-    Parameters
-    ----------
-    counts
-        The data.
-    variables
-        A set of columns, as bits.
-    precision
-        Total prior precision alpha; every cell of the table has alpha / (its declared cells).
-    """
-    if not variables:
-        return 0.0
-    table = counts.marginal([counts.names[v] for v in members(variables)])
-    prior = precision / math.prod(table.levels)
-    occupied = gammaln(prior + table.counts) - gammaln(prior)
-    return float(gammaln(precision) - gammaln(precision + table.total) + occupied.sum())
 
 
 class HyperDirichlet:
@@ -83,15 +60,6 @@ class HyperDirichlet:
     def tables_counted(self) -> int:
         """How many tables have been counted: lookups the cache could not answer."""
         return int(self.work.tally[kernels.MISSES])
-
-    @property
-    def cache_bytes(self) -> int:
-        """Memory held by the cache."""
-        return int(self.work.cached_sets.nbytes + self.work.cached_scores.nbytes)
-
-    def forget(self) -> None:
-        """Empty the cache."""
-        self.work = kernels.work_arrays(len(self.counts.counts), 1024)
 
     def make_room(self) -> None:
         """Let the cache grow, or empty it at its limit."""

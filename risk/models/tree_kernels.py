@@ -2,7 +2,20 @@
 
 A tree is an array of 64-bit integers with the rows `ADJACENCY` (the graph), `CLIQUE`, `PARENT` and `CHILDREN`: sets as
 bits, one column per variable. Preparing a move rotates the tree and leaves the graph alone, so a move that is refused
-afterwards costs nothing to undo. `dynamic_trees` has the same algorithms, plainly.
+afterwards costs nothing to undo.
+
+The clique labelled v is v with the neighbours it has left when it is eliminated; its parent is the first of them to be
+eliminated. The label is thus the root of the subtree of the cliques that hold it, and the labels alone form a spanning
+forest of the decomposable graph. A rotation of a clique and its parent exchanges the two in the elimination ordering.
+Where it changes no edge of the graph it is *neutral*; edges are added and deleted by neutral rotations that bring a
+clique to where one variable can simply be put in or taken out. A node of the path above v that is simplicial there may
+be eliminated first, so moving it down past its successors one at a time leaves a perfect ordering after every step:
+the neutral rotations needed always exist.
+
+References
+----------
+.. [1] Smith, Aspects of statistical disclosure control, thesis, 2011, chapter 6; with the new clique of v after a
+   rotation holding v itself.
 """
 
 from __future__ import annotations
@@ -13,7 +26,6 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.bits import MAX_VARIABLES, lowest, popcount
-from tryst.risk.models.dynamic_trees import DynamicJunctionTree
 from tryst.risk.models.graphs import Graph
 
 ADJACENCY, CLIQUE, PARENT, CHILDREN = 0, 1, 2, 3
@@ -30,14 +42,20 @@ def tree_array(graph: Graph) -> NDArray[np.int64]:
             where="graph",
             got=str(len(graph)),
         )
-    plain = DynamicJunctionTree.of(graph)
+    graph.require_decomposable()
     tree = np.zeros((ROWS, len(graph)), dtype=np.int64)
     tree[ADJACENCY] = graph.adjacency
-    tree[CLIQUE] = plain.clique
-    tree[PARENT] = plain.parent
-    for v, parent in enumerate(plain.parent):
-        if parent >= 0:
-            tree[CHILDREN, parent] |= 1 << v
+    tree[PARENT] = ILLEGAL
+    left = (1 << len(graph)) - 1
+    orphans: list[int] = []
+    for v in graph.elimination_ordering:  # perfect: no edge is filled in
+        tree[CLIQUE, v] = graph.adjacency[v] & left | 1 << v
+        left &= ~(1 << v)
+        for child in [w for w in orphans if tree[CLIQUE, w] >> v & 1]:
+            tree[PARENT, child] = v
+            tree[CHILDREN, v] |= 1 << child
+            orphans.remove(child)
+        orphans.append(v)
     return tree
 
 
@@ -198,18 +216,6 @@ def apply(tree, v, w):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(cache=True, nogil=True)
-def wander(tree, first, second):  # type: ignore[no-untyped-def]  # compiled
-    """Change each edge (first[i], second[i]) in turn where that is legal; the number changed. For tests and
-    benchmarks."""
-    changed = 0
-    for i in range(len(first)):
-        if prepare(tree, first[i], second[i]) != ILLEGAL:
-            apply(tree, first[i], second[i])
-            changed += 1
-    return changed
-
-
-@njit(cache=True, nogil=True)
 def separated(adjacency, v, w):  # type: ignore[no-untyped-def]  # compiled
     """Whether the common neighbours of v and w cut every path between them, by a search of the graph itself."""
     common = adjacency[v] & adjacency[w]
@@ -222,20 +228,3 @@ def separated(adjacency, v, w):  # type: ignore[no-untyped-def]  # compiled
         closed |= 1 << x
         frontier = (frontier | adjacency[x]) & ~closed
     return True
-
-
-@njit(cache=True, nogil=True)
-def wander_by_search(tree, first, second):  # type: ignore[no-untyped-def]  # compiled
-    """As `wander`, by searching the graph instead of rotating a tree (the rest of the tree goes stale): to
-    compare speed."""
-    changed = 0
-    adjacency = tree[ADJACENCY]
-    for i in range(len(first)):
-        v, w = first[i], second[i]
-        joined = adjacency[v] >> w & 1
-        legal = is_complete(tree, adjacency[v] & adjacency[w]) if joined else separated(adjacency, v, w)
-        if legal:
-            adjacency[v] ^= 1 << w
-            adjacency[w] ^= 1 << v
-            changed += 1
-    return changed

@@ -104,12 +104,6 @@ def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> t
     return tuple(sorted(kept))
 
 
-def is_minimal(graph: Graph, fill: Sequence[Edge]) -> bool:
-    """Whether `fill` triangulates the graph and no proper subset of it does."""
-    filled = triangulated(graph, fill)
-    return filled.is_decomposable and not any(filled.can_delete(*edge) for edge in fill)
-
-
 def triangulated(graph: Graph, fill: Sequence[Edge] | None = None) -> Graph:
     """The graph with its fill-in; without one, with a minimal triangulation that starts from minimum fill."""
     if fill is None:

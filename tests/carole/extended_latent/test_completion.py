@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.risk.models.definition import to_table
 from tryst.carole.extended_latent.completion import completed_by, saturated_counts
 from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
 
@@ -29,7 +30,7 @@ def test_the_compiled_em_is_fuchs_step_for_step(seed):
     expected = fit_incomplete(data, tolerance=1e-9, max_iterations=30)
     table = expected.model.cliques[0].table() * data.total
     assert converged == expected.converged
-    assert np.allclose(counts.to_table(), table, atol=1e-9)
+    assert np.allclose(to_table(counts), table, atol=1e-9)
     assert counts.total == pytest.approx(data.total)
 
 
@@ -39,4 +40,4 @@ def test_completion_by_a_model_keeps_every_weight_and_its_conditionals():
     counts = completed_by(model, data)
     assert counts.total == pytest.approx(data.total)
     # At the maximum the completions' shares are the model itself.
-    assert np.allclose(counts.to_table() / data.total, model.cliques[0].table(), atol=1e-6)
+    assert np.allclose(to_table(counts) / data.total, model.cliques[0].table(), atol=1e-6)

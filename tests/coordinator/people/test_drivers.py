@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.risk.models.bif import pruned, read_bif
 from tryst.coordinator.demonstration.people.drivers import driver_network
-from tryst.risk.models.bayesian_networks import read_bif
 
 
 def test_it_has_the_published_size():
@@ -20,7 +20,7 @@ def test_it_has_the_published_size():
 
 def test_it_is_the_insurance_network_without_barren_nodes(shared: Path):
     network = driver_network()
-    whole = read_bif((shared / "data" / "insurance.bif").read_text()).pruned(network.names)
+    whole = pruned(read_bif((shared / "data" / "insurance.bif").read_text()), network.names)
     assert set(whole.names) == set(network.names)
     order = [network.names.index(name) for name in whole.names]
     assert [network.categories[v] for v in order] == list(whole.categories)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
+from tests.risk.models.definition import to_table
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile, choose_model, log_linear_risk
 from tryst.risk.identification.fitting import fit_margins
@@ -69,7 +70,7 @@ def some_generators(table, draw):
 @given(sparse_tables(), st.data())
 def test_the_support_is_the_cells_without_an_empty_margin(table, data):
     generators = some_generators(table, data.draw)
-    dense = table.to_table()
+    dense = to_table(table)
     expected = [
         cell
         for cell in product(*[range(n) for n in table.levels])
@@ -103,7 +104,7 @@ def test_fitted_margins_are_the_observed_ones(table, data):
 def test_decomposable_models_have_their_closed_form(table):
     """A chain of pairs: product of the pairs' margins over the separators'."""
     pairs = [(v, v + 1) for v in range(len(table.levels) - 1)]
-    dense = table.to_table()
+    dense = to_table(table)
     fit = fit_margins(table, pairs, tolerance=1e-9)
 
     def margin(*kept):

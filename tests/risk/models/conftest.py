@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tryst.risk.models.bayesian_networks import BayesianNetwork, read_bif
+from tests.risk.models.bif import pruned, read_bif
+from tryst.risk.models.bayesian_networks import BayesianNetwork
 from tryst.risk.models.counts import SparseCounts
 
 INSURANCE = [
@@ -42,4 +43,4 @@ def oracle_counts(oracle: dict[str, Any]) -> SparseCounts:
 @pytest.fixture(scope="session")
 def insurance(shared: Path) -> BayesianNetwork:
     """The insurance network without its barren nodes."""
-    return read_bif((shared / "data" / "insurance.bif").read_text()).pruned(INSURANCE)
+    return pruned(read_bif((shared / "data" / "insurance.bif").read_text()), INSURANCE)

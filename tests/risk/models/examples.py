@@ -6,9 +6,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.risk.models.definition import to_networkx
+from tests.risk.models.dynamic_trees import DynamicJunctionTree
 from tryst.risk.models.bits import members
 from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.dynamic_trees import DynamicJunctionTree
 from tryst.risk.models.graphs import Graph
 from tryst.risk.models.tree_kernels import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
 
@@ -49,5 +50,5 @@ def check_tree(array: NDArray[np.int64]) -> None:
         for w in range(v):
             connected = bool(graph.component(v) >> w & 1)
             assert (tree.root(v) == tree.root(w)) == connected
-    assert nx.is_chordal(graph.to_networkx())
+    assert nx.is_chordal(to_networkx(graph))
     assert array[ADJACENCY].tolist() == list(graph.adjacency)

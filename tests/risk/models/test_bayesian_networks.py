@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.risk.models.bif import pruned, read_bif
 from tests.risk.models.examples import all_cells
 from tryst.common.errors import TrystError
-from tryst.risk.models.bayesian_networks import BayesianNetwork, read_bif
+from tryst.risk.models.bayesian_networks import BayesianNetwork
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.divergence import jensen_shannon
 from tryst.risk.models.fitted import fit
@@ -42,7 +43,7 @@ def test_pruned_insurance_network(insurance: BayesianNetwork, shared: Path) -> N
     assert insurance.states == 138_240
     # Barren nodes only: keeping the leaves keeps exactly these.
     leaves = NODES - {parent for parent, _ in insurance.edges}
-    assert set(whole.pruned(leaves).names) == NODES
+    assert set(pruned(whole, leaves).names) == NODES
 
 
 def test_message_passing_equals_brute_force(insurance: BayesianNetwork) -> None:
@@ -94,7 +95,7 @@ def test_asia(shared: Path) -> None:
     model = asia.model()
     axes = tuple(v for v, name in enumerate(asia.names) if name not in ("lung", "xray"))
     assert np.allclose(model.marginal(["lung", "xray"]), full.sum(axis=axes))
-    assert asia.pruned(["tub"]).names == ("asia", "tub")
+    assert pruned(asia, ["tub"]).names == ("asia", "tub")
     # Zeros in a table ("either" is a plain or) stay zeros: those cells are impossible.
     assert model.probability({"lung": 0, "either": 1}) == 0
 
@@ -138,7 +139,7 @@ def test_bad_networks() -> None:
     with pytest.raises(TrystError, match="no variable"):
         read_bif("")
     with pytest.raises(TrystError, match="unknown variable"):
-        read_bif(TEXT).pruned(["zz"])
+        pruned(read_bif(TEXT), ["zz"])
     levels = (("0", "1"), ("0", "1"))
     half = np.full((2, 2), 0.5)
     with pytest.raises(TrystError, match="no cycle"):

@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks._wandering import wander, wander_by_search
+from tests.risk.models.bif import read_bif
+from tests.risk.models.definition import is_minimal, names_of, to_networkx
+from tests.risk.models.dynamic_trees import NONE, DynamicJunctionTree
 from tests.risk.models.examples import check_tree, random_counts, random_decomposable
 from tryst.common.errors import TrystError
 from tryst.risk.models import tree_kernels as kernels
-from tryst.risk.models.bayesian_networks import read_bif
 from tryst.risk.models.chains import Chain
-from tryst.risk.models.dynamic_trees import NONE, DynamicJunctionTree
 from tryst.risk.models.graphs import Graph, empty_graph
 from tryst.risk.models.junction_trees import JunctionTree
 from tryst.risk.models.scores import HyperDirichlet
-from tryst.risk.models.triangulation import elimination_game, is_minimal, minimal_triangulation, moralise, triangulated
+from tryst.risk.models.triangulation import elimination_game, minimal_triangulation, moralise, triangulated
 
 ASIA = {
     "A": "",
@@ -60,7 +62,7 @@ def tree(decomposable: Graph) -> DynamicJunctionTree:
 
 
 def cliques(tree: DynamicJunctionTree) -> dict[str, str]:
-    return {name: "".join(sorted(map(str, tree.base.names_of(tree.clique[at(name)])))) for name in NAMES}
+    return {name: "".join(sorted(map(str, names_of(tree.base, tree.clique[at(name)])))) for name in NAMES}
 
 
 def parents(tree: DynamicJunctionTree) -> dict[str, str]:
@@ -92,11 +94,11 @@ def test_figure_35_triangulations(markov: Graph) -> None:
 def test_figures_36_and_37_junction_tree(decomposable: Graph) -> None:
     tree = JunctionTree.of(decomposable)
     tree.check()
-    assert {"".join(sorted(decomposable.names_of(c))) for c in tree.cliques} == {  # type: ignore[type-var]
+    assert {"".join(sorted(names_of(decomposable, c))) for c in tree.cliques} == {  # type: ignore[type-var]
         "AT", "ELT", "BEL", "BDE", "BLS", "EX",
     }  # fmt: skip
     # The weights that the figure's spanning tree has: {T}, {E,L}, {B,E}, {B,L} and one of the {E}; never {L} or {B}.
-    assert sorted("".join(sorted(decomposable.names_of(s))) for s in tree.separators) == [  # type: ignore[type-var]
+    assert sorted("".join(sorted(names_of(decomposable, s))) for s in tree.separators) == [  # type: ignore[type-var]
         "BE", "BL", "E", "EL", "T",
     ]  # fmt: skip
 
@@ -215,7 +217,7 @@ def test_compiled_trees_do_what_plain_ones_do(n: int, seed: int) -> None:
     for _ in range(80):
         v, w = (int(x) for x in rng.choice(n, 2, replace=False))
         legal = graph.can_toggle(v, w)
-        assert legal == nx.is_chordal(graph.toggled(v, w).to_networkx())
+        assert legal == nx.is_chordal(to_networkx(graph.toggled(v, w)))
         assert (tree.delete_edge if graph.has_edge(v, w) else tree.add_edge)(v, w) == legal
         rest = kernels.prepare(array, v, w)
         assert (rest != kernels.ILLEGAL) == legal
@@ -237,8 +239,8 @@ def test_rotations_and_search_agree_on_what_is_legal(n: int, seed: int) -> None:
     second = (first + rng.integers(1, n, 2000)) % n
     by_rotation = kernels.tree_array(empty_graph(n))
     by_search = by_rotation.copy()
-    changed = kernels.wander(by_rotation, first, second)
-    assert changed == kernels.wander_by_search(by_search, first, second)
+    changed = wander(by_rotation, first, second)
+    assert changed == wander_by_search(by_search, first, second)
     assert (by_rotation[kernels.ADJACENCY] == by_search[kernels.ADJACENCY]).all()
     check_tree(by_rotation)
 

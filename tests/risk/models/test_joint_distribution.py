@@ -43,17 +43,6 @@ def test_round_trip_and_questions():
     assert JOINT.held_by("bob") == ("home",)
 
 
-def test_labels_are_put_in_by_whoever_has_them():
-    labelled = JOINT.labelled({"home": ["city", "suburb", "rural"]})
-    assert labelled.variables[1].labels == ("city", "suburb", "rural")
-    assert labelled.variables[0].labels is None
-    assert JointDistribution.from_json(labelled.to_json()).variables == labelled.variables
-    with pytest.raises(TrystError, match="3 labels expected"):
-        JOINT.labelled({"home": ["city"]})
-    with pytest.raises(TrystError, match="0 labels expected"):
-        JOINT.labelled({"nobody": ["city"]})
-
-
 def changed(change) -> str:
     document = json.loads(JOINT.to_json())
     change(document)

@@ -194,7 +194,7 @@ def test_memory_limits_change_no_answer() -> None:
     narrow_scores = HyperDirichlet(counts, 300.0, cache_limit=1024)
     narrow = mc3(narrow_scores, np.random.default_rng(1), moves=30_000, chains=1)
     assert narrow.tables_counted > wide.tables_counted > 512  # the small cache was emptied on the way
-    assert narrow_scores.cache_bytes == 16 * 1024
+    assert narrow_scores.work.cached_sets.nbytes + narrow_scores.work.cached_scores.nbytes == 16 * 1024
     assert np.array_equal(wide.keys, narrow.keys)
     assert np.array_equal(wide.weights, narrow.weights)
     assert wide.visited > 512  # the record of models has grown
@@ -214,7 +214,6 @@ def test_results(exact: SearchResult) -> None:
     kept = exact.heaviest(0.9)
     assert sum(model.weight for model in kept) == pytest.approx(1)
     assert len(kept) == int(np.searchsorted(np.cumsum(exact.weights), 0.9)) + 1
-    assert np.allclose(exact.renormalised().weights, exact.weights)
     with pytest.raises(TrystError, match=r"must sum to 1, .*sum 0\.9"):
         make_result("x", "y", ("a", "b"), exact.keys[:1], np.array([0.9]), np.zeros(1), visited=1)
 

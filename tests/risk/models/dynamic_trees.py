@@ -6,8 +6,8 @@ spanning forest of the decomposable graph. A rotation of a clique and its parent
 elimination ordering. Where it changes no edge of the graph it is *neutral*; edges are added and deleted by neutral
 rotations that bring a clique to where one variable can simply be put in or taken out.
 
-This is the plain form, which can also rotate when the graph changes with it, as a search for triangulations needs.
-`tree_kernels` is the same for neutral rotations in compiled code, tested against this one.
+This is the plain form, which can also rotate when the graph changes with it. `tryst.risk.models.tree_kernels` is the
+same for neutral rotations in compiled code, tested against this one.
 
 Smith, Aspects of statistical disclosure control (thesis, 2011), chapter 6, with the new clique of v after a
 rotation holding v itself. Why the neutral rotations needed always exist: a node of the path above v that is

@@ -1,0 +1,106 @@
+"""``tryst risk models``: how the variables of a file hang together, and what that tells of a sensitive one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tryst.risk.attribution.inference import Beliefs
+    from tryst.risk.models import SearchResult
+
+
+def models(
+    records: Annotated[Path, typer.Argument(help="Records as CSV, every chosen column a category.")],
+    variables: Annotated[str, typer.Option(help="The variables of the model, with commas between.")],
+    sensitive: Annotated[
+        str | None, typer.Option(help="One of them: what the others tell of it is computed for every record.")
+    ] = None,
+    threshold: Annotated[float, typer.Option(help="Probability from which a value counts as likely.")] = 0.9,
+    graph: Annotated[Path | None, typer.Option(help="Where to draw the best model as a graph: SVG.")] = None,
+    tree: Annotated[Path | None, typer.Option(help="Where to draw it as a junction tree: SVG.")] = None,
+    moves: Annotated[int, typer.Option(help="Moves of each chain, for more than six variables.")] = 250_000,
+    seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
+) -> None:
+    """Search the decomposable graphical models of a file; draw the best, and say what it tells of a variable."""
+    import numpy as np
+
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.risk.attribution.inference import beliefs
+    from tryst.risk.attribution.microdata import encode
+    from tryst.risk.attribution.reader import read_columns
+    from tryst.risk.models import HyperDirichlet, SparseCounts, draw_junction_tree, draw_result, fit, search
+
+    names = [name.strip() for name in variables.split(",")]
+    if sensitive is not None and sensitive not in names:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the sensitive variable must be one of the model's",
+            where="--sensitive",
+            got=sensitive,
+            remedy=f"name one of {', '.join(names)}",
+        )
+    codes, levels = encode(read_columns(records, names))
+    counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
+    found = search(HyperDirichlet(counts), np.random.default_rng(seed), moves=moves)
+    figures = _of_search(found, len(codes))
+    if sensitive is not None:
+        at = names.index(sensitive)
+        keys = [name for name in names if name != sensitive]
+        model = fit(counts, found.best.graph)
+        figures |= _of_beliefs(beliefs(model, sensitive, keys, np.delete(codes, at, axis=1), codes[:, at]), threshold)
+    for name, value in figures.items():
+        if name != "edges" and value is not None:
+            typer.echo(f"{name.replace('_', ' '):36s} {value}")
+    for edge in figures["edges"]:
+        typer.echo(f"  {' - '.join(edge['variables'])}: {edge['probability']}")
+    for path, text in (
+        (graph, lambda: draw_result(found)),
+        (tree, lambda: draw_junction_tree(found.best.graph)),
+        (json_file, lambda: json.dumps(figures, indent=1, ensure_ascii=False) + "\n"),
+    ):
+        if path is not None:
+            path.write_text(text(), encoding="utf-8")
+            typer.echo(f"wrote {path}")
+
+
+def _of_search(found: SearchResult, records: int) -> dict[str, Any]:
+    """Figures of a search: how it went, and the edges of the best model with their posterior probabilities."""
+    best = found.best.graph
+    sampled = found.proposed > 0
+    return {
+        "records": records,
+        "search": found.method,
+        "models": found.visited,
+        "acceptance": round(found.acceptance, 4) if sampled else None,
+        "r_hat": round(found.r_hat, 4) if sampled else None,
+        "edge_spread": round(found.edge_spread, 4) if sampled else None,
+        "edges": [
+            {
+                "variables": [str(best.names[v]), str(best.names[w])],
+                "probability": round(float(found.edge_inclusion[v, w]), 4),
+            }
+            for v, w in best.edges
+        ],
+    }
+
+
+def _of_beliefs(found: Beliefs, threshold: float) -> dict[str, Any]:
+    """Figures of what the other variables tell of the sensitive one, over all records."""
+    import numpy as np
+
+    claims, right = found.claims(threshold)
+    factors = found.factor[np.isfinite(found.factor)]
+    return {
+        "threshold": threshold,
+        "records_with_likely_value": claims,
+        "likely_values_that_are_true": None if right is None else round(right, 4),
+        "records_with_value_ruled_out": found.ruled_out(0.0),
+        "greatest_confidence": round(float(found.confidence.max()), 4),
+        "greatest_divergence_in_bits": round(float(found.divergence.max()), 4),
+        "greatest_factor_of_the_odds": round(float(factors.max()), 4) if len(factors) else None,
+    }

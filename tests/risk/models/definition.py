@@ -1,0 +1,72 @@
+"""Tables, graphs and scores plainly: what the sparse and compiled forms are compared with, and forms for networkx."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from tryst.risk.models.bits import members
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.graphs import Edge, Graph
+from tryst.risk.models.junction_trees import JunctionTree
+from tryst.risk.models.triangulation import triangulated
+
+
+def to_table(counts: SparseCounts) -> NDArray[np.float64]:
+    """The full table."""
+    table = np.zeros(counts.levels)
+    table[tuple(counts.cells.T)] = counts.counts
+    return table
+
+
+def to_networkx(graph: Graph) -> nx.Graph[Any]:
+    """The same graph for networkx, over the names."""
+    made: nx.Graph[Any] = nx.Graph()
+    made.add_nodes_from(graph.names)
+    made.add_edges_from((graph.names[v], graph.names[w]) for v, w in graph.edges)
+    return made
+
+
+def names_of(graph: Graph, nodes: int) -> frozenset[Hashable]:
+    """The names of a set of nodes."""
+    return frozenset(graph.names[v] for v in members(nodes))
+
+
+def tree_to_networkx(tree: JunctionTree, graph: Graph) -> nx.Graph[Any]:
+    """A junction tree for networkx: nodes are frozen sets of names."""
+    made: nx.Graph[Any] = nx.Graph()
+    made.add_nodes_from(names_of(graph, clique) for clique in tree.cliques)
+    made.add_edges_from((names_of(graph, tree.cliques[a]), names_of(graph, tree.cliques[b])) for a, b in tree.edges)
+    return made
+
+
+def log_marginal_likelihood(counts: SparseCounts, variables: int, precision: float = 1.0) -> float:
+    """T11's equation 13 for the table over a set of variables, plainly.
+
+    Parameters
+    ----------
+    counts
+        The data.
+    variables
+        A set of columns, as bits.
+    precision
+        Total prior precision alpha; every cell of the table has alpha / (its declared cells).
+    """
+    if not variables:
+        return 0.0
+    table = counts.marginal([counts.names[v] for v in members(variables)])
+    prior = precision / math.prod(table.levels)
+    occupied = gammaln(prior + table.counts) - gammaln(prior)
+    return float(gammaln(precision) - gammaln(precision + table.total) + occupied.sum())
+
+
+def is_minimal(graph: Graph, fill: Sequence[Edge]) -> bool:
+    """Whether `fill` triangulates the graph and no proper subset of it does."""
+    filled = triangulated(graph, fill)
+    return filled.is_decomposable and not any(filled.can_delete(*edge) for edge in fill)
