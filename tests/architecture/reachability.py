@@ -263,7 +263,7 @@ class Reachability:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 local |= module.bound_by(node)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Name):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._found(self._resolve(module, node.id, local))
             elif isinstance(node, ast.Attribute):
                 name = _dotted(node)

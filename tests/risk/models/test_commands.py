@@ -52,7 +52,8 @@ def test_more_variables_are_searched_by_a_chain_and_drawn(records: Path, tmp_pat
     wide = tmp_path / "wide.csv"
     lines = records.read_text().splitlines()
     more = ",".join(f"v{i}" for i in range(5))
-    wide.write_text(
+    rows = [f"{line},{i % 2},{i % 3},{i % 5},{i % 4},{i % 7}" for i, line in enumerate(lines[1:])]
+    wide.write_text("\n".join([f"{lines[0]},{more}", *rows]) + "\n")
         f"{lines[0]},{more}\n"
         + "".join(f"{line},{i % 2},{i % 3},{i % 5},{i % 4},{i % 7}\n" for i, line in enumerate(lines[1:]))
     )

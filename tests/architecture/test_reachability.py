@@ -1,0 +1,136 @@
+"""Every definition of the product is reached by a command, a service or a command for maintainers."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.reachability import Reachability, read_tree, template_names
+from tests.architecture.tree import PRODUCT, REPOSITORY
+
+ALLOWED = {
+    "tryst.common.disclosure_measures.measures_table": "writes the table of docs/assessment.md (tests/generated_docs.py)",
+}
+"""Definitions that no program reaches, each with the reason why it stays."""
+
+
+def maintainers_commands() -> list[str]:
+    """The modules of the product that CONTRIBUTING.md or the Makefile runs."""
+    texts = [(REPOSITORY / name).read_text(encoding="utf-8") for name in ("CONTRIBUTING.md", "Makefile")]
+    return [name for text in texts for name in re.findall(r"python -m (tryst\.[\w.]+)", text)]
+
+
+def test_every_definition_is_reached() -> None:
+    modules = read_tree(REPOSITORY, PRODUCT)
+    roots = [name for name in modules if name.endswith(".__main__")]
+    roots += ["tryst.common.command", *maintainers_commands()]
+    templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
+    found = Reachability(modules, roots, templates).unreached()
+    unreached = {str(definition): definition.lines for definition in found}
+    assert {name: lines for name, lines in unreached.items() if name not in ALLOWED} == {}, (
+        "give it a command, move it beside the tests or benchmarks that use it, or delete it"
+    )
+    assert set(ALLOWED) <= set(unreached), "it is reached now: take it off the list"
+
+
+SOURCES = {
+    "__init__.py": """
+        from example.numbers import exported, used
+        __all__ = ["exported", "used"]
+        """,
+    "__main__.py": """
+        import argparse
+        from example import used
+        from example import commands
+        if __name__ == "__main__":
+            used()
+        """,
+    "numbers.py": """
+        LIMIT = 3
+        UNUSED = 4
+        def used():
+            return Shape().area + LIMIT
+        def exported():
+            return 1
+        class Base:
+            def area(self): ...
+        class Shape(Base):
+            def __len__(self):
+                return hidden()
+            @property
+            def area(self):
+                return 1
+            def volume(self):
+                return by_volume()
+        def hidden(): ...
+        def by_volume(): ...
+        class Lonely:
+            def area(self): ...
+        """,
+    "commands.py": """
+        import argparse
+        import typer
+        app = typer.Typer()
+        other = typer.Typer()
+        @app.command()
+        def draw():
+            from example.numbers import exported as used
+            used()
+        @other.command()
+        def erase(): ...
+        class Parser(argparse.ArgumentParser):
+            def error(self, message): ...
+            def mistake(self): ...
+        def parse():
+            return Parser()
+        """,
+    "late.py": """
+        app = parse = None
+        """,
+}
+
+
+def unreached(folder: Path, sources: dict[str, str]) -> set[str]:
+    for name, text in sources.items():
+        (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    modules = read_tree(folder.parent, {"example": Path(folder.name)})
+    found = Reachability(modules, ["example.__main__"], set()).unreached()
+    return {str(definition).removeprefix("example.") for definition in found}
+
+
+def test_what_the_analysis_reports(tmp_path: Path) -> None:
+    """A re-export reaches nothing, nor does a method of a class without objects; an override of another's method is."""
+    assert unreached(tmp_path, SOURCES) == {
+        "numbers.UNUSED",
+        "numbers.exported",
+        "numbers.Shape.volume",
+        "numbers.by_volume",
+        "numbers.Lonely",
+        "commands.app",
+        "commands.other",
+        "commands.draw",
+        "commands.erase",
+        "commands.Parser",
+        "commands.parse",
+        "late.app",
+        "late.parse",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "reached"),
+    [
+        ("from example.commands import app", {"numbers.exported", "commands.app", "commands.draw"}),
+        ("import example.commands as c; c.parse()", {"commands.parse", "commands.Parser"}),
+        ('getattr(used(), "volume")', {"numbers.Shape.volume", "numbers.by_volume"}),
+        ('SUBCOMMANDS = "example.late"', {"late.app"}),
+    ],
+)
+def test_ways_to_reach(tmp_path: Path, line: str, reached: set[str]) -> None:
+    before = unreached(tmp_path, SOURCES)
+    use = "\nprint(app)" if line.endswith("app") else "\nprint(SUBCOMMANDS)" if line.startswith("SUB") else ""
+    after = unreached(tmp_path, SOURCES | {"__main__.py": f"{textwrap.dedent(SOURCES['__main__.py'])}\n{line}{use}\n"})
+    assert before - after == reached
