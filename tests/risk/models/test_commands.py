@@ -54,9 +54,6 @@ def test_more_variables_are_searched_by_a_chain_and_drawn(records: Path, tmp_pat
     more = ",".join(f"v{i}" for i in range(5))
     rows = [f"{line},{i % 2},{i % 3},{i % 5},{i % 4},{i % 7}" for i, line in enumerate(lines[1:])]
     wide.write_text("\n".join([f"{lines[0]},{more}", *rows]) + "\n")
-        f"{lines[0]},{more}\n"
-        + "".join(f"{line},{i % 2},{i % 3},{i % 5},{i % 4},{i % 7}\n" for i, line in enumerate(lines[1:]))
-    )
     graph, tree = tmp_path / "graph.svg", tmp_path / "tree.svg"
     names = f"area,sex,ill,{more}"
     result = run(wide, "--variables", names, "--moves", 2_000, "--graph", graph, "--tree", tree)
