@@ -20,7 +20,7 @@ from tryst.risk.attribution.shuttle import Contradiction, Shuttled
 LARGEST = 200_000
 """Recoded cells beyond which a search, which copies their bounds at each depth, is refused."""
 
-_ALL_FOUND, _STOPPED = 0, 1
+_ALL_FOUND = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from tryst.risk.attribution.laws import Sampled
 from tryst.risk.attribution.posterior import Posterior, Query
 from tryst.risk.attribution.release import Release, block_cells
 from tryst.risk.attribution.sap import Curve, _at_bound
-from tryst.risk.attribution.search import _ALL_FOUND, _STOPPED, Search
+from tryst.risk.attribution.search import _ALL_FOUND, Search
 from tryst.risk.attribution.search_kernels import explore
 from tryst.risk.attribution.shuttle import shuttle
 
@@ -57,7 +57,7 @@ def enumerated(search: Search, limit: int = 100_000, steps: int = 50_000_000) ->
         count, _, cut = explore(
             search.low, search.high, search.base, search.deps, search._starts, search._touching, found, steps
         )
-        if cut == _STOPPED and count == size and size < limit:
+        if cut != _ALL_FOUND and count == size and size < limit:
             size = min(limit, size * 16)
             continue
         return Enumerated(found[:count].copy(), cut == _ALL_FOUND)
