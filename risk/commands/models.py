@@ -58,14 +58,17 @@ def models(
             typer.echo(f"{name.replace('_', ' '):36s} {value}")
     for edge in figures["edges"]:
         typer.echo(f"  {' - '.join(edge['variables'])}: {edge['probability']}")
-    for path, text in (
-        (graph, lambda: draw_result(found)),
-        (tree, lambda: draw_junction_tree(found.best.graph)),
-        (json_file, lambda: json.dumps(figures, indent=1, ensure_ascii=False) + "\n"),
-    ):
-        if path is not None:
-            path.write_text(text(), encoding="utf-8")
-            typer.echo(f"wrote {path}")
+    if graph is not None:
+        _write(graph, draw_result(found))
+    if tree is not None:
+        _write(tree, draw_junction_tree(found.best.graph))
+    if json_file is not None:
+        _write(json_file, json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    typer.echo(f"wrote {path}")
 
 
 def _of_search(found: SearchResult, records: int) -> dict[str, Any]:

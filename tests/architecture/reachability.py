@@ -78,7 +78,8 @@ class Module:
                             made.methods[inner.name] = Definition(self, inner.name, inner, made)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+                walked = (n for t in targets for n in ast.walk(t))
+                names = [n.id for n in walked if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
                 for name in names:
                     self._define(name, node)
                 if not names:

@@ -11,12 +11,12 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from tryst.common.command import build
+from tryst.common.command import app
 from tryst.common.errors import TrystError
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(build(["risk"]), ["risk", "models", *map(str, arguments)], catch_exceptions=False)
+    return CliRunner().invoke(app, ["risk", "models", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture
