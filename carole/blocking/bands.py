@@ -19,8 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.candidates import NO_KEY
-from tryst.common.encoding.signature_sets import FieldSignatures
+from tryst.common.encoding.signature_sets import NO_KEY, FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
 
 MAX_BITS = 63

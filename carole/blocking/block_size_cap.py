@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.candidates import NO_KEY
-from tryst.common.encoding.signature_sets import FieldSignatures
+from tryst.common.encoding.signature_sets import NO_KEY, FieldSignatures
 
 Keys = NDArray[np.uint64]
 

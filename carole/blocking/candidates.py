@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.blocking.kernels import all_pairs, block_pairs
+from tryst.common.encoding.signature_sets import NO_KEY
 from tryst.common.errors import ErrorCode, TrystError
 
-NO_KEY = 0
-"""The key of a row without a blocking key; it matches nothing, itself included."""
 MAX_RULES = 32
 """Rules that fit the bit mask of a pair."""
 

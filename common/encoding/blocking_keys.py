@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from tryst.common.cleaning.parts import part_of
 from tryst.common.encoding.columns import distinct_values
-from tryst.common.encoding.signature_sets import NO_KEY
+from tryst.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
 
 DIGEST_BYTES = 8
-
-_INSTEAD_OF_ZERO = 1
 
 
 def blocking_keys(
@@ -71,7 +69,7 @@ def keyed_digests(text: pl.Series, key: bytes) -> NDArray[np.uint64]:
     for place, value in enumerate(values):
         keyed = empty.copy()
         keyed.update(value.encode())
-        digests[place] = int.from_bytes(keyed.digest(), "little") or _INSTEAD_OF_ZERO
+        digests[place] = int.from_bytes(keyed.digest(), "little") or INSTEAD_OF_ZERO
     return digests[codes]
 
 

@@ -31,12 +31,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.signature_sets import NO_KEY
+from tryst.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from tryst.common.encoding.signing import Signer
 from tryst.common.keys.bulk import encrypt
 from tryst.common.keys.derivation import Purpose
-
-_INSTEAD_OF_ZERO = 1
 
 
 def blocks_and_tags(
@@ -81,5 +79,5 @@ def tags(block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes) -> ND
     """
     both = np.stack([block, other], axis=1).astype("<u8")
     encrypt(key, both)
-    made = np.where(both[:, 0] == NO_KEY, np.uint64(_INSTEAD_OF_ZERO), both[:, 0])
+    made = np.where(both[:, 0] == NO_KEY, np.uint64(INSTEAD_OF_ZERO), both[:, 0])
     return np.where(other == NO_KEY, np.uint64(NO_KEY), made)

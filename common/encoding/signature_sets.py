@@ -32,6 +32,8 @@ MISSING = -1
 
 NO_KEY = 0
 """Blocking key of a row that has none."""
+INSTEAD_OF_ZERO = 1
+"""What a keyed digest of 0 becomes, so that it is not taken for ``NO_KEY``."""
 
 _ROWS_AT_ONCE = 1 << 14
 

@@ -6,15 +6,14 @@ signature made for one purpose, or over other parts that happen to join to the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
-from tryst.common.keys.key_file import PublicKey, load_key, save_key
+from tryst.common.keys.key_file import PrivateKey, PublicKey
 
 SIGNATURE_BYTES = 64
 
@@ -76,37 +75,12 @@ class PublicIdentity(PublicKey):
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(PrivateKey[Ed25519PrivateKey]):
     """A party's own identity, with the private key."""
 
-    _key: Ed25519PrivateKey = field(repr=False)
-
-    @classmethod
-    def create(cls) -> Identity:
-        """A new identity from the operating system's randomness."""
-        return cls(Ed25519PrivateKey.generate())
-
-    @classmethod
-    def load(cls, path: Path) -> Identity:
-        """Read the identity from a PKCS #8 PEM file that only its owner may read.
-
-        Raises
-        ------
-        TrystError
-            CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
-        remedy = "restore the file from its backup, or make a new identity and have it entered in the membership list"
-        return cls(load_key(path, Ed25519PrivateKey, "the Ed25519 identity", remedy))  # type: ignore[type-abstract]
-
-    def save(self, path: Path) -> None:
-        """Write the identity to a new file with mode 0600; an existing file is never overwritten.
-
-        Raises
-        ------
-        TrystError
-            EXISTS or CONFIGURATION.
-        """
-        save_key(path, self._key)
+    TYPE = Ed25519PrivateKey
+    CONTENT = "the Ed25519 identity"
+    LOST = "restore the file from its backup, or make a new identity and have it entered in the membership list"
 
     @property
     def public(self) -> PublicIdentity:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,7 +16,7 @@ from tryst.common.keys.private_files import read_private, write_private
 
 PUBLIC_BYTES = 32
 
-Private = TypeVar("Private", Ed25519PrivateKey, X25519PrivateKey)
+Key = TypeVar("Key", Ed25519PrivateKey, X25519PrivateKey)
 
 
 @dataclass(frozen=True)
@@ -70,44 +70,57 @@ class PublicKey:
         return in_groups(fingerprint(self.raw))
 
 
-def load_key(path: Path, kind: type[Private], content: str, remedy: str) -> Private:
-    """Read a private key from a PKCS #8 PEM file that only its owner may read.
+@dataclass(frozen=True)
+class PrivateKey(Generic[Key]):
+    """A party's own lasting key."""
 
-    Parameters
-    ----------
-    kind
-        The key expected.
-    content, remedy
-        What the file holds, and what to do where it does not, for messages.
+    _key: Key = field(repr=False)
 
-    Raises
-    ------
-    TrystError
-        CONFIGURATION if the file is missing, open to others, or holds something else.
-    """
-    pem = read_private(path, content)
-    try:
-        key = serialization.load_pem_private_key(pem, password=None)
-    except (ValueError, TypeError):
-        key = None
-    if not isinstance(key, kind):
-        name = kind.__name__.removesuffix("PrivateKey")
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            f"expected an {name} private key as unencrypted PKCS #8 PEM",
-            where=str(path),
-            remedy=remedy,
+    TYPE: ClassVar[type[Any]]
+    """Of the key."""
+    CONTENT: ClassVar[str]
+    """What its file holds, in messages."""
+    LOST: ClassVar[str]
+    """What to do where the file does not hold it, in messages."""
+
+    @classmethod
+    def create(cls) -> Self:
+        """A new key from the operating system's randomness."""
+        return cls(cls.TYPE.generate())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read the key from a PKCS #8 PEM file that only its owner may read.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the file is missing, open to others, or holds something else.
+        """
+        pem = read_private(path, cls.CONTENT)
+        try:
+            key: object = serialization.load_pem_private_key(pem, password=None)
+        except (ValueError, TypeError):
+            key = None
+        if not isinstance(key, cls.TYPE):
+            name = cls.TYPE.__name__.removesuffix("PrivateKey")
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"expected an {name} private key as unencrypted PKCS #8 PEM",
+                where=str(path),
+                remedy=cls.LOST,
+            )
+        return cls(key)
+
+    def save(self, path: Path) -> None:
+        """Write the key to a new file with mode 0600; an existing file is never overwritten.
+
+        Raises
+        ------
+        TrystError
+            EXISTS or CONFIGURATION.
+        """
+        pem = self._key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-    return key
-
-
-def save_key(path: Path, key: Ed25519PrivateKey | X25519PrivateKey) -> None:
-    """Write a private key to a new file with mode 0600; an existing file is never overwritten.
-
-    Raises
-    ------
-    TrystError
-        EXISTS or CONFIGURATION.
-    """
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_private(path, pem)
+        write_private(path, pem)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from tryst.common.errors import ErrorCode
-from tryst.common.keys.key_file import PublicKey, load_key, save_key
+from tryst.common.keys.key_file import PrivateKey, PublicKey
 
 
 @dataclass(frozen=True)
@@ -26,37 +25,12 @@ class SealingPublicKey(PublicKey):
 
 
 @dataclass(frozen=True)
-class SealingKey:
+class SealingKey(PrivateKey[X25519PrivateKey]):
     """A recipient's own X25519 key."""
 
-    _key: X25519PrivateKey = field(repr=False)
-
-    @classmethod
-    def create(cls) -> SealingKey:
-        """A new key from the operating system's randomness."""
-        return cls(X25519PrivateKey.generate())
-
-    @classmethod
-    def load(cls, path: Path) -> SealingKey:
-        """Read the key from a PKCS #8 PEM file that only its owner may read.
-
-        Raises
-        ------
-        TrystError
-            CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
-        remedy = "restore the file from its backup; what was sealed to a lost key cannot be opened again"
-        return cls(load_key(path, X25519PrivateKey, "the X25519 sealing key", remedy))  # type: ignore[type-abstract]
-
-    def save(self, path: Path) -> None:
-        """Write the key to a new file with mode 0600; an existing file is never overwritten.
-
-        Raises
-        ------
-        TrystError
-            EXISTS or CONFIGURATION.
-        """
-        save_key(path, self._key)
+    TYPE = X25519PrivateKey
+    CONTENT = "the X25519 sealing key"
+    LOST = "restore the file from its backup; what was sealed to a lost key cannot be opened again"
 
     @property
     def public(self) -> SealingPublicKey:

@@ -12,7 +12,7 @@ from tryst.risk.models import chain_kernels as kernels
 from tryst.risk.models.chains import Chain
 from tryst.risk.models.graphs import Graph, empty_graph
 from tryst.risk.models.greedy_search import climb
-from tryst.risk.models.result import SearchResult, key_of, make_result, posterior
+from tryst.risk.models.result import SearchResult, key_of, make_result, normalised_weights
 from tryst.risk.models.scores import HyperDirichlet
 
 TRACE = 2000
@@ -92,7 +92,7 @@ def anneal(
         "posterior probabilities among the models that runs ended with",
         scores.counts.names,
         np.array([key_of(graph) for graph in ends]),
-        posterior(log_scores),
+        normalised_weights(log_scores),
         log_scores,
         visited=len(ends),
         proposed=int(tally[kernels.PROPOSED]),

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.result import SearchResult, make_result, n_pairs, posterior
+from tryst.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
 from tryst.risk.models.scores import HyperDirichlet
 
 MOST_VARIABLES = 7
@@ -112,7 +112,7 @@ def enumerate_models(scores: HyperDirichlet) -> SearchResult:
         "posterior probabilities",
         scores.counts.names,
         keys[:, None],
-        posterior(log_scores),
+        normalised_weights(log_scores),
         log_scores,
         visited=len(keys),
         tables_counted=scores.tables_counted,

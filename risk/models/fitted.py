@@ -269,7 +269,7 @@ def calibrated(
 
     Messages are passed along the junction tree both ways, after which every clique has its marginal.
     """
-    from tryst.risk.models.inference import beliefs
+    from tryst.risk.models.inference import clique_marginals
 
     tree = JunctionTree.of(graph)
     held: list[Factor] = []
@@ -291,7 +291,7 @@ def calibrated(
             where="potentials",
             got=f"{len(waiting)} that are not",
         )
-    found, _ = beliefs(tree, held)
+    found, _ = clique_marginals(tree, held)
     return FittedModel(graph, tuple(int(n) for n in levels), tree, tuple(f.normalised() for f in found), estimate)
 
 

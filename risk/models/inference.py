@@ -68,7 +68,7 @@ def _below(tree: JunctionTree, order: Sequence[tuple[int, int]], concerned: int)
     return found
 
 
-def beliefs(
+def clique_marginals(
     tree: JunctionTree, potentials: Sequence[Factor], carried: Sequence[int] = ()
 ) -> tuple[list[Factor], Factor]:
     """Every clique's marginal of the product of all potentials, not normalised, and the sum of that product.
@@ -150,7 +150,7 @@ def expectations(model: FittedModel, records: NDArray[np.int32]) -> tuple[list[F
         if separator_above[c]:
             factor = factor.divided(clique.marginal(list(members(separator_above[c]))))
         potentials.append(factor)
-    found, total = beliefs(tree, potentials, [number])
+    found, total = clique_marginals(tree, potentials, [number])
     probability = total.look_up(np.arange(len(records), dtype=np.int32)[:, None])
     return [factor.divided(total) for factor in found], probability
 

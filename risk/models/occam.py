@@ -14,7 +14,7 @@ import numpy as np
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.graphs import Graph
 from tryst.risk.models.greedy_search import greedy, move_changes
-from tryst.risk.models.result import SearchResult, key_of, make_result, n_pairs, posterior
+from tryst.risk.models.result import SearchResult, key_of, make_result, n_pairs, normalised_weights
 from tryst.risk.models.scores import HyperDirichlet
 
 
@@ -87,7 +87,7 @@ def occam_window(
         "posterior probabilities within the window",
         scores.counts.names,
         np.array([key_of(graph) for graph in kept]),
-        posterior(log_scores),
+        normalised_weights(log_scores),
         log_scores,
         visited=len(known),
         proposed=expanded * n_pairs(len(scores)),

@@ -153,7 +153,7 @@ def make_result(
     )
 
 
-def posterior(log_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalised_weights(log_scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities proportional to the exponentials of log scores."""
     weights = np.exp(log_scores - log_scores.max())
     return np.asarray(weights / weights.sum())

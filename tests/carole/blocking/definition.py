@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.carole.comparison.definition import agreeing_bits, jaccard_estimate
-from tryst.carole.blocking.candidates import NO_KEY
-from tryst.common.encoding.signature_sets import FieldSignatures
+from tryst.common.encoding.signature_sets import NO_KEY, FieldSignatures
 
 
 def candidate_pairs(

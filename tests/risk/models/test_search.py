@@ -20,7 +20,7 @@ from tryst.risk.models.graphs import Graph, empty_graph
 from tryst.risk.models.greedy_search import greedy, move_changes
 from tryst.risk.models.mc3_search import mc3
 from tryst.risk.models.occam import occam_window
-from tryst.risk.models.result import SearchResult, make_result, pair_number, posterior, split_r_hat
+from tryst.risk.models.result import SearchResult, make_result, normalised_weights, pair_number, split_r_hat
 from tryst.risk.models.scores import HyperDirichlet
 
 CYCLE = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
@@ -152,7 +152,7 @@ def test_greedy_and_occam_find_the_mode(scores: HyperDirichlet, exact: SearchRes
     window = occam_window(scores, ratio=20, bridge=1000)
     inside = exact.log_scores >= exact.log_scores[0] - np.log(20)
     assert [model.graph for model in window] == [exact.graph(i) for i in np.flatnonzero(inside)]
-    assert np.allclose(window.weights, posterior(exact.log_scores[inside]))
+    assert np.allclose(window.weights, normalised_weights(exact.log_scores[inside]))
     simplest = occam_window(scores, ratio=20, bridge=1000, simplest=True)
     for model in window:
         better_sub = any(
