@@ -218,14 +218,15 @@ class _Reader:
             if not isinstance(value, str):
                 self.wrong(f"{where} > metadata > {key}", "a text expected", type(value).__name__)
         variables: dict[str, str] = {}
-        for variable, coding in self.entries(parts.get("variables", {}), f"{where} > variables"):
+        declared = dict(self.entries(parts.get("variables", {}), f"{where} > variables"))
+        for variable, coding in declared.items():
             code = self._coding(environment, variable, coding, f"{where} > variables > {variable}")
             if code is not None:
                 variables[variable] = code
         values: dict[str, dict[str, str]] = {}
         for variable, held in self.entries(parts.get("values", {}), f"{where} > values"):
             here = f"{where} > values > {variable}"
-            if variable not in parts.get("variables", {}):
+            if variable not in declared:
                 self.wrong(here, "the form has no such variable", repr(variable))
             values[variable] = dict(self.entries(held, here))
             if variable in variables and variable in environment.variables:

@@ -307,6 +307,17 @@ def test_a_list_in_a_form_gets_a_code(saved: Path):
     assert json.loads((saved / "forms.json").read_text())["Survey X"]["variables"] == {COUNTRY: "C2.002"}
 
 
+def test_values_without_variables_are_refused():
+    made = tutorial()
+    made.code("Survey V", COUNTRY, ["UK", "Non UK"], {"1": "UK", "2": "Non UK"})
+    texts = texts_of(made)
+    content = json.loads(texts["forms.json"])
+    content["Survey V"]["variables"] = None
+    for strict in (True, False):
+        with pytest.raises(TrystErrors, match="an object"):
+            environment_of(texts | {"forms.json": json.dumps(content)}, strict=strict)
+
+
 ANY = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=4), st.sampled_from(["UK", "Wales", "C2.001"])),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
