@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.modes import people
 from tryst.carole.assessment import Combined, combine, combine_coded
 from tryst.carole.assessment.combined_assessment import assess
-from tryst.carole.engine import Linkage, Resources, block_keyed_rows, compare, conclude
+from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
 from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
 from tryst.carole.engine.specified import plan_of
@@ -144,7 +144,7 @@ def resolved(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed
     """Link two files in mode block_keyed."""
     made = encoded(spec, files, seed)
     plan = plan_of(spec)
-    alice, bob = (block_keyed_rows(made[side].sets, files[side].height) for side in Side)
+    alice, bob = (rows_of_sets(made[side].sets, files[side].height) for side in Side)
     found, kept = compare(alice, bob, plan, RESOURCES, quiet)
     # Handles are the rows of the files here: any numbers do.
     records = [made[side].order[row].astype(np.int32) for side, row in zip(Side, (kept.row_a, kept.row_b), strict=True)]

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks import DATA
-from tryst.carole.engine import Linkage, Resources, block_keyed_rows, compare, link
+from tryst.carole.engine import Linkage, Resources, compare, link, rows_of_sets
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -99,7 +99,7 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
         chosen = [linkage.pairs.row_a[linkage.links], linkage.pairs.row_b[linkage.links]]
         links = np.stack([order[row] for order, row in zip(rows, chosen, strict=True)], axis=1)
         return Linked(linkage, links, time.perf_counter() - started)
-    parts = [block_keyed_rows(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
+    parts = [rows_of_sets(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
     # What the custodians tell the resolver: which rows are one record.
     records = []

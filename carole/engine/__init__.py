@@ -6,7 +6,7 @@ sees signatures, and `conclude`, which sees which rows are one record. Numbers o
 anyone.
 """
 
-from tryst.carole.engine.block_keyed_rows import BlockKeyedRows, block_keyed_rows
+from tryst.carole.engine.block_keyed_rows import BlockKeyedRows, rows_of_sets
 from tryst.carole.engine.conclusion import Candidates, conclude
 from tryst.carole.engine.local import compare, link
 from tryst.carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
@@ -22,8 +22,8 @@ __all__ = [
     "RulePlan",
     "ScoredPairs",
     "ScoredPatterns",
-    "block_keyed_rows",
     "compare",
     "conclude",
     "link",
+    "rows_of_sets",
 ]

@@ -66,7 +66,7 @@ class BlockKeyedRows:
         return rule.astype(np.int32), (rows - starts[rule]).astype(np.int32)
 
 
-def block_keyed_rows(sets: Sequence[SignatureSet], n_records: int) -> BlockKeyedRows:
+def rows_of_sets(sets: Sequence[SignatureSet], n_records: int) -> BlockKeyedRows:
     """Put a contribution's sets of the rules one below the other, with the sample beside them.
 
     Parameters

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment import combine_coded
-from tryst.carole.engine import BlockKeyedRows, block_keyed_rows, compare
+from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
 from tryst.carole.engine.coded_links import Expected
 from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader, Told, answer
@@ -69,7 +69,7 @@ def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, 
     for side in Side:
         progress("read", len(parts) / 2)
         sets = store.uploads.read(lease.project, side)
-        parts.append(block_keyed_rows(sets, store.uploads.records(lease.project, side)))
+        parts.append(rows_of_sets(sets, store.uploads.records(lease.project, side)))
         del sets
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
     progress("seal", 0.0)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
-from tryst.carole.engine import BlockKeyedRows, LinkagePlan, Resources, block_keyed_rows, compare
+from tryst.carole.engine import BlockKeyedRows, LinkagePlan, Resources, compare, rows_of_sets
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import FieldPlan, RulePlan
@@ -58,7 +58,7 @@ def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, p
 
 def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, BlockKeyedRows]:
     made = encode_records(given, SPEC, SEED, 1)
-    return made, block_keyed_rows(made.sets, len(given["sex"]))
+    return made, rows_of_sets(made.sets, len(given["sex"]))
 
 
 def records(made: Encoded, part: BlockKeyedRows, rows: np.ndarray) -> np.ndarray:

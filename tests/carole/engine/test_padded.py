@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.modes import Linked, judged, people
 from tests.carole.engine.test_block_keyed import SEED
-from tryst.carole.engine import Linkage, Resources, block_keyed_rows, compare, conclude
+from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.block_keyed_files import check_pairs
 from tryst.carole.engine.conclusion import Candidates
 from tryst.carole.engine.padded import conclude_padded, without
@@ -36,7 +36,7 @@ def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPair
         for side in Side
     }
     plan = plan_of(spec)
-    parts = [block_keyed_rows(encoded.sets, N) for encoded in made.values()]
+    parts = [rows_of_sets(encoded.sets, N) for encoded in made.values()]
     found, kept = compare(parts[0], parts[1], plan, Resources(2 << 30, 2), quiet)
     rows = [
         encoded.order[row].astype(np.int32)

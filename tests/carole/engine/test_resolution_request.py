@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, block_keyed_rows, compare, conclude
+from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.resolution_request import Question, pack_answer, pack_question, unpack_answer, unpack_question
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
 from tryst.carole.engine.run_documents import findings
@@ -38,7 +38,7 @@ def asked() -> Asked:
     seed = Seed(bytes(range(32)))
     made = {side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1) for side in Side}
     plan = plan_of(spec)
-    parts = [block_keyed_rows(made[side].sets, 300) for side in Side]
+    parts = [rows_of_sets(made[side].sets, 300) for side in Side]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
     return plan, found, kept, made
 
