@@ -121,7 +121,7 @@ def test_completion_in_bash(typed: str, expected: set[str]) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_that_a_shell_reads(shell: str) -> None:
-    code, shown, modules = run("--show-completion", shell)
+    code, shown, modules = run(_TRYST_COMPLETE=f"source_{shell}")
     assert code == 0
     assert "_TRYST_COMPLETE" in shown
     assert not modules & set(HEAVY)

@@ -102,7 +102,7 @@ def elsewhere(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(*command: object, folder: Path, status: int = 0) -> str:
+def run(*command: object, folder: Path, status: int = 0, seconds: int = 120) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TRYST"))}
     done = subprocess.run(
         list(map(str, command)),
@@ -110,7 +110,7 @@ def run(*command: object, folder: Path, status: int = 0) -> str:
         env={**environment, "COLUMNS": "120"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=seconds,
         check=False,
     )
     assert done.returncode == status, done.stdout + done.stderr
@@ -137,10 +137,11 @@ def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path
     run(python, "-c", "import common", folder=elsewhere, status=1)
 
 
+@pytest.mark.timeout(900)  # every kernel is compiled once more, since this installation is a new one
 def test_the_demonstration_runs_from_elsewhere(installed: Path, elsewhere: Path) -> None:
     """All three services are started by the command that was installed, in the folder of the decoys."""
     assert run(installed / "tryst", "--version", folder=elsewhere).startswith("tryst ")
-    run(installed / "tryst", "demo", "--people", "60", "--out", "out", folder=elsewhere)
+    run(installed / "tryst", "demo", "--people", "60", "--out", "out", folder=elsewhere, seconds=840)
     made = {path.name for path in (elsewhere / "out").iterdir()}
     assert {"links.parquet", "links.csv", "model.json", "report.html", "risk.html", "linkage.yaml"} <= made
 

@@ -86,7 +86,8 @@ def _of_kind(attribute: str) -> Any:
     """A default taken from the field's kind, which pydantic has validated before."""
 
     def default(validated: dict[str, Any]) -> Any:
-        return getattr(KINDS[validated["kind"]], attribute)
+        # Pydantic before 2.14 asks also where the kind was refused: whatever it is given, the refusal stands.
+        return getattr(KINDS[validated.get("kind", "text")], attribute)
 
     return default
 
@@ -143,7 +144,7 @@ class FieldSpec(Section):
     value_frequencies: bool = False
     """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
     information (a suburb and its postcode), for one of them only."""
-    key_domain: Name = Field(default_factory=lambda validated: validated["name"])
+    key_domain: Name = Field(default_factory=lambda validated: validated.get("name", ""))
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""
     salt: BlockingKey | None = None
