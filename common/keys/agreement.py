@@ -318,7 +318,7 @@ class Agreement:
         if terms.encoding_digest != self.terms.encoding_digest:
             self._refuse(
                 f"the letter is of another encoding than {self.terms.encoding_digest.hex()[:16]}",
-                "compare the specification and the version of Tryst with the other custodian",
+                "compare the specification and the versions of Tryst and Python with the other custodian",
                 got=terms.encoding_digest.hex()[:16],
                 code=ErrorCode.ENCODING_MISMATCH,
             )

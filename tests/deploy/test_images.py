@@ -96,6 +96,15 @@ def test_every_installation_is_pinned() -> None:
         assert "--constraint constraints.txt" in run or "--no-deps ." in run
 
 
+def test_only_the_coordinators_image_draws_charts() -> None:
+    """It writes reports; the lists of the others are what their code imports."""
+    installed = {
+        name: [run for stage in lineage(STAGES, f"build-{name}") for run in stage.of("RUN") if "pip install" in run]
+        for name in PARTIES
+    }
+    assert [name for name, runs in installed.items() if any("[report]" in run for run in runs)] == ["coordinator"]
+
+
 @pytest.mark.parametrize("party", PARTIES)
 def test_runs_as_a_user_without_privileges(party: str) -> None:
     final = STAGES[party]

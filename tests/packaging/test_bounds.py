@@ -36,6 +36,17 @@ def test_a_lower_bound_is_the_version_that_is_tried(requirement: Requirement) ->
     assert pinned("constraints.txt")[canonicalize_name(requirement.name)] >= Version(bound.version)
 
 
+def test_the_base_is_what_the_services_need_and_no_more() -> None:
+    """What an image of a service holds, its list of packages says; a test compares that with its imports."""
+    listed = {
+        canonicalize_name(line)
+        for name in ("custodian", "carole")
+        for line in (ROOT / f"deploy/requirements/{name}.txt").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    }
+    assert {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]} == listed
+
+
 def test_generated_code_accepts_the_lower_bounds() -> None:
     text = (ROOT / "protos/linkage/v1/custody_pb2.py").read_text(encoding="utf-8")
     made = next(line.rpartition(" ")[2] for line in text.splitlines() if line.startswith("# Protobuf Python Version:"))

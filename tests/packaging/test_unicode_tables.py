@@ -105,4 +105,4 @@ def test_the_custodians_refuse_each_other_before_there_is_a_seed(two: tuple[dict
     with pytest.raises(TrystError) as caught:
         alice.accept_offer(bob.offer)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-    assert "version of Tryst" in caught.value.remedy
+    assert "versions of Tryst and Python" in caught.value.remedy
