@@ -32,7 +32,7 @@ from tryst.common.pki.provisioning import provision
 
 STAGES = stages()
 SERVICES = ("alice", "bob", "carole")
-PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "constraints.txt"}
+PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE", "constraints.txt"}
 NAME = {"tryst/__init__.py", "tryst/__main__.py"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
 
