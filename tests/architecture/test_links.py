@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -127,6 +128,14 @@ def test_a_missing_path_is_found() -> None:
         "benchmarks nothing",
     ]
     assert not missing_modules("`tryst.common.errors`, python -m benchmarks encode")
+
+
+def test_the_architecture_page_lists_the_import_contracts() -> None:
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    rows = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8").splitlines()
+    assert contracts
+    for contract in contracts:
+        assert any(row.startswith(f"| {contract['name']} |") for row in rows), contract["name"]
 
 
 def test_every_page_is_two_clicks_from_the_readme() -> None:
