@@ -15,10 +15,9 @@ from tryst.carole.projects import Project
 from tryst.carole.store import Store
 from tryst.carole.store.view import not_found
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.pki.members import Member
 from tryst.common.specification import Specification, load_specification
-
-APPROVAL_PURPOSE = "approve-specification"
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -128,5 +127,5 @@ def approve(office: Office, member: Member, name: str, digest: bytes, signature:
     TrystError
         SIGNATURE if the signature is not this member's over this project and digest; else as `operations.approve`.
     """
-    member.identity.verify(signature, APPROVAL_PURPOSE, name.encode(), digest)
+    member.identity.verify(signature, SigningPurpose.APPROVAL, name.encode(), digest)
     return office.store.projects.approve(name, member.role, member.name, digest, signature)

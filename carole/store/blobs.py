@@ -6,7 +6,6 @@ files count is the database's to say; `sweep` removes the others at a start, whe
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.folder_lock import lock_folder
 
 
 class Blobs:
@@ -39,20 +39,9 @@ class Blobs:
         Raises
         ------
         TrystError
-            BUSY if another Carole has it.
+            BUSY if another process has it.
         """
-        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise TrystError(
-                ErrorCode.BUSY,
-                "another Carole uses this folder",
-                where=str(self._folder),
-                remedy="stop it first, or give each her own folder and database",
-            ) from None
-        self._lock = lock
+        self._lock = lock_folder(self._folder)
 
     def release(self) -> None:
         """Let another process have the folder."""

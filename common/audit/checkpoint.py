@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from tryst.common.audit.merkle import HASH_BYTES
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from tryst.common.keys.signing_purpose import SigningPurpose
 
-PURPOSE = "audit-checkpoint"
-WITNESS_PURPOSE = "audit-witness"
 LARGEST = 2**48
 """No log has more entries; a greater size is not believed."""
 
@@ -45,7 +44,7 @@ class Checkpoint:
     @classmethod
     def sign(cls, identity: Identity, log: str, size: int, root: bytes, at: int) -> Checkpoint:
         """A checkpoint signed with the linker's identity."""
-        return cls(log, size, root, at, identity.sign(PURPOSE, *_parts(log, size, root, at)))
+        return cls(log, size, root, at, identity.sign(SigningPurpose.CHECKPOINT, *_parts(log, size, root, at)))
 
     def verify(self, linker: PublicIdentity) -> None:
         """Refuse a checkpoint that the linker has not signed.
@@ -59,11 +58,11 @@ class Checkpoint:
             raise TrystError(
                 ErrorCode.AUDIT, "this is no checkpoint", got=f"size {self.size} with a root of {len(self.root)} bytes"
             )
-        linker.verify(self.signature, PURPOSE, *_parts(self.log, self.size, self.root, self.at))
+        linker.verify(self.signature, SigningPurpose.CHECKPOINT, *_parts(self.log, self.size, self.root, self.at))
 
     def countersign(self, witness: Identity) -> bytes:
         """The signature by which a reader says that it has believed this checkpoint: 64 bytes."""
-        return witness.sign(WITNESS_PURPOSE, *_parts(self.log, self.size, self.root, self.at))
+        return witness.sign(SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def verify_countersignature(self, signature: bytes, witness: PublicIdentity) -> None:
         """Refuse a countersignature that this reader did not make.
@@ -73,7 +72,7 @@ class Checkpoint:
         TrystError
             SIGNATURE.
         """
-        witness.verify(signature, WITNESS_PURPOSE, *_parts(self.log, self.size, self.root, self.at))
+        witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def to_text(self) -> str:
         """As one line of JSON, to be kept or compared."""

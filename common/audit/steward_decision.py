@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from tryst.common.keys.identity import Identity, PublicIdentity
-
-PURPOSE = "decide-release"
+from tryst.common.keys.signing_purpose import SigningPurpose
 
 
 def sign_decision(identity: Identity, project: str, run: str, report: bytes, *, release: bool, reason: str) -> bytes:
     """The signature over a decision, 64 bytes; `report` is the digest of the report it was made on."""
-    return identity.sign(PURPOSE, *_parts(project, run, report, release, reason))
+    return identity.sign(SigningPurpose.DECISION, *_parts(project, run, report, release, reason))
 
 
 def verify_decision(
@@ -22,7 +21,7 @@ def verify_decision(
     TrystError
         SIGNATURE.
     """
-    identity.verify(signature, PURPOSE, *_parts(project, run, report, release, reason))
+    identity.verify(signature, SigningPurpose.DECISION, *_parts(project, run, report, release, reason))
 
 
 def _parts(project: str, run: str, report: bytes, release: bool, reason: str) -> tuple[bytes, ...]:

@@ -1,9 +1,10 @@
 """Keys: what two custodians share, what each party is known by, and what is encrypted for whom.
 
 - `derivation`: every key of a project from the one seed.
-- `agreement`, `letters`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or by hand.
+- `agreement`, `agreement_messages`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or
+  by hand.
 - `check`: key-check value and canary digest, before any upload.
-- `identity`, `fingerprint`: Ed25519 identities, and how people compare them.
+- `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, what they sign, and how people compare them.
 - `noise`: what a custodian's randomised response comes from, its own alone.
 - `sealing`, `sealing_key`: bytes that only one recipient opens.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.

@@ -13,6 +13,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import FramingError, Part, frame, unframe
 from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from tryst.common.keys.key_file import PUBLIC_BYTES
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
 LETTER_LIMIT = 4096
@@ -24,6 +25,7 @@ PROJECT_LIMIT = 256
 _MAGIC = b"tryst seed agreement 1"
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"
+_PURPOSES = {_OFFER: SigningPurpose.AGREEMENT_OFFER, _CONFIRMATION: SigningPurpose.AGREEMENT_CONFIRMATION}
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def read_confirmation(letter: bytes, sender: PublicIdentity, where: str) -> Conf
 
 def _sign(identity: Identity, kind: bytes, terms: Terms, side: Side, *said: bytes) -> bytes:
     parts = (_MAGIC, kind, *terms.parts, side.value.encode(), *said)
-    return frame(*parts, identity.sign(_purpose(kind), *parts))
+    return frame(*parts, identity.sign(_PURPOSES[kind], *parts))
 
 
 def _read(
@@ -163,7 +165,7 @@ def _read(
         raise _refused(where, f"this is not a well-formed {kind.decode()} letter: {reason}") from None
     if magic != _MAGIC or said_kind != kind:
         raise _refused(where, f"this is not a letter of the kind '{kind.decode()}' of this version")
-    sender_signed = sender.is_signed(parts[-1], _purpose(kind), *parts[:-1])
+    sender_signed = sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1])
     if not sender_signed:
         raise _refused(
             where,
@@ -171,10 +173,6 @@ def _read(
             f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
         )
     return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
-
-
-def _purpose(kind: bytes) -> str:
-    return f"seed agreement: {kind.decode()}"
 
 
 def _refused(where: str, what: str, got: str = "") -> TrystError:

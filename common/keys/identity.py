@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
 from tryst.common.keys.key_file import PrivateKey, PublicKey
+from tryst.common.keys.signing_purpose import SigningPurpose
 
 SIGNATURE_BYTES = 64
 
@@ -48,7 +49,7 @@ class PublicIdentity(PublicKey):
                 remedy="ask its owner for a key made by 'tryst init'",
             )
 
-    def is_signed(self, signature: bytes, purpose: str, *parts: bytes) -> bool:
+    def is_signed(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> bool:
         """Whether `signature` was made by this identity for `purpose` over `parts`."""
         try:
             Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, _message(purpose, parts))
@@ -56,7 +57,7 @@ class PublicIdentity(PublicKey):
             return False
         return True
 
-    def verify(self, signature: bytes, purpose: str, *parts: bytes) -> None:
+    def verify(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> None:
         """Refuse a signature that this identity did not make for `purpose` over `parts`.
 
         Raises
@@ -87,10 +88,10 @@ class Identity(PrivateKey[Ed25519PrivateKey]):
         """The public half."""
         return PublicIdentity(self._key.public_key().public_bytes_raw())
 
-    def sign(self, purpose: str, *parts: bytes) -> bytes:
+    def sign(self, purpose: SigningPurpose, *parts: bytes) -> bytes:
         """Sign `parts` for `purpose`; 64 bytes, the same for the same input."""
         return self._key.sign(_message(purpose, parts))
 
 
-def _message(purpose: str, parts: tuple[bytes, ...]) -> bytes:
+def _message(purpose: SigningPurpose, parts: tuple[bytes, ...]) -> bytes:
     return frame(_DOMAIN, purpose.encode(), *parts)

@@ -13,12 +13,11 @@ from tryst.common.configuration import Configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.sealing_key import SealingPublicKey
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role
 from tryst.common.pki.certificate_requests import read_request
 from tryst.common.pki.certificates import read_public, role_of
 from tryst.common.pki.members import FirstVersion, IdentityDigits, KeyDigits, MemberName
-
-_PURPOSE = "enrolment card"
 
 
 class _CardFile(Configuration):
@@ -63,7 +62,7 @@ class Card:
             signature = bytes.fromhex(file.signature)
         except ValueError:
             signature = b""
-        card.identity.verify(signature, _PURPOSE, *card._parts)
+        card.identity.verify(signature, SigningPurpose.ENROLMENT, *card._parts)
         if role_of(read_request(card.request, where), where) is not card.role:
             raise TrystError(
                 ErrorCode.CERTIFICATE,
@@ -82,7 +81,7 @@ class Card:
             f"role: {self.role}",
             f'identity: "{self.identity.hex}"',
             f'sealing: "{self.sealing.hex}"',
-            f'signature: "{identity.sign(_PURPOSE, *self._parts).hex()}"',
+            f'signature: "{identity.sign(SigningPurpose.ENROLMENT, *self._parts).hex()}"',
             "request: |",
             *(f"  {line}" for line in self.request.decode("ascii").splitlines()),
         ]

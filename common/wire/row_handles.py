@@ -29,6 +29,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from tryst.common.keys.sealing import SealContext, open_sealed, seal
 from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
 HANDLES = "handles"
@@ -42,9 +43,6 @@ RECORDS = "records"
 
 ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS)}
 """What an answer may hold, and in which type. An array's number is its place here: append only."""
-
-PURPOSE = "give-handles"
-"""What an answer's signature is made for."""
 
 UPLOAD_BYTES = 16
 NONCE_BYTES = 32
@@ -141,7 +139,7 @@ def seal_answer(identity: Identity, about: About, arrays: Mapping[str, NDArray[A
         By names in `ARRAYS`, each of one dimension.
     """
     body = b"".join(_packed(name, arrays[name]) for name in ARRAYS if name in arrays)
-    content = (_ANSWER, identity.sign(PURPOSE, *about.parts(body)), body)
+    content = (_ANSWER, identity.sign(SigningPurpose.HANDLES, *about.parts(body)), body)
     return b"".join(seal(about.key, about.context, content))
 
 
@@ -171,7 +169,7 @@ def open_answer(key: SealingKey, custodian: PublicIdentity, about: About, sealed
     if not content.startswith(_ANSWER) or len(content) < start:
         raise _malformed("a custodian's answer", f"{len(content)} bytes of another form")
     body = content[start:]
-    if not custodian.is_signed(content[len(_ANSWER) : start], PURPOSE, *about.parts(body)):
+    if not custodian.is_signed(content[len(_ANSWER) : start], SigningPurpose.HANDLES, *about.parts(body)):
         raise TrystError(
             ErrorCode.SIGNATURE,
             f"the handles that Carole passed on were not signed by {about.side.title()} for this run and question",

@@ -20,7 +20,14 @@ from tryst.coordinator.client.coordinator_client import Coordinator
 
 @contextmanager
 def connect(config: Path) -> Iterator[Coordinator]:
-    """A coordinator connected to the Carole of its configuration.
+    """A coordinator connected to the Carole of its configuration; errors as `client`."""
+    with client(config, Role.COORDINATOR) as (connection, identity, folder):
+        yield Coordinator(connection, identity, Reader.load(folder, Role.COORDINATOR))
+
+
+@contextmanager
+def client(config: Path, role: Role) -> Iterator[tuple[Connection, Identity, PartyFolder]]:
+    """A connection to the Carole of a configuration, with the identity and the folder of the party that calls her.
 
     Raises
     ------
@@ -28,9 +35,9 @@ def connect(config: Path) -> Iterator[Coordinator]:
         CONFIGURATION or CERTIFICATE, before anything is sent.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
-    with connection_of(settings.carole.address, settings.keys) as connection:
-        folder = PartyFolder(settings.keys)
-        yield Coordinator(connection, Identity.load(folder.identity), Reader.load(folder, Role.COORDINATOR))
+    folder = PartyFolder(settings.keys)
+    with connection_of(settings.carole.address, settings.keys, role) as connection:
+        yield connection, Identity.load(folder.identity), folder
 
 
 def connection_of(address: str, keys: Path, role: Role = Role.COORDINATOR) -> Connection:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.transfer import Fetch
@@ -25,7 +26,6 @@ WATCH_SECONDS = 60.0
 WATCH_PAUSE_SECONDS = 0.2
 
 MAX_STATISTICS_BYTES = 64 << 20
-APPROVAL = "approve-specification"
 
 ENDED = (project_pb2.RUN_STATE_DONE, project_pb2.RUN_STATE_FAILED)
 
@@ -60,7 +60,7 @@ class Coordinator:
         request = coordination_pb2.ApproveProjectRequest(
             project=project,
             specification_digest=digest,
-            signature=self._identity.sign(APPROVAL, project.encode(), digest),
+            signature=self._identity.sign(SigningPurpose.APPROVAL, project.encode(), digest),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
         return status

@@ -8,16 +8,13 @@ from pathlib import Path
 
 from tryst.common.audit import AuditEntry, Checkpoint, verify_inclusion
 from tryst.common.audit.steward_decision import sign_decision
-from tryst.common.configuration import load_configuration
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.parties import Role
-from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
 from tryst.common.wire.checkpoints import checkpoint_from_wire
-from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
-from tryst.coordinator.client.connection import connection_of
+from tryst.coordinator.client.connection import client
 from tryst.coordinator.client.risk_reports import Report, fetch_report
 from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
@@ -106,15 +103,6 @@ def _believed(told: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -
 
 @contextmanager
 def connect_steward(config: Path) -> Iterator[Steward]:
-    """A steward connected to the Carole of its configuration, ``steward.yaml``.
-
-    Raises
-    ------
-    TrystError
-        CONFIGURATION or CERTIFICATE, before anything is sent.
-    """
-    settings = load_configuration(config, CoordinatorConfiguration)
-    folder = PartyFolder(settings.keys)
-    linker = Members.load(folder.members).in_role(Role.LINKER).identity
-    with connection_of(settings.carole.address, settings.keys, Role.STEWARD) as connection:
-        yield Steward(connection, Identity.load(folder.identity), linker)
+    """A steward connected to the Carole of its configuration, ``steward.yaml``; errors as `client`."""
+    with client(config, Role.STEWARD) as (connection, identity, folder):
+        yield Steward(connection, identity, Members.load(folder.members).in_role(Role.LINKER).identity)

@@ -17,9 +17,10 @@ from sqlalchemy import delete, select
 
 from tryst.common.audit import Checkpoint
 from tryst.common.custodian.state.pending_uploads import Uploads
-from tryst.common.custodian.state.state_database import Database, locked
+from tryst.common.custodian.state.state_database import Database
 from tryst.common.custodian.state.state_tables import Leakage, OwnSecret, Project, Result, Secret, Seen
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.folder_lock import lock_folder
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.vault import Vault
 
@@ -56,7 +57,7 @@ class State:
             for part in (folder, uploads):
                 part.mkdir(mode=0o700, parents=True, exist_ok=True)
                 part.chmod(0o700)
-            self._lock = locked(folder / "lock")
+            self._lock = lock_folder(folder)
         except OSError as error:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
@@ -64,7 +65,11 @@ class State:
                 where=str(folder),
                 remedy="check its permissions and the path in the configuration",
             ) from None
-        self._database = Database(folder / "custodian.sqlite")
+        try:
+            self._database = Database(folder / "custodian.sqlite")
+        except TrystError:
+            os.close(self._lock)
+            raise
         self.uploads = Uploads(self._database, uploads, vault)
 
     def close(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +11,7 @@ import sqlalchemy
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from tryst.common.custodian.state.state_tables import EXTENDED_VERSIONS, Base
+from tryst.common.custodian.state.state_tables import Base
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.versions import CUSTODIAN_STATE
 
@@ -41,22 +39,6 @@ class Database:
             yield session
 
 
-def locked(path: Path) -> int:
-    """Lock a state folder by a file in it, until the descriptor is closed; BUSY if another process has the lock."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise TrystError(
-            ErrorCode.BUSY,
-            "another service is using this state folder",
-            where=str(path.parent),
-            remedy="stop it, or give this one a state folder of its own",
-        ) from None
-    return descriptor
-
-
 def _opened(path: Path) -> sqlalchemy.Engine:
     engine = sqlalchemy.create_engine(
         f"sqlite:///{path}", hide_parameters=True, connect_args={"timeout": 30.0, "check_same_thread": False}
@@ -77,7 +59,7 @@ def _opened(path: Path) -> sqlalchemy.Engine:
         path.touch(mode=0o600)
         with engine.begin() as connection:
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            if version in (0, *EXTENDED_VERSIONS):
+            if version == 0:
                 Base.metadata.create_all(connection)
                 connection.exec_driver_sql(f"PRAGMA user_version = {CUSTODIAN_STATE}")
             elif version != CUSTODIAN_STATE:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-EXTENDED_VERSIONS = (3,)
-"""Former versions that lack tables only: these are made, and nothing else has to change."""
-
 JOINED = "joined"
 """Kind of the secret that holds identifiers from maps: the records that Carole was told the rows of."""
 

@@ -14,10 +14,10 @@ import structlog
 from tryst.common.cleaning import clean
 from tryst.common.custodian.source.reading import read_records, source_stamp
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.protos.linkage.v1 import custody_pb2
 
-PURPOSE = "approve-specification"
 """What an approval's signature is made for."""
 
 log = structlog.get_logger()
@@ -55,7 +55,7 @@ def approve(desk: Desk, task: Task) -> Outcome:
     if not decided:
         desk.state.update(task.project, stage="waits for the operator's approval")
         return Outcome.WAITS_FOR_OPERATOR
-    signature = desk.keyring.identity.sign(PURPOSE, task.project.encode(), task.specification_digest)
+    signature = desk.keyring.identity.sign(SigningPurpose.APPROVAL, task.project.encode(), task.specification_digest)
     request = custody_pb2.ApproveRequest(
         project=task.project, specification_digest=task.specification_digest, signature=signature
     )

@@ -94,20 +94,16 @@ def test_another_custodian_has_another_noise_key(tmp_path: Path, vault: Vault) -
     assert len(keys) == 2
 
 
-def test_state_of_a_version_without_noise_keys_is_taken_over(tmp_path: Path, vault: Vault) -> None:
-    state = State(tmp_path, vault)
-    state.update("people", stage="x")
-    state.keep_secret("people", 1, "seed", PLANTED)
-    state.close()
-    with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
-        database.execute("DROP TABLE own_secret")
-        database.execute("PRAGMA user_version = 3")
-    state = State(tmp_path, vault)
-    assert state.secret("people", 1, "seed") == PLANTED
-    assert state.noise_key().reveal() == state.noise_key().reveal()
-    state.close()
-    with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (CUSTODIAN_STATE,)
+def test_state_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path, vault: Vault) -> None:
+    State(tmp_path, vault).close()
+    for version in (CUSTODIAN_STATE - 1, CUSTODIAN_STATE + 1):
+        with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+            database.execute(f"PRAGMA user_version = {version}")
+        with pytest.raises(TrystError) as caught:
+            State(tmp_path, vault)
+        assert caught.value.code is ErrorCode.DATABASE
+        with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+            assert database.execute("PRAGMA user_version").fetchone() == (version,)
 
 
 def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:

@@ -13,6 +13,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.fingerprint import in_groups
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.signing_purpose import SigningPurpose
 
 IDENTITY = Identity.create()
 OTHER = Identity.create()
@@ -149,3 +150,20 @@ def test_a_fingerprint_survives_being_read_aloud(digest: bytes) -> None:
 def test_no_secret_in_a_repr(tmp_path: Path) -> None:
     IDENTITY.save(tmp_path / "identity.key")
     assert repr(IDENTITY) == "Identity()"
+
+
+def test_the_purposes_of_signatures_are_what_they_were() -> None:
+    assert [str(purpose) for purpose in SigningPurpose] == [
+        "approve-specification",
+        "seed agreement: offer",
+        "seed agreement: confirmation",
+        "give-handles",
+        "decide-release",
+        "audit-checkpoint",
+        "audit-witness",
+        "enrolment card",
+    ]
+    signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
+    assert [purpose for purpose in SigningPurpose if IDENTITY.public.is_signed(signed, purpose, b"x")] == [
+        SigningPurpose.APPROVAL
+    ]

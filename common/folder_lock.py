@@ -1,0 +1,31 @@
+"""One process at a time in a folder: a lock on a file in it, which ends with the process however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from tryst.common.errors import ErrorCode, TrystError
+
+
+def lock_folder(folder: Path) -> int:
+    """Lock a folder until the descriptor that is returned is closed.
+
+    Raises
+    ------
+    TrystError
+        BUSY if another process has the lock.
+    """
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise TrystError(
+            ErrorCode.BUSY,
+            "another service is using this folder",
+            where=str(folder),
+            remedy="stop it, or give this one a folder of its own, and the database that belongs to it",
+        ) from None
+    return descriptor
