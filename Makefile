@@ -1,5 +1,5 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each makes its own environment in .venv.
-# `make oldest` and `make pythons` run QUICK with the oldest packages allowed, and with newer Pythons where there are any.
+# `make oldest` and `make pythons` run a quick part of the tests with the oldest packages allowed, and with newer Pythons.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -35,8 +35,10 @@ bench: .venv/dev .venv-clkhash
 quality: .venv/dev .venv-peers
 	$(BIN)/python -m benchmarks quality
 
-# Every module imported, what decides the encoding, the store, the packaging, a demonstration.
-QUICK := tests/packaging tests/common/encoding tests/common/wire tests/common/specification tests/carole/store
+# Every module imported, what decides the encoding, the store, the packaging, a demonstration; of it what may differ from
+# one Python to another.
+PORTABLE := tests/packaging tests/common/wire tests/common/specification
+QUICK := $(PORTABLE) tests/common/encoding tests/carole/store
 
 oldest: .venv-oldest/made
 	.venv-oldest/bin/python -m pytest -q $(QUICK)
@@ -57,7 +59,7 @@ pythons: .venv/dev
 	    if [ -z "$$found" ]; then echo "Python $$version: skipped, not on this machine"; continue; fi; \
 	    $(MAKE) --no-print-directory .venv-$$version/made FOUND="$$found" || exit 1; \
 	    echo "Python $$version: $$found"; \
-	    .venv-$$version/bin/python -m pytest -q $(QUICK) || exit 1; \
+	    .venv-$$version/bin/python -m pytest -q -m "not slow" $(PORTABLE) || exit 1; \
 	done
 
 .venv-3.%/made: pyproject.toml constraints.txt
