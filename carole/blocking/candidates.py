@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.kernels import all_pairs, block_pairs
+from tryst.carole.blocking.kernels import Blocks, all_pairs, block_pairs
 from tryst.common.encoding.signature_sets import NO_KEY
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -114,7 +114,7 @@ class CandidatePairs:
             )
         self._keys_a = _by_row(keys_a)
         self._keys_b = _by_row(keys_b)
-        self._rules = [_Rule(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
+        self._rules = [_blocks(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
 
     @staticmethod
     def index_bytes(n_a: int, n_b: int, n_rules: int) -> int:
@@ -168,24 +168,19 @@ class CandidatePairs:
 
     def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
-        rule = self._rules[part.rule]
         return block_pairs(
-            part.start, part.stop, part.rule, rule.ends, rule.first_a, rule.first_b, rule.size_b,
-            rule.order_a, rule.order_b, self._keys_a, self._keys_b, row_a, row_b, mask,
-        )  # fmt: skip
+            part.start, part.stop, part.rule, self._rules[part.rule], self._keys_a, self._keys_b, row_a, row_b, mask
+        )
 
 
-class _Rule:
+def _blocks(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
     """The blocks of one rule: rows in the order of their keys, and where each shared key begins."""
-
-    def __init__(self, keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> None:
-        self.order_a, values_a, first_a, size_a = _grouped(keys_a)
-        self.order_b, values_b, first_b, size_b = _grouped(keys_b)
-        _, in_a, in_b = np.intersect1d(values_a, values_b, assume_unique=True, return_indices=True)
-        self.first_a, self.size_a = first_a[in_a], size_a[in_a]
-        self.first_b, self.size_b = first_b[in_b], size_b[in_b]
-        self.ends = np.cumsum(self.size_a * self.size_b, dtype=np.int64)
-        self.n_pairs = int(self.ends[-1]) if len(self.ends) else 0
+    order_a, values_a, first_a, size_a = _grouped(keys_a)
+    order_b, values_b, first_b, size_b = _grouped(keys_b)
+    _, in_a, in_b = np.intersect1d(values_a, values_b, assume_unique=True, return_indices=True)
+    size_a, size_b = size_a[in_a], size_b[in_b]
+    ends = np.cumsum(size_a * size_b, dtype=np.int64)
+    return Blocks(ends, first_a[in_a], first_b[in_b], size_a, size_b, order_a, order_b)
 
 
 def _grouped(

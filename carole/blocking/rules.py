@@ -8,7 +8,7 @@ LSH bands. `ValueRule` is for rules that relate values of a field: multibit tree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
@@ -105,25 +105,20 @@ class ValueRule:
         self._codes_a, self._codes_b = np.ascontiguousarray(codes_a), np.ascontiguousarray(codes_b)
         n_a = len(related.first) - 1
         n_b = max(int(related.partner.max(initial=-1)), int(codes_b.max(initial=-1))) + 1
-        self._order_a, self._first_a = _grouped(codes_a, n_a)
-        self._order_b, self._first_b = _grouped(codes_b, n_b)
-        self._value_a = np.repeat(np.arange(n_a, dtype=np.int32), np.diff(related.first))
-        sizes = np.diff(self._first_a)[self._value_a] * np.diff(self._first_b)[related.partner]
-        self._ends = np.cumsum(sizes, dtype=np.int64)
+        order_a, first_a = _grouped(codes_a, n_a)
+        order_b, first_b = _grouped(codes_b, n_b)
+        value_a = np.repeat(np.arange(n_a, dtype=np.int32), np.diff(related.first))
+        ends = np.cumsum(np.diff(first_a)[value_a] * np.diff(first_b)[related.partner], dtype=np.int64)
+        self._blocks = _ValueBlocks(ends, value_a, related.partner, first_a, first_b, order_a, order_b)
 
     @property
     def n_pairs(self) -> int:
         """Pairs of rows with related values."""
-        return int(self._ends[-1]) if len(self._ends) else 0
+        return int(self._blocks.ends[-1]) if len(self._blocks.ends) else 0
 
     def write(self, start: int, stop: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
         """Write the pairs numbered `start` to `stop`; return how many there are: all of them."""
-        return int(
-            _related_pairs(
-                start, stop, self._ends, self._value_a, self._related.partner, self._first_a, self._first_b,
-                self._order_a, self._order_b, row_a, row_b,
-            )
-        )  # fmt: skip
+        return int(_related_pairs(start, stop, self._blocks, row_a, row_b))
 
     def mark(
         self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, bit: np.uint32, mask: NDArray[np.uint32]
@@ -135,9 +130,10 @@ class ValueRule:
 
     def blocks_above(self, number: int, pairs: int) -> list[Block]:
         """Pairs of values that more than `pairs` pairs of rows have."""
-        large = np.flatnonzero(np.diff(self._ends, prepend=0) > pairs)
-        size_a = np.diff(self._first_a)[self._value_a[large]]
-        size_b = np.diff(self._first_b)[self._related.partner[large]]
+        blocks = self._blocks
+        large = np.flatnonzero(np.diff(blocks.ends, prepend=0) > pairs)
+        size_a = np.diff(blocks.first_a)[blocks.value_a[large]]
+        size_b = np.diff(blocks.first_b)[blocks.value_b[large]]
         return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
 
     def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -197,31 +193,49 @@ def _mark_related(
                 mask[i] |= bit
 
 
+class _ValueBlocks(NamedTuple):
+    """Related values of two files, and the rows that have them.
+
+    Attributes
+    ----------
+    ends : ndarray of int64, shape (n_relations,)
+        Pairs of rows with each two related values and all before them.
+    value_a, value_b : ndarray of int32, shape (n_relations,)
+        The two values.
+    first_a, first_b : ndarray of int64, shape (n_values + 1,)
+        Where the rows of each value begin in `order_a` and `order_b`.
+    order_a, order_b : ndarray of int32
+        Row numbers in the order of their values.
+    """
+
+    ends: NDArray[np.int64]
+    value_a: NDArray[np.int32]
+    value_b: NDArray[np.int32]
+    first_a: NDArray[np.int64]
+    first_b: NDArray[np.int64]
+    order_a: NDArray[np.int32]
+    order_b: NDArray[np.int32]
+
+
 @njit(nogil=True, cache=True)
 def _related_pairs(
     start: int,
     stop: int,
-    ends: NDArray[np.int64],
-    value_a: NDArray[np.int32],
-    value_b: NDArray[np.int32],
-    first_a: NDArray[np.int64],
-    first_b: NDArray[np.int64],
-    order_a: NDArray[np.int32],
-    order_b: NDArray[np.int32],
+    blocks: _ValueBlocks,
     row_a: NDArray[np.int32],
     row_b: NDArray[np.int32],
 ) -> int:
     n = 0
-    block = np.searchsorted(ends, start, side="right")
+    block = np.searchsorted(blocks.ends, start, side="right")
     at = start
     while at < stop:
-        before = ends[block - 1] if block > 0 else 0
-        end = min(stop, ends[block])
-        start_a, start_b = first_a[value_a[block]], first_b[value_b[block]]
-        size_b = first_b[value_b[block] + 1] - start_b
+        before = blocks.ends[block - 1] if block > 0 else 0
+        end = min(stop, blocks.ends[block])
+        start_a, start_b = blocks.first_a[blocks.value_a[block]], blocks.first_b[blocks.value_b[block]]
+        size_b = blocks.first_b[blocks.value_b[block] + 1] - start_b
         while at < end:
-            row_a[n] = order_a[start_a + (at - before) // size_b]
-            row_b[n] = order_b[start_b + (at - before) % size_b]
+            row_a[n] = blocks.order_a[start_a + (at - before) // size_b]
+            row_b[n] = blocks.order_b[start_b + (at - before) % size_b]
             n += 1
             at += 1
         block += 1

@@ -10,6 +10,7 @@ all there are: a level of its own in one comparison of two fields.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -47,13 +48,15 @@ class CrosswiseComparison:
     def __init__(self, a: TwoFields, b: TwoFields, flip: float = 0.0) -> None:
         bounds = crosswise_bounds(a[0].bits, flip)
         self._n_levels = len(bounds)
-        self._signatures = (
-            read_only(a[0].signatures),
-            read_only(a[1].signatures),
-            read_only(b[0].signatures),
-            read_only(b[1].signatures),
+        self._a, self._b = (
+            _TwoFields(
+                read_only(first.signatures),
+                read_only(second.signatures),
+                read_only(first.codes),
+                read_only(second.codes),
+            )
+            for first, second in (a, b)
         )
-        self._codes = read_only(a[0].codes), read_only(a[1].codes), read_only(b[0].codes), read_only(b[1].codes)
         self._levels = read_only(levels_by_disagreement(a[0].bits, bounds, flip))
         self._n_rows = len(a[0].codes), len(b[0].codes)
 
@@ -75,10 +78,7 @@ class CrosswiseComparison:
         straight : pairs of int
             Stride and number of levels of each of the two fields, whose levels are in `out` already; (0, 0): are not.
         """
-        _add_crosswise(
-            *self._signatures, *self._codes, self._levels, row_a, row_b, n_pairs, stride, *straight[0], *straight[1],
-            out,
-        )  # fmt: skip
+        _add_crosswise(self._a, self._b, self._levels, row_a, row_b, n_pairs, stride, straight, out)
 
     def distribution(self, pool: ThreadPoolExecutor, rng: np.random.Generator, sample: int) -> NDArray[np.float64]:
         """Numbers of pairs by level over all pairs of the two files, or over a random sample where they are more."""
@@ -112,43 +112,47 @@ def _disagreeing(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> int:
     return int(total)
 
 
+class _TwoFields(NamedTuple):
+    """Two fields of a file: row-major signatures of the distinct values, and the rows' codes, -1 for missing.
+
+    `first` and `second` are of uint64, shape (n_distinct, n_words); the codes of int32, shape (n_rows,).
+    """
+
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint64]
+    first_codes: NDArray[np.int32]
+    second_codes: NDArray[np.int32]
+
+
 @njit(nogil=True, cache=True)
 def _add_crosswise(
-    first_a: NDArray[np.uint64],
-    second_a: NDArray[np.uint64],
-    first_b: NDArray[np.uint64],
-    second_b: NDArray[np.uint64],
-    codes_first_a: NDArray[np.int32],
-    codes_second_a: NDArray[np.int32],
-    codes_first_b: NDArray[np.int32],
-    codes_second_b: NDArray[np.int32],
+    a: _TwoFields,
+    b: _TwoFields,
     levels: NDArray[np.int8],
     row_a: NDArray[np.int32],
     row_b: NDArray[np.int32],
     n_pairs: int,
     stride: int,
-    first_stride: int,
-    first_levels: int,
-    second_stride: int,
-    second_levels: int,
+    straight: tuple[tuple[int, int], tuple[int, int]],
     out: NDArray[np.int64],
 ) -> None:
+    (first_stride, first_levels), (second_stride, second_levels) = straight
     top = levels[0]
     for i in range(n_pairs):
-        fa, sa = codes_first_a[row_a[i]], codes_second_a[row_a[i]]
-        fb, sb = codes_first_b[row_b[i]], codes_second_b[row_b[i]]
+        fa, sa = a.first_codes[row_a[i]], a.second_codes[row_a[i]]
+        fb, sb = b.first_codes[row_b[i]], b.second_codes[row_b[i]]
         if fa < 0 or sa < 0 or fb < 0 or sb < 0:
             out[i] += stride * (top + 1)
             continue
-        one = _disagreeing(first_a[fa], second_b[sb])
+        one = _disagreeing(a.first[fa], b.second[sb])
         level = levels[one]
         if level == 0:
             continue
-        other = _disagreeing(second_a[sa], first_b[fb])
+        other = _disagreeing(a.second[sa], b.first[fb])
         level = min(level, levels[other])
         if level == 0:
             continue
-        if _disagreeing(first_a[fa], first_b[fb]) + _disagreeing(second_a[sa], second_b[sb]) <= one + other:
+        if _disagreeing(a.first[fa], b.first[fb]) + _disagreeing(a.second[sa], b.second[sb]) <= one + other:
             continue
         out[i] += stride * level
         if first_stride > 0:

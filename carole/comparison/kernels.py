@@ -11,7 +11,7 @@ Chosen pairs are compared on the row-major signatures: a pair then touches two o
 Every kernel releases the interpreter lock, so that threads over blocks of rows use all cores.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -182,13 +182,26 @@ def add_table_levels(
             out[i] += stride * table[a, b]
 
 
+class FieldRows(NamedTuple):
+    """A field of one file.
+
+    Attributes
+    ----------
+    signatures : ndarray of uint64, shape (n_distinct, n_words)
+        Of the distinct values, row-major.
+    codes : ndarray of int32, shape (n_rows,)
+        Row of `signatures` of each record; -1 for missing.
+    """
+
+    signatures: NDArray[np.uint64]
+    codes: NDArray[np.int32]
+
+
 @njit(nogil=True, cache=True)
 def add_compared_levels(
-    signatures_a: NDArray[np.uint64],
-    signatures_b: NDArray[np.uint64],
+    a: FieldRows,
+    b: FieldRows,
     levels: NDArray[np.int8],
-    codes_a: NDArray[np.int32],
-    codes_b: NDArray[np.int32],
     row_a: NDArray[np.int32],
     row_b: NDArray[np.int32],
     n_pairs: int,
@@ -198,16 +211,16 @@ def add_compared_levels(
 ) -> None:
     """As `add_table_levels`, comparing each pair's signatures.
 
-    `levels` has shape (bits + 1,), from `levels_by_disagreement`; the signatures are row-major.
+    `levels` has shape (bits + 1,), from `levels_by_disagreement`.
     """
-    n_words = signatures_a.shape[1]
+    n_words = a.signatures.shape[1]
     for i in range(n_pairs):
-        a = codes_a[row_a[i]]
-        b = codes_b[row_b[i]]
-        if a < 0 or b < 0:
+        in_a = a.codes[row_a[i]]
+        in_b = b.codes[row_b[i]]
+        if in_a < 0 or in_b < 0:
             out[i] += stride * missing
         else:
             disagreeing = np.uint64(0)
             for w in range(n_words):
-                disagreeing += popcount(signatures_a[a, w] ^ signatures_b[b, w])
+                disagreeing += popcount(a.signatures[in_a, w] ^ b.signatures[in_b, w])
             out[i] += stride * levels[disagreeing]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.comparison.kernels import (
+    FieldRows,
     add_compared_levels,
     add_table_levels,
     level_block,
@@ -46,6 +47,11 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def field_rows(field: FieldSignatures) -> FieldRows:
+    """A field of one file as the kernels take it."""
+    return FieldRows(read_only(field.signatures), read_only(field.codes))
 
 
 def level_table(
@@ -188,8 +194,7 @@ class FieldComparison:
         if comparator != "jaccard" and table is None:
             self._values = ValuePairs(a, b, bounds, comparator)
         self._table = None if table is None else read_only(table)
-        self._signatures = read_only(a.signatures), read_only(b.signatures)
-        self._codes = read_only(a.codes), read_only(b.codes)
+        self._sides = field_rows(a), field_rows(b)
         self._levels = read_only(levels_by_disagreement(a.bits, bounds, flip))
 
     @property
@@ -207,14 +212,13 @@ class FieldComparison:
     ) -> None:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`."""
         if self._table is not None:
-            add_table_levels(self._table, *self._codes, row_a, row_b, n_pairs, stride, self.missing, out)
+            in_a, in_b = self._sides
+            add_table_levels(self._table, in_a.codes, in_b.codes, row_a, row_b, n_pairs, stride, self.missing, out)
         elif self._values is not None:
             levels = self._values.levels(row_a[:n_pairs], row_b[:n_pairs])
             out[:n_pairs] += stride * np.where(levels < 0, self.missing, levels).astype(np.int64)
         else:
-            add_compared_levels(
-                *self._signatures, self._levels, *self._codes, row_a, row_b, n_pairs, stride, self.missing, out
-            )
+            add_compared_levels(*self._sides, self._levels, row_a, row_b, n_pairs, stride, self.missing, out)
 
 
 class ValuePairs:
@@ -309,8 +313,7 @@ def level_distribution(
     lookup = levels_by_disagreement(a.bits, bounds, flip)
     lookup[0] = len(bounds)
     levels = read_only(lookup)
-    signatures_a, signatures_b = read_only(a.signatures), read_only(b.signatures)
-    codes_a, codes_b = read_only(a.codes), read_only(b.codes)
+    sides = field_rows(a), field_rows(b)
     sizes = [min(DRAWN_AT_ONCE, sample - first) for first in range(0, sample, DRAWN_AT_ONCE)]
 
     def draw(task: tuple[int, np.random.Generator]) -> NDArray[np.int64]:
@@ -322,9 +325,7 @@ def level_distribution(
             different = (a.signatures[unlike[0]] != b.signatures[unlike[1]]).any(axis=1)
             return np.bincount(compared.levels(row_a[different], row_b[different]), minlength=len(bounds))
         drawn = np.zeros(n, dtype=np.int64)
-        add_compared_levels(
-            signatures_a, signatures_b, levels, codes_a, codes_b, row_a, row_b, n, 1, len(bounds), drawn
-        )
+        add_compared_levels(*sides, levels, row_a, row_b, n, 1, len(bounds), drawn)
         return np.bincount(drawn, minlength=len(bounds) + 1)[: len(bounds)]
 
     # A stream of random numbers for each part of the sample: the draw does not depend on the threads.

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement
 from tryst.carole.extended_latent.elimination import TABLE_LIMIT, conditionals, eliminated
-from tryst.carole.extended_latent.kernels import pair_factors
+from tryst.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from tryst.carole.extended_latent.variables import Configurations, Values
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.factors import Factor
@@ -50,14 +49,6 @@ class BayesFactors:
     def __init__(self, model: ValueModel, values: Values) -> None:
         self.model, self.values = model, values
         self._layout = _Layout(model, values)
-        alone = [key.log_factors for key in model.alone]
-        columns = [key.column for key in model.alone]
-        self._alone = (
-            np.ascontiguousarray(values.codes_a[:, columns]),
-            np.ascontiguousarray(values.codes_b[:, columns]),
-            np.cumsum([0, *(len(x) for x in alone)])[:-1].astype(np.int64),
-            np.concatenate([*alone, np.zeros(1)]),
-        )
 
     def log(
         self,
@@ -68,8 +59,7 @@ class BayesFactors:
         """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
         result = np.empty(len(row_a)) if result is None else result[: len(row_a)]
         rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
-        arguments: tuple[Any, ...] = (*rows, *self._layout.arrays, *self._alone, result)
-        pair_factors(*arguments)
+        pair_factors(*rows, self._layout.alice, self._layout.bob, self._layout.joint, result)
         return result
 
 
@@ -83,8 +73,14 @@ class _Layout:
         self._keys = [q for q, variable in enumerate(variables) if variable.is_key]
         self._own = tuple([q for q, variable in enumerate(variables) if variable.holder == side] for side in SIDES)
         self._files = (values.configurations_a, values.configurations_b)
+        alone = [key.log_factors for key in model.alone]
+        columns = [key.column for key in model.alone]
+        codes = [np.ascontiguousarray(codes[:, columns]) for codes in (values.codes_a, values.codes_b)]
+        alone_start = np.cumsum([0, *(len(x) for x in alone)])[:-1].astype(np.int64)
+        nothing = _no_joint_model()
+        self.alice, self.bob = (nothing[0]._replace(alone=part) for part in codes)
+        self.joint = nothing[1]._replace(alone_start=alone_start, alone_factors=np.concatenate([*alone, np.zeros(1)]))
         if model.match is None or model.alice is None or model.bob is None:
-            self.arrays: tuple[Any, ...] = _nothing()
             return
         self._model = model
         self._match = model.match
@@ -123,23 +119,19 @@ class _Layout:
                         terms[side].append(here + (constant if side == 1 else 0.0))
                         starts[side].append(lengths[side])
                         lengths[side] += len(rows)
-        tables = _tables(joint, [set(own) for own in self._own])
-        self.arrays = (
-            self._files[0].of_row,
-            self._files[1].of_row,
-            self._files[0].codes,
-            self._files[1].codes,
-            np.array(self._keys, dtype=np.int64),
-            shapes[0].of_row,
-            shapes[1].of_row,
-            shapes[0].rank,
-            shapes[1].rank,
-            len(shapes[1].known),
-            np.concatenate(terms[0]),
-            np.concatenate(terms[1]),
-            np.array(starts[0], dtype=np.int64),
-            np.array(starts[1], dtype=np.int64),
-            *tables,
+        self.alice, self.bob = (
+            alone._replace(
+                configuration=file.of_row,
+                codes=file.codes,
+                shape=shape.of_row,
+                rank=shape.rank,
+                terms=np.concatenate(terms[side]),
+                term_start=np.array(starts[side], dtype=np.int64),
+            )
+            for side, (alone, file, shape) in enumerate(zip((self.alice, self.bob), self._files, shapes, strict=True))
+        )
+        self.joint = _with_tables(self.joint, joint, set(self._own[1]))._replace(
+            keys=np.array(self._keys, dtype=np.int64), n_shapes_b=len(shapes[1].known)
         )
 
     def _marginals(self, side: int, n_sets: int) -> list[NDArray[np.float64]]:
@@ -233,8 +225,8 @@ def _looked_up(factors: Sequence[Factor], codes: NDArray[np.int32]) -> NDArray[n
     return total
 
 
-def _tables(plans: Sequence[Sequence[Factor]], own: Sequence[set[int]]) -> tuple[NDArray[np.generic], ...]:
-    """The joint tables of all plans, dense and in a row, and how to find a pair's cells; equal tables once."""
+def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob: set[int]) -> JointLayout:
+    """A layout with the joint tables of all plans, dense and in a row, equal ones once, and how to find their cells."""
     laid: dict[int, int] = {}
     kept: list[Factor] = []  # so that a table's identity is not used again
     flat: list[NDArray[np.float64]] = [np.zeros(1)]
@@ -257,31 +249,28 @@ def _tables(plans: Sequence[Sequence[Factor]], own: Sequence[set[int]]) -> tuple
                 steps.append(step)
                 step *= n
             for v, width in zip(factor.variables, reversed(steps), strict=True):
-                of_a.append(v not in own[1])
+                of_a.append(v not in of_bob)
                 column.append(v)
                 stride.append(width)
             variable_start.append(len(column))
         factor_start.append(len(table_start))
-    return (
-        np.array(factor_start, dtype=np.int64),
-        np.array(table_start, dtype=np.int64),
-        np.array(variable_start, dtype=np.int64),
-        np.array(of_a, dtype=np.bool_),
-        np.array(column, dtype=np.int64),
-        np.array(stride, dtype=np.int64),
-        np.concatenate(flat),
+    return layout._replace(
+        factor_start=np.array(factor_start, dtype=np.int64),
+        table_start=np.array(table_start, dtype=np.int64),
+        variable_start=np.array(variable_start, dtype=np.int64),
+        of_a=np.array(of_a, dtype=np.bool_),
+        column=np.array(column, dtype=np.int64),
+        stride=np.array(stride, dtype=np.int64),
+        tables=np.concatenate(flat),
     )
 
 
-def _nothing() -> tuple[Any, ...]:
-    """No joint model: all keys stand alone."""
-    rows, codes, numbers, reals = (
-        np.zeros(0, np.int32),
-        np.zeros((0, 0), np.int32),
-        np.zeros(0, np.int64),
-        np.zeros(0),
-    )
+def _no_joint_model() -> tuple[FileLayout, JointLayout]:
+    """Layouts without a joint model, and without keys that stand alone."""
+    rows, codes, numbers, reals = np.zeros(0, np.int32), np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0)
     return (
-        rows, rows, codes, codes, numbers, numbers, numbers, numbers, numbers, 1, reals, reals, numbers, numbers,
-        numbers, numbers, numbers, np.zeros(0, np.bool_), numbers, numbers, reals,
-    )  # fmt: skip
+        FileLayout(rows, codes, numbers, numbers, reals, numbers, codes),
+        JointLayout(
+            numbers, 1, numbers, numbers, numbers, np.zeros(0, np.bool_), numbers, numbers, reals, numbers, reals
+        ),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -10,35 +12,81 @@ LARGEST = 700.0
 """A log Bayes factor is kept within this of 0: beyond it, probabilities are 0 or 1 whatever else is known."""
 
 
+class FileLayout(NamedTuple):
+    """What the Bayes factors need of one file: rows, configurations (distinct values of a row) and their shapes.
+
+    Attributes
+    ----------
+    configuration : ndarray of int32, shape (n_rows,)
+        Of each row; empty where there is no joint model.
+    codes : ndarray of int32, shape (n_configurations, n_columns)
+        Categories of the model's variables; -1 is missing.
+    shape : ndarray of int64, shape (n_configurations,)
+        Which of its own variables a configuration has, as a number.
+    rank : ndarray of int64, shape (n_configurations,)
+        Its place among the configurations of its shape.
+    terms : ndarray of float64, shape (n_terms,)
+        What this side contributes by itself, plan after plan, in the order of the ranks.
+    term_start : ndarray of int64, shape (n_plans,)
+        Where each plan's terms begin.
+    alone : ndarray of int32, shape (n_rows, n_alone)
+        Codes of the keys that stand alone.
+    """
+
+    configuration: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    shape: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    terms: NDArray[np.float64]
+    term_start: NDArray[np.int64]
+    alone: NDArray[np.int32]
+
+
+class JointLayout(NamedTuple):
+    """Tables that hold variables of both files, and factors of the keys that stand alone.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (n_keys,)
+        Columns of the keys of the joint model.
+    n_shapes_b : int
+        Shapes of Bob's configurations.
+    factor_start : ndarray of int64, shape (n_plans + 1,)
+        A plan's factors are ``factor_start[plan]`` to ``factor_start[plan + 1]``.
+    table_start : ndarray of int64, shape (n_factors,)
+        Where the factor's table begins in `tables`.
+    variable_start : ndarray of int64, shape (n_factors + 1,)
+        A factor's variables, likewise.
+    of_a, column, stride : ndarray of bool, of int64, of int64, shape (n_factor_variables,)
+        Whether a variable's code is Alice's, its column, and its stride in the table.
+    tables : ndarray of float64, shape (n_cells,)
+        Natural logarithms, one table after the other.
+    alone_start : ndarray of int64, shape (n_alone,)
+        Where a key's values begin in `alone_factors`.
+    alone_factors : ndarray of float64, shape (n_alone_values + 1,)
+        Log Bayes factor of agreement on each value.
+    """
+
+    keys: NDArray[np.int64]
+    n_shapes_b: int
+    factor_start: NDArray[np.int64]
+    table_start: NDArray[np.int64]
+    variable_start: NDArray[np.int64]
+    of_a: NDArray[np.bool_]
+    column: NDArray[np.int64]
+    stride: NDArray[np.int64]
+    tables: NDArray[np.float64]
+    alone_start: NDArray[np.int64]
+    alone_factors: NDArray[np.float64]
+
+
 @njit(nogil=True, cache=True)
 def pair_factors(
     row_a: NDArray[np.int32],
     row_b: NDArray[np.int32],
-    configuration_a: NDArray[np.int32],
-    configuration_b: NDArray[np.int32],
-    codes_a: NDArray[np.int32],
-    codes_b: NDArray[np.int32],
-    keys: NDArray[np.int64],
-    shape_a: NDArray[np.int64],
-    shape_b: NDArray[np.int64],
-    rank_a: NDArray[np.int64],
-    rank_b: NDArray[np.int64],
-    n_shapes_b: int,
-    terms_a: NDArray[np.float64],
-    terms_b: NDArray[np.float64],
-    start_a: NDArray[np.int64],
-    start_b: NDArray[np.int64],
-    factor_start: NDArray[np.int64],
-    table_start: NDArray[np.int64],
-    variable_start: NDArray[np.int64],
-    of_a: NDArray[np.bool_],
-    column: NDArray[np.int64],
-    stride: NDArray[np.int64],
-    tables: NDArray[np.float64],
-    alone_a: NDArray[np.int32],
-    alone_b: NDArray[np.int32],
-    alone_start: NDArray[np.int64],
-    alone_factors: NDArray[np.float64],
+    alice: FileLayout,
+    bob: FileLayout,
+    joint: JointLayout,
     result: NDArray[np.float64],
 ) -> None:
     """Write the natural log Bayes factor of each pair, within `LARGEST` of 0.
@@ -46,32 +94,40 @@ def pair_factors(
     Rows point to configurations, and these to which variables they have (their shape) and their number among those of
     that shape. A pair's two shapes and the keys that agree tell its plan: what each side contributes by itself
     (`terms`), and the tables that hold variables of both.
+
+    Parameters
+    ----------
+    row_a, row_b : ndarray of int32, shape (n_pairs,)
+    alice, bob : FileLayout
+    joint : JointLayout
+    result : ndarray of float64, shape (n_pairs,)
+        Overwritten.
     """
-    n_sets = 1 << keys.size
+    n_sets = 1 << joint.keys.size
     for i in range(row_a.size):
         total = 0.0
-        for k in range(alone_a.shape[1]):
-            x = alone_a[row_a[i], k]
-            if x >= 0 and x == alone_b[row_b[i], k]:
-                total += alone_factors[alone_start[k] + x]
-        if configuration_a.size:
-            a = configuration_a[row_a[i]]
-            b = configuration_b[row_b[i]]
+        for k in range(alice.alone.shape[1]):
+            x = alice.alone[row_a[i], k]
+            if x >= 0 and x == bob.alone[row_b[i], k]:
+                total += joint.alone_factors[joint.alone_start[k] + x]
+        if alice.configuration.size:
+            a = alice.configuration[row_a[i]]
+            b = bob.configuration[row_b[i]]
             agree = 0
-            for k in range(keys.size):
-                x = codes_a[a, keys[k]]
-                if x >= 0 and x == codes_b[b, keys[k]]:
+            for k in range(joint.keys.size):
+                x = alice.codes[a, joint.keys[k]]
+                if x >= 0 and x == bob.codes[b, joint.keys[k]]:
                     agree |= 1 << k
-            plan = (shape_a[a] * n_shapes_b + shape_b[b]) * n_sets + agree
-            total += terms_a[start_a[plan] + rank_a[a]] + terms_b[start_b[plan] + rank_b[b]]
-            for f in range(factor_start[plan], factor_start[plan + 1]):
-                cell = table_start[f]
-                for v in range(variable_start[f], variable_start[f + 1]):
-                    if of_a[v]:
-                        cell += stride[v] * codes_a[a, column[v]]
+            plan = (alice.shape[a] * joint.n_shapes_b + bob.shape[b]) * n_sets + agree
+            total += alice.terms[alice.term_start[plan] + alice.rank[a]] + bob.terms[bob.term_start[plan] + bob.rank[b]]
+            for f in range(joint.factor_start[plan], joint.factor_start[plan + 1]):
+                cell = joint.table_start[f]
+                for v in range(joint.variable_start[f], joint.variable_start[f + 1]):
+                    if joint.of_a[v]:
+                        cell += joint.stride[v] * alice.codes[a, joint.column[v]]
                     else:
-                        cell += stride[v] * codes_b[b, column[v]]
-                total += tables[cell]
+                        cell += joint.stride[v] * bob.codes[b, joint.column[v]]
+                total += joint.tables[cell]
         if total > LARGEST:
             total = LARGEST
         elif not total >= -LARGEST:  # minus infinity less minus infinity is impossible too

@@ -17,6 +17,7 @@ when it has been told something new.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -44,8 +45,7 @@ GIANT_TOLERANCE = 1e-5
 _WEIGHT, _TO_A, _TO_B = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class CandidateGraph:
+class CandidateGraph(NamedTuple):
     """Candidate pairs arranged for passing messages: by component, by record of A, and by record of B.
 
     Parameters
@@ -176,18 +176,7 @@ class Propagation:
         graph = self._graph
         log_weight = np.clip(self._log_ratio + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
         self._edges[:, _WEIGHT] = np.exp(log_weight)
-        rounds, unsettled, log_sum = _propagate(
-            self._edges,
-            graph.row_first,
-            graph.column_first,
-            graph.column_edge,
-            graph.edge_row,
-            graph.edge_column,
-            graph.component_row,
-            graph.component_column,
-            max_rounds,
-            *self._tolerances,
-        )
+        rounds, unsettled, log_sum = _propagate(self._edges, graph, max_rounds, *self._tolerances)
         log_odds = np.empty(graph.n_edges)
         log_odds[graph.order] = log_weight + np.log(self._edges[:, _TO_B]) + np.log(self._edges[:, _TO_A])
         return Beliefs(log_odds, log_sum, rounds, unsettled)
@@ -196,26 +185,20 @@ class Propagation:
 @njit(nogil=True, cache=True, error_model="numpy")
 def _propagate(
     edges: NDArray[np.float64],
-    row_first: NDArray[np.int64],
-    column_first: NDArray[np.int64],
-    column_edge: NDArray[np.int64],
-    edge_row: NDArray[np.int64],
-    edge_column: NDArray[np.int64],
-    component_row: NDArray[np.int64],
-    component_column: NDArray[np.int64],
+    graph: CandidateGraph,
     max_rounds: int,
     tolerance: float,
     giant_tolerance: float,
 ) -> tuple[int, int, float]:
     """Settle every component; the most rounds, components not settled, and the log of the summed weights."""
     in_order = np.arange(len(edges))
-    row_waits = np.ones(len(row_first) - 1, dtype=np.bool_)
-    column_waits = np.ones(len(column_first) - 1, dtype=np.bool_)
+    row_waits = np.ones(len(graph.row_first) - 1, dtype=np.bool_)
+    column_waits = np.ones(len(graph.column_first) - 1, dtype=np.bool_)
     most = 0
     unsettled = 0
     log_sum = 0.0
-    for c in range(len(component_row) - 1):
-        size = row_first[component_row[c + 1]] - row_first[component_row[c]]
+    for c in range(len(graph.component_row) - 1):
+        size = graph.row_first[graph.component_row[c + 1]] - graph.row_first[graph.component_row[c]]
         least = tolerance if size <= GIANT_EDGES else giant_tolerance
         allowed = max_rounds
         if size > GIANT_EDGES:
@@ -223,35 +206,36 @@ def _propagate(
         rounds = 0
         waiting = 1
         while waiting > 0 and rounds < allowed:
-            for i in range(component_row[c], component_row[c + 1]):
+            for i in range(graph.component_row[c], graph.component_row[c + 1]):
                 if row_waits[i]:
                     row_waits[i] = False
                     _answer(
-                        in_order, row_first[i], row_first[i + 1], edges, _TO_A, _TO_B, edge_column, column_waits, least
-                    )
+                        in_order, graph.row_first[i], graph.row_first[i + 1], edges, _TO_A, _TO_B, graph.edge_column,
+                        column_waits, least,
+                    )  # fmt: skip
             waiting = 0
-            for j in range(component_column[c], component_column[c + 1]):
+            for j in range(graph.component_column[c], graph.component_column[c + 1]):
                 if column_waits[j]:
                     column_waits[j] = False
                     waiting += _answer(
-                        column_edge, column_first[j], column_first[j + 1], edges, _TO_B, _TO_A, edge_row, row_waits,
-                        least,
+                        graph.column_edge, graph.column_first[j], graph.column_first[j + 1], edges, _TO_B, _TO_A,
+                        graph.edge_row, row_waits, least,
                     )  # fmt: skip
             rounds += 1
         most = max(most, rounds)
         if waiting > 0:
             unsettled += 1
-        for i in range(component_row[c], component_row[c + 1]):
+        for i in range(graph.component_row[c], graph.component_row[c + 1]):
             total = 1.0
-            for e in range(row_first[i], row_first[i + 1]):
+            for e in range(graph.row_first[i], graph.row_first[i + 1]):
                 x = edges[e, _WEIGHT] * edges[e, _TO_A]
                 total += x
                 log_sum -= np.log1p(x * edges[e, _TO_B])
             log_sum += np.log(total)
-        for j in range(component_column[c], component_column[c + 1]):
+        for j in range(graph.component_column[c], graph.component_column[c + 1]):
             total = 1.0
-            for k in range(column_first[j], column_first[j + 1]):
-                e = column_edge[k]
+            for k in range(graph.column_first[j], graph.column_first[j + 1]):
+                e = graph.column_edge[k]
                 total += edges[e, _WEIGHT] * edges[e, _TO_B]
             log_sum += np.log(total)
     return most, unsettled, log_sum
