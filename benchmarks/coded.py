@@ -23,6 +23,7 @@ from tryst.carole.assessment.combined_assessment import assess
 from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
 from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
+from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
 from tryst.common.encoding.layout import CODES
@@ -134,7 +135,8 @@ class Resolved:
 
     def told(self, coded: CodedLinks | None) -> Combined:
         """What Carole makes of an answer with these links by rows of codes."""
-        content = pack_answer(self.linkage, self.order, {}, coded)
+        statistics = findings(self.linkage, plan_of(self.spec), Resources(3 << 30, 1), {})
+        content = pack_answer(self.linkage, self.order, statistics, coded)
         alice, bob = self.sets()
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(self.spec).one_to_one)
         return combine_coded(unpack_answer(content, *self.rows, expected), alice, bob, self.spec)

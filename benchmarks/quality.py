@@ -154,10 +154,10 @@ def _peer(program: str, case: Case, folder: Path, python: Path) -> tuple[str, di
         table.select(pl.col(case.identifier).alias("identifier"), pl.col(PERSON).alias("person"))
         for table in (case.alice, case.bob)
     ]
-    found = judge(pairs.filter(pl.col("link_probability") >= 0.5), pairs, *persons)
+    found = judge(pairs.filter(pl.col("link_probability") >= 0.5), pairs, *persons).plain()
     rows = [pairs[side].cast(pl.Categorical).to_physical().to_numpy() for side in ("alice", "bob")]
     kept = assigned(rows[0], rows[1], pairs["link_probability"].to_numpy(), 0.5, "one_to_one")
-    found["one_to_one"] = judge(pairs[kept.tolist()], pairs, *persons)["at_decision"]["f1"]
+    found["one_to_one"] = judge(pairs[kept.tolist()], pairs, *persons).at_decision.f1
     return json.loads(run.stdout.splitlines()[-1])["version"], found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tryst.carole.projects.diagram import state_diagram
 from tryst.common.disclosure_measures import measures_table
+from tryst.common.documents.reference import reference
 from tryst.common.specification.text.reference import specification_reference
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -15,6 +16,7 @@ STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
     ("architecture.md", "state diagram"): lambda: f"```mermaid\n{state_diagram()}```\n",
     ("assessment.md", "measures"): measures_table,
     ("specification.md", "options"): specification_reference,
+    ("documents.md", "documents"): reference,
 }
 """By page and mark, what makes the text."""
 

@@ -23,12 +23,10 @@ from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
 from tryst.carole.engine.plan import Resources
 from tryst.common.disclosure_measures import MEASURES
+from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
-
-VERSION = 1
-"""Of the document."""
 
 UNLESS_TOLD = Resources(3 << 30, 1)
 """What an assessment may use."""
@@ -141,6 +139,7 @@ def assess(
         "earlier_releases": before.releases,
         "warnings": [*_cautions(combined), *combined.cautions, *found.cautions, *tables.cautions, *before.cautions],
     }
+    document = AssessmentDocument.of(document, "assessment").plain()
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
     return Assessment(document, report, judged, tuple(breaches))
 

@@ -8,7 +8,6 @@ Both are archives (`archive`) that their reader does not trust.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
@@ -24,6 +23,8 @@ from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.errors import TrystErrors
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Answer:
 
     pairs: ScoredPairs = dataclass_field(repr=False)
     links: NDArray[np.int64] = dataclass_field(repr=False)
-    document: dict[str, Any] = dataclass_field(repr=False)
+    document: StatisticsDocument = dataclass_field(repr=False)
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
 
 
@@ -159,7 +160,7 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
 
 
 def pack_answer(
-    linkage: Linkage, order: NDArray[np.int64], document: Mapping[str, Any], coded: CodedLinks | None = None
+    linkage: Linkage, order: NDArray[np.int64], document: StatisticsDocument, coded: CodedLinks | None = None
 ) -> bytes:
     """The answer that a conclusion gives, its pairs in the order of the question.
 
@@ -183,7 +184,7 @@ def pack_answer(
         arrays[name] = values
     if coded is not None:
         arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
-    return packed(arrays, document)
+    return packed(arrays, document.plain())
 
 
 def unpack_answer(
@@ -225,7 +226,11 @@ def unpack_answer(
         check_coded(coded, link[links], expected)
     elif "coded_a" in arrays:
         raise malformed("links by rows of codes where nothing is assessed")
-    return Answer(pairs, links, document, coded)
+    try:
+        statistics = StatisticsDocument.of(document, "statistics")
+    except TrystErrors as error:
+        raise malformed(f"statistics that are none: {error}") from None
+    return Answer(pairs, links, statistics, coded)
 
 
 def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:

@@ -1,6 +1,6 @@
-"""What a run found as a JSON document of counts and parameters: the model, the decision, the time it took.
+"""What a run found as a document of counts and parameters: the model, the decision, the time it took.
 
-The structure is the report's (`coordinator.reports.linkage.content`). It holds no record: numbers of pairs by
+The structure is that of `tryst.common.documents`. It holds no record: numbers of pairs by
 comparison vector, by match weight and by blocking rule, and parameters.
 """
 
@@ -17,6 +17,7 @@ from tryst.carole.engine.plan import LinkagePlan, Resources
 from tryst.carole.engine.result import LatentResult, Linkage
 from tryst.carole.fellegi_sunter.dependence import Distribution
 from tryst.carole.fellegi_sunter.model import Model, log2_ratios
+from tryst.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
 MOST_PATTERNS = 500
@@ -26,11 +27,13 @@ _STEEPEST = 99.0
 """A weight beyond it, of a level that one side never has, is told as this: JSON has no infinity."""
 
 
-def findings(linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds: dict[str, float]) -> dict[str, Any]:
-    """The document; `seconds` are stages beside the engine's own, such as reading the uploads."""
+def findings(
+    linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds: dict[str, float]
+) -> StatisticsDocument:
+    """The statistics; `seconds` are stages beside the engine's own, such as reading the uploads."""
     model = linkage.model
     own = [warning for warning in linkage.warnings if warning not in model.warnings]
-    return {
+    content = {
         "model": _model(linkage, plan),
         "linkage": {**_counts(linkage, plan), "warnings": own},
         "timings": {
@@ -43,6 +46,7 @@ def findings(linkage: Linkage, plan: LinkagePlan, resources: Resources, seconds:
         },
         "warnings": list(dict.fromkeys([*linkage.warnings, *model.warnings])),
     }
+    return StatisticsDocument.of(content, "statistics")
 
 
 def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:

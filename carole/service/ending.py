@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from tryst.carole.assessment import Combined, assess
 from tryst.carole.engine.plan import Resources
@@ -13,6 +11,7 @@ from tryst.carole.service.shares import Decided, shares
 from tryst.carole.store import Store
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.runs import Lease
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.parties import Side
 from tryst.common.pki.members import Members
 from tryst.common.progress import Progress
@@ -25,7 +24,7 @@ def end_run(
     spec: Specification,
     members: Members,
     decided: Decided,
-    document: Mapping[str, Any],
+    document: StatisticsDocument,
     combined: Combined | None,
     resources: Resources,
     progress: Progress,

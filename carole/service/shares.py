@@ -15,7 +15,7 @@ import secrets
 import zipfile
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.projects import Grant
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.keys.sealing import SealContext, seal
 from tryst.common.parties import Role, Side
 from tryst.common.pki.members import Members
@@ -47,7 +48,7 @@ def shares(
     project: str,
     run: str,
     linkage: Decided,
-    document: Mapping[str, Any],
+    document: StatisticsDocument,
     grants: Mapping[Role, Grant],
     members: Members,
     joint: Mapping[Side, bytes] = MappingProxyType({}),
@@ -59,7 +60,7 @@ def shares(
     TrystError
         SEALED if a recipient's key cannot be sealed to; NOT_FOUND if a role has no member.
     """
-    statistics = json.dumps(document, allow_nan=False, sort_keys=True).encode()
+    statistics = json.dumps(document.plain(), allow_nan=False, sort_keys=True).encode()
     ids = _ids(linkage.pairs.weight.size)
     made: dict[str, Iterable[bytes]] = {}
     for side in Side:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.signing_purpose import SigningPurpose
@@ -123,7 +123,7 @@ class Coordinator:
             )
         resolve(self._connection, self._stub, self._resolver, project, run, progress)
 
-    def statistics(self, project: str, run: str) -> dict[str, Any]:
+    def statistics(self, project: str, run: str) -> StatisticsDocument:
         """The model and the aggregate statistics of a released run."""
 
         def request(index: int) -> coordination_pb2.GetStatisticsRequest:
@@ -131,10 +131,7 @@ class Coordinator:
 
         stub = self._stub
         text = Fetch(self._connection, stub.GetStatistics, request, project, MAX_STATISTICS_BYTES).whole()
-        document = json.loads(text)
-        if not isinstance(document, dict):
-            raise TrystError(ErrorCode.INTERNAL, "the statistics must be a JSON object", where=project)
-        return document
+        return StatisticsDocument.read(bytes(text), "statistics")
 
     def report(self, project: str, run: str) -> Report:
         """The report on a run's disclosure risk, as the steward judges by it.

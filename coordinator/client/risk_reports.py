@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tryst.common.documents.assessment_document import AssessmentDocument
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.transfer import Fetch
 from tryst.coordinator.client.terminal import console
@@ -28,8 +28,7 @@ class Report:
     @property
     def document(self) -> dict[str, Any]:
         """What it says."""
-        read: dict[str, Any] = json.loads(self.text)
-        return read
+        return AssessmentDocument.read(self.text, "assessment", MAX_REPORT_BYTES).plain()
 
 
 def fetch_report(connection: Connection, project: str, run: str) -> Report:

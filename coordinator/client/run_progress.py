@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.terminal import console
@@ -82,16 +80,16 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
     return last
 
 
-def pairs_compared(linkage: Mapping[str, Any]) -> str:
+def pairs_compared(linkage: LinkageDocument) -> str:
     """What a run compared and what blocking is believed to have lost, in one sentence or two."""
-    share = linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0
-    blocking = linkage["blocking"]
+    share = linkage.candidates / linkage.pairs if linkage.pairs else 0.0
+    blocking = linkage.blocking
     if not blocking:
-        return f"All {linkage['pairs']:,} pairs were compared."
-    said = f"{linkage['candidates']:,} of {linkage['pairs']:,} pairs were compared, {1 - share:.4%} fewer. "
-    if blocking.get("estimated_recall") is None:
-        return said + f"What blocking lost cannot be estimated: {'; '.join(blocking.get('assumptions', []))}."
+        return f"All {linkage.pairs:,} pairs were compared."
+    said = f"{linkage.candidates:,} of {linkage.pairs:,} pairs were compared, {1 - share:.4%} fewer. "
+    if blocking.estimated_recall is None:
+        return said + f"What blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}."
     return said + (
-        f"Blocking lost about {blocking['estimated_lost']:,.1f} matches ({1 - blocking['estimated_recall']:.2%}), "
-        f"estimated by {blocking['method']}."
+        f"Blocking lost about {blocking.estimated_lost:,.1f} matches ({1 - blocking.estimated_recall:.2%}), "
+        f"estimated by {blocking.method}."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -130,8 +129,8 @@ def results(
         found, text = coordinator.get(project)
         statistics = coordinator.statistics(project, found.run.run)
     out.mkdir(parents=True, exist_ok=True)
-    console.print(pairs_compared(statistics["linkage"]), highlight=False)
-    (out / "model.json").write_text(json.dumps(statistics, indent=2) + "\n", encoding="utf-8")
+    console.print(pairs_compared(statistics.linkage), highlight=False)
+    (out / "model.json").write_bytes(statistics.written())
     write_report(out / "report.html", report_content(load_specification(text, project), statistics, None))
     console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")
 

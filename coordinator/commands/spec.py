@@ -119,12 +119,16 @@ def similar(
 
 @app.command()
 def schema(
+    document: Annotated[
+        str | None, typer.Argument(help="model, linkage, evaluation, assessment or statistics; else specifications.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write it; on the screen if not given.")] = None,
 ) -> None:
-    """Export the JSON Schema of specifications, for editors that complete and check YAML."""
+    """Export the JSON Schema of specifications, for editors that complete and check YAML, or of a run's document."""
+    from tryst.common.documents.reference import document_schema
     from tryst.common.specification import json_schema
 
-    text = json.dumps(json_schema(), indent=2) + "\n"
+    text = json.dumps(json_schema() if document is None else document_schema(document), indent=2) + "\n"
     if out is None:
         typer.echo(text, nl=False)
     else:

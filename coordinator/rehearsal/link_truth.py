@@ -17,13 +17,14 @@ from tryst.carole.evaluation import (
     quality,
 )
 from tryst.carole.evaluation.truth import UNKNOWN
+from tryst.common.documents.evaluation_document import EvaluationDocument
 
 CURVE_POINTS = 400
 """Most points of a curve that are written down; what lies between them is on a line for the eye."""
 
 
-def judge(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> dict[str, Any]:
-    """The evaluation as ``evaluation.json`` holds it (see `coordinator.reports.linkage.content`).
+def judge(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> EvaluationDocument:
+    """The evaluation, which becomes ``evaluation.json``.
 
     Parameters
     ----------
@@ -74,16 +75,16 @@ def judge(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl
     calibrated = calibration(probability, found)
     evaluation["calibration"] = _thinned(expected=calibrated.expected, observed=calibrated.observed)
     evaluation["calibration_largest_gap"] = calibrated.largest_gap
-    return evaluation
+    return EvaluationDocument.of(evaluation, "evaluation")
 
 
-def summary(evaluation: dict[str, Any]) -> str:
+def summary(evaluation: EvaluationDocument) -> str:
     """The evaluation in one line."""
-    decision = evaluation["at_decision"]
+    decision = evaluation.at_decision
     return (
-        f"{decision['links']:,} links, {decision['true_links']:,} of them true; {evaluation['matches']:,} matches. "
-        f"Precision {decision['precision']:.4f}, recall {decision['recall']:.4f}, F1 {decision['f1']:.4f} at the "
-        f"decision (best threshold {evaluation['at_best']['f1']:.4f}); expected AUC {evaluation['auc']:.4f}."
+        f"{decision.links:,} links, {decision.true_links:,} of them true; {evaluation.matches:,} matches. "
+        f"Precision {decision.precision:.4f}, recall {decision.recall:.4f}, F1 {decision.f1:.4f} at the "
+        f"decision (best threshold {evaluation.at_best.f1:.4f}); expected AUC {evaluation.auc:.4f}."
     )
 
 

@@ -18,6 +18,8 @@ from pydantic import ValidationError
 
 from tryst.carole.configuration import LimitsConfiguration
 from tryst.common.custodian.source.reading import read_table
+from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
+from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import (
@@ -32,7 +34,7 @@ from tryst.coordinator.rehearsal.link_truth import judge, summary
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
 from tryst.coordinator.reports.disclosure import write_risk_report
-from tryst.coordinator.reports.linkage import ReportContent, write_report
+from tryst.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 
 AGREEMENT_ALONE = "agreement alone"
 """What the comparison calls the linkage without its extended latent step."""
@@ -91,7 +93,7 @@ def rehearse_into(
     persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = _shown(spec)
-    others: list[dict[str, Any]] = []
+    others: list[SchemeResult] = []
 
     def collect(rehearsed: Rehearsed) -> None:
         with _whole(out) as folder:
@@ -102,8 +104,8 @@ def rehearse_into(
                 if (share / "joint.json").exists():
                     (folder / "joint.json").write_bytes((share / "joint.json").read_bytes())
             statistics = rehearsed.statistics
-            _write_json(folder / "model.json", statistics["model"])
-            _write_json(folder / "linkage.json", statistics["linkage"])
+            (folder / "model.json").write_bytes(statistics.model.written())
+            (folder / "linkage.json").write_bytes(statistics.linkage.written())
             _write_json(folder / "profiles.json", rehearsed.profiles)
             if rehearsed.assessment is not None:
                 _write_json(folder / "assessment.json", rehearsed.assessment)
@@ -113,12 +115,16 @@ def rehearse_into(
                 narrator.step("evaluate")
                 evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
                 if others:
-                    evaluation["schemes"] = [compared(spec.model.scheme, evaluation), *others]
-                _write_json(folder / "evaluation.json", evaluation)
+                    own = compared(spec.model.scheme, evaluation)
+                    evaluation = evaluation.model_copy(update={"schemes": [own, *others]})
+                (folder / "evaluation.json").write_bytes(evaluation.written())
                 narrator.say(summary(evaluation))
                 narrator.end()
             timings = _timings(rehearsed, narrator)
-            _write_json(folder / "timings.json", timings)
+            custodians = {str(side): own for side, own in rehearsed.timings.items()}
+            within = {"carole": statistics.timings.plain(), "custodians": custodians}
+            peaks = {"peak_memory": rehearsed.peak_memory}
+            _write_json(folder / "timings.json", {**timings.plain(), **within, **peaks})
             content = report_content(spec, statistics, evaluation, timings, invented=invented)
             write_report(folder / "report.html", content)
 
@@ -144,15 +150,15 @@ def rehearse_into(
     console.print(f"Open {reports} in a browser.", highlight=False, soft_wrap=True)
 
 
-def compared(scheme: str, evaluation: dict[str, Any]) -> dict[str, Any]:
+def compared(scheme: str, evaluation: EvaluationDocument) -> SchemeResult:
     """What a scheme's evaluation gives to the comparison of schemes."""
-    return {
-        "scheme": scheme,
-        **evaluation["at_decision"],
-        "auc": evaluation["auc"],
-        "calibration_largest_gap": evaluation["calibration_largest_gap"],
-        "curve": evaluation["curve"],
-    }
+    return SchemeResult(
+        scheme=scheme,
+        **evaluation.at_decision.plain(),
+        auc=evaluation.auc,
+        calibration_largest_gap=evaluation.calibration_largest_gap,
+        curve=evaluation.curve,
+    )
 
 
 def _others(spec: Specification, schemes: Sequence[str]) -> Iterator[tuple[str, Specification]]:
@@ -197,17 +203,15 @@ _TABLES = (("links.parquet", "link_id"), ("pairs.parquet", "pair_id"))
 
 def report_content(
     spec: Specification,
-    statistics: dict[str, Any],
-    evaluation: dict[str, Any] | None,
-    timings: dict[str, Any] | None = None,
+    statistics: StatisticsDocument,
+    evaluation: EvaluationDocument | None,
+    timings: Timings | None = None,
     *,
     invented: bool = False,
 ) -> ReportContent:
     """What a report says, from the specification and what Carole told the coordinator."""
-    linkage = statistics["linkage"]
-    records = {side: int(linkage["unlinked"][side]) + int(linkage["links"]) for side in map(str, Side)}
-    if "records" in linkage:
-        records = {side: int(linkage["records"][side]) for side in map(str, Side)}
+    linkage = statistics.linkage
+    unlinked = {Side.ALICE: linkage.unlinked.alice, Side.BOB: linkage.unlinked.bob}
     run = {
         "project": spec.project,
         "mode": spec.mode,
@@ -218,19 +222,15 @@ def report_content(
         "version": version("tryst"),
         "specification_digest": specification_digest(spec).hex(),
         "encoding_digest": encoding_digest(spec).hex(),
-        "files": {side: {"title": side.title(), "records": count} for side, count in records.items()},
+        "files": {
+            str(side): {"title": str(side).title(), "records": count + linkage.links}
+            for side, count in unlinked.items()
+        },
         "one_to_one": spec.links.assignment == "one_to_one",
         "invented": invented,
     }
-    return ReportContent.from_json(
-        {
-            "run": run,
-            "model": statistics["model"],
-            "linkage": linkage,
-            "evaluation": evaluation,
-            "timings": timings or statistics["timings"],
-        }
-    )
+    described = RunDescription.of(run, "run")
+    return ReportContent(described, statistics.model, linkage, evaluation, timings or statistics.timings)
 
 
 def check_memory(text: str) -> None:
@@ -323,16 +323,10 @@ def _shown(spec: Specification) -> Specification:
     return spec.model_copy(update=update)
 
 
-def _timings(rehearsed: Rehearsed, narrator: Narrator) -> dict[str, Any]:
-    """Where the time went: each step as the user waited for it, and the stages within."""
-    stages = [{"name": name, "seconds": seconds} for name, seconds in narrator.seconds.items()]
-    return {
-        "stages": stages,
-        "carole": rehearsed.statistics["timings"],
-        "custodians": {str(side): timings for side, timings in rehearsed.timings.items()},
-        "peak_memory_bytes": max(rehearsed.peak_memory.values(), default=0) or None,
-        "peak_memory": rehearsed.peak_memory,
-    }
+def _timings(rehearsed: Rehearsed, narrator: Narrator) -> Timings:
+    """Where the time went: each step as the user waited for it."""
+    stages = [Stage(name=name, seconds=seconds) for name, seconds in narrator.seconds.items()]
+    return Timings(stages=stages, peak_memory_bytes=max(rehearsed.peak_memory.values(), default=0) or None)
 
 
 def _write_json(path: Path, document: Any) -> None:

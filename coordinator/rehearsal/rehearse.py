@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from tryst.carole.engine.resolution_exchange import Reader
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
@@ -76,7 +77,7 @@ class Rehearsed:
     shares: dict[Side, Path]
     profiles: dict[Side, dict[str, Any]]
     timings: dict[Side, dict[str, float]]
-    statistics: dict[str, Any]
+    statistics: StatisticsDocument
     assessment: dict[str, Any] | None
     peak_memory: dict[str, int]
 
@@ -200,7 +201,7 @@ class _Rehearsal:
         run = follow_run(coordinator, project, coordinator.start(project).run)
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
-        self._narrator.say(pairs_compared(statistics["linkage"]))
+        self._narrator.say(pairs_compared(statistics.linkage))
         self._narrator.step("release")
         self._wait_for_shares(coordinator)
         self._narrator.say("Both custodians hold their share.")

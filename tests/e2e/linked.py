@@ -125,7 +125,7 @@ def _link(made: Deployment, files: dict[Side, pl.DataFrame], outputs: Path) -> L
     _look_at_everything(made, commands)
     status = made.status(PROJECT)
     shown = {side: made.shown(side, PROJECT) for side in Side}
-    statistics = made.coordinator.statistics(PROJECT, status.run.run)
+    statistics = made.coordinator.statistics(PROJECT, status.run.run).plain()
     _end(alice, bob)
     seed = load_seed_file(seeds[Side.ALICE], PROJECT)
     return Linked(made, files, seed, failed, status, shown, statistics, troubles, outputs)

@@ -87,7 +87,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
             made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
             status = follow_run(made.coordinator, project, made.coordinator.start(project).run)
             made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
-            statistics = made.coordinator.statistics(project, status.run)
+            statistics = made.coordinator.statistics(project, status.run).plain()
             links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
             contributions, layouts = {}, {}
             for side in Side:

@@ -111,7 +111,7 @@ def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> No
     assert made.status("passes").state == STATE.PROJECT_STATE_RELEASED
     made.eventually(lambda: all(side.result_acknowledged for side in made.status("passes").sides))
     assert all(judged.fetched(side, "passes") for side in Side)
-    assert made.coordinator.statistics("passes", judged.runs["passes"])["linkage"]["links"] > 40
+    assert made.coordinator.statistics("passes", judged.runs["passes"]).linkage.links > 40
     printed = judged.types("steward", "report", "passes", "--out", tmp_path, "--config", judged.steward)
     assert "Verdict: every limit of the policy holds." in " ".join(printed.split())
     assert "The policy is met" in (tmp_path / "risk.html").read_text()

@@ -20,6 +20,7 @@ from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, digest_of, peopl
 from tests.e2e.test_block_keyed import BLOCKING
 from tryst.common.command import app
 from tryst.common.custodian.operator.control import Control
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Side
@@ -47,7 +48,7 @@ class Joined:
     made: Deployment
     links: list[set[tuple[str, str]]]
     """By run, who is linked with whom."""
-    statistics: dict[str, Any]
+    statistics: StatisticsDocument
 
     def log(self, command: str) -> list[dict[str, Any]]:
         """What Carole's operator reads."""
@@ -140,7 +141,7 @@ def test_the_report_names_the_fall_back(joined: Joined) -> None:
     records = [entry["details"][f"records_{side}"] for side in Side]
     page = render_report(report_content(load_specification(capped(CAP)), joined.statistics, None))
     said = f"Carole joined the rows of {records[0]} of Alice's and {records[1]} of Bob's records, of at most {CAP} each"
-    assert any(warning.startswith(said) for warning in joined.statistics["linkage"]["warnings"])
+    assert any(warning.startswith(said) for warning in joined.statistics.linkage.warnings)
     assert "block_keyed mode, joined by Carole" in page
     assert "Carole herself was told which rows of different rules are one record" in page
     plain = render_report(report_content(load_specification(RESOLVED), joined.statistics, None))

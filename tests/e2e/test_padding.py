@@ -85,7 +85,7 @@ def linked(made: Deployment, text: str, patch: pytest.MonkeyPatch) -> Linked:
         tables[side] = {path.stem: pl.read_parquet(path) for path in Path(here.results).glob("*.parquet")}
     patch.setattr(Connection, "call", call)
     papers = [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
-    return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run), papers)
+    return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run).plain(), papers)
 
 
 def test_every_block_on_the_wire_has_a_multiple_of_four_rows(made: tuple[Any, Linked, Linked]) -> None:

@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES, report_order
+from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.message_words import listed
 
 from . import wording
-
-VERSION = 1
-"""Of the document that is understood."""
-
-_PARTS = ("project", "run", "verdict", "breaches", "measures", "identification", "records", "supposed", "options")
 
 _OPTIONS = 12
 _COMBINATIONS = 12
@@ -26,7 +22,7 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises
     ------
     TrystError
-        PARAMETER if it is of another version, or lacks a part.
+        PARAMETER if it is of another version, or is not as `AssessmentDocument` describes it.
     """
     found = document.get("version") if isinstance(document, Mapping) else None
     if found != VERSION:
@@ -37,11 +33,7 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
             got=f"version {found!r}"[:60],
             remedy="use the version of Tryst that Carole runs",
         )
-    if missing := [part for part in _PARTS if part not in document]:
-        raise TrystError(
-            ErrorCode.PARAMETER, "the risk assessment lacks a part", where="assessment.json", got=", ".join(missing)
-        )
-    return document
+    return AssessmentDocument.of(document, "assessment").plain()
 
 
 def groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -33,14 +33,14 @@ def write_risk_report(path: Path, document: Mapping[str, Any], *, invented: bool
     path
         The file; it appears whole or not at all, and replaces an earlier one.
     document
-        ``assessment.json``, as docs/assessment.md describes it.
+        ``assessment.json``, as docs/documents.md describes it.
     invented
         Whether the people are, which the report then says.
 
     Raises
     ------
     TrystError
-        PARAMETER if the document is of another version, or lacks a part.
+        PARAMETER if the document is of another version, or is not as it is described.
     """
     write_page(path, render_risk_report(document, invented=invented))
 
@@ -52,7 +52,7 @@ def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -
     judged = [card(name, found) for name, found in document["measures"].items() if found["limit"] is not None]
     judged.sort(key=lambda shown: not shown["breached"])
     shown = {
-        "d": {"attribution": {"variables": []}, "custodians": {}, "tables": [], "warnings": [], **document},
+        "d": document,
         "invented": invented,
         "headline": wording.headline(document),
         "verdict": wording.verdict(document),

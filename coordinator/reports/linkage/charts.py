@@ -10,11 +10,12 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.documents.evaluation_document import Curve
+from tryst.common.documents.model_document import FieldParameters
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .content import ReportContent
-from .documents import Curve, Field, Shaded
 
 FULL_WIDTH = 860
 
@@ -35,11 +36,11 @@ class Chart:
     alt_text: str
 
 
-def weights_chart(fields: Sequence[Field]) -> Chart:
+def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
     """Draw the match weight of every comparison level, a panel per field on one scale."""
-    scored = [field.get("shaded") or Shaded(bounds=field["bounds"], weights=field["weights"]) for field in fields]
-    lowest = min(min(field["weights"]) for field in scored)
-    highest = max(max(field["weights"]) for field in scored)
+    scored = [field.scored for field in fields]
+    lowest = min(min(field.weights) for field in scored)
+    highest = max(max(field.weights) for field in scored)
     # Room for the figures beyond the ends of the bars.
     room = 0.09 * max(1.0, highest - min(lowest, 0.0))
     scale = alt.Scale(domain=[min(lowest, 0.0) - room, max(highest, 0.0) + room], nice=False)
@@ -47,10 +48,10 @@ def weights_chart(fields: Sequence[Field]) -> Chart:
     for i, field in enumerate(fields):
         title = "match weight (log2 Bayes factor)" if _at_foot(i, len(fields)) else None
         x = alt.X("weight:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
-        labels = wording.level_labels(scored[i]["bounds"])
+        labels = wording.level_labels(scored[i].bounds)
         rows = [
             {"level": label, "weight": weight, "text": wording.signed(weight)}
-            for label, weight in zip(labels, scored[i]["weights"], strict=True)
+            for label, weight in zip(labels, scored[i].weights, strict=True)
         ]
         base = alt.Chart(alt.InlineData(values=rows)).encode(y=_levels(labels))
         bars = base.mark_bar(height={"band": 0.8}).encode(
@@ -60,28 +61,28 @@ def weights_chart(fields: Sequence[Field]) -> Chart:
         right = label.transform_filter("datum.weight >= 0").mark_text(align="left", dx=4, fontSize=10, color=SOFT)
         left = label.transform_filter("datum.weight < 0").mark_text(align="right", dx=-4, fontSize=10, color=SOFT)
         zero = alt.Chart(alt.InlineData(values=[{"weight": 0}])).mark_rule(color=SOFT, size=1).encode(x=x)
-        panels.append(_panel(alt.layer(bars, left, right, zero), field["name"], len(rows)))
-    strongest = max(fields, key=lambda field: max(field["weights"]))
-    against = min(fields, key=lambda field: min(field["weights"]))
+        panels.append(_panel(alt.layer(bars, left, right, zero), field.name, len(rows)))
+    strongest = max(fields, key=lambda field: max(field.weights))
+    against = min(fields, key=lambda field: min(field.weights))
     alt_text = (
         f"Bars of the match weight of each comparison level, for {_named(len(fields), 'field')}. Strongest for a "
-        f"match: {strongest['name']}, {wording.signed(max(strongest['weights']))}. Strongest against: "
-        f"{against['name']}, {wording.signed(min(against['weights']))}."
+        f"match: {strongest.name}, {wording.signed(max(strongest.weights))}. Strongest against: "
+        f"{against.name}, {wording.signed(min(against.weights))}."
     )
     return Chart(_grid(panels), alt_text)
 
 
-def levels_chart(fields: Sequence[Field]) -> Chart:
+def levels_chart(fields: Sequence[FieldParameters]) -> Chart:
     """Draw m and u of every comparison level, a panel per field."""
     axis, scale = alt.Axis(format="%", tickCount=5), alt.Scale(domain=[0, 1])
     who = ["matches (m)", "non-matches (u)"]
     panels = []
     for i, field in enumerate(fields):
         title = "share of pairs at the level" if _at_foot(i, len(fields)) else None
-        labels = wording.level_labels(field["bounds"])
+        labels = wording.level_labels(field.bounds)
         rows = [
             {"level": label, "share": value, "who": name}
-            for name, values in zip(who, (field["m"], field["u"]), strict=True)
+            for name, values in zip(who, (field.m, field.u), strict=True)
             for label, value in zip(labels, values, strict=True)
         ]
         bars = (
@@ -97,7 +98,7 @@ def levels_chart(fields: Sequence[Field]) -> Chart:
         spread = [
             {"level": label, "low": max(0.0, m - 2 * error), "high": min(1.0, m + 2 * error), "who": who[0]}
             for label, m, error in zip(
-                labels, field["m"], field.get("standard_errors", {"m": [None] * len(labels)})["m"], strict=True
+                labels, field.m, field.standard_errors.m if field.standard_errors else [None] * len(labels), strict=True
             )
             if error is not None
         ]
@@ -116,10 +117,8 @@ def levels_chart(fields: Sequence[Field]) -> Chart:
                 )
             )
             drawn = alt.layer(bars, whiskers)
-        panels.append(_panel(drawn, field["name"], len(rows) // 2, step=16))
-    tops = "; ".join(
-        f"{field['name']} {wording.share(field['m'][-1])} and {wording.share(field['u'][-1])}" for field in fields
-    )
+        panels.append(_panel(drawn, field.name, len(rows) // 2, step=16))
+    tops = "; ".join(f"{field.name} {wording.share(field.m[-1])} and {wording.share(field.u[-1])}" for field in fields)
     alt_text = (
         f"Bars of m and u by comparison level and field. Shares at the top level, matches and non-matches: {tops}."
     )
@@ -128,9 +127,9 @@ def levels_chart(fields: Sequence[Field]) -> Chart:
 
 def histogram_chart(content: ReportContent) -> Chart:
     """Draw the kept pairs by match weight, those that became links in front, and the decision."""
-    histogram = content.linkage["histogram"]
-    edges, counts = list(histogram["edges"]), list(histogram["counts"])
-    links = list(histogram.get("links", []))
+    histogram = content.linkage.histogram
+    edges, counts = list(histogram.edges), list(histogram.counts)
+    links = list(histogram.links)
     positive = [number for number in counts if number > 0]
     logarithmic = bool(positive) and max(positive) > 30 * min(positive)
     base = 0.7 if logarithmic else 0.0
@@ -187,11 +186,11 @@ def precision_recall_chart(content: ReportContent) -> Chart:
     evaluation = content.evaluation
     if evaluation is None:
         raise AssertionError("a precision-recall curve needs the truth")
-    decision, best = evaluation["at_decision"], evaluation["at_best"]
-    recall, precision = _thinned(evaluation["curve"])
+    decision, best = evaluation.at_decision, evaluation.at_best
+    recall, precision = _thinned(evaluation.curve)
     marks = [
-        {"recall": decision["recall"], "precision": decision["precision"], "what": "decision taken"},
-        {"recall": best["recall"], "precision": best["precision"], "what": "best F1"},
+        {"recall": decision.recall, "precision": decision.precision, "what": "decision taken"},
+        {"recall": best.recall, "precision": best.precision, "what": "best F1"},
     ]
     worst = min(mark[axis] for mark in marks for axis in ("recall", "precision"))  # type: ignore[type-var]
     corner = next((low for low in (0.99, 0.98, 0.95, 0.9, 0.8) if float(worst) >= low + 0.2 * (1 - low)), None)  # type: ignore[arg-type]
@@ -199,10 +198,10 @@ def precision_recall_chart(content: ReportContent) -> Chart:
     if corner is not None:
         panels.append(_curve_panel(recall, precision, marks, corner, "its upper right corner"))
     alt_text = (
-        f"Precision against recall. At the decision precision is {wording.share(decision['precision'])} and recall "
-        f"{wording.share(decision['recall'])}; the best F1, {wording.score(best['f1'])}, lies at "
-        f"{wording.share(best['precision'])} and {wording.share(best['recall'])}. "
-        f"The area under the expected curve is {wording.score(evaluation['auc'])}."
+        f"Precision against recall. At the decision precision is {wording.share(decision.precision)} and recall "
+        f"{wording.share(decision.recall)}; the best F1, {wording.score(best.f1)}, lies at "
+        f"{wording.share(best.precision)} and {wording.share(best.recall)}. "
+        f"The area under the expected curve is {wording.score(evaluation.auc)}."
     )
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)
 
@@ -211,9 +210,9 @@ def calibration_chart(content: ReportContent) -> Chart:
     """Draw running true matches against running match probability, and what lies between them."""
     if content.evaluation is None:
         raise AssertionError("calibration needs the truth")
-    points = content.evaluation["calibration"]
-    expected = np.asarray([0.0, *points["expected"]])
-    observed = np.asarray([0.0, *points["observed"]])
+    points = content.evaluation.calibration
+    expected = np.asarray([0.0, *points.expected])
+    observed = np.asarray([0.0, *points.observed])
     end = float(max(expected[-1], observed[-1], 1.0)) * 1.03
     rows = [
         {"expected": float(expected[i]), "true": float(observed[i]), "excess": float(observed[i] - expected[i])}
@@ -283,8 +282,8 @@ def _curve_panel(
 
 def _thinned(curve: Curve, most: int = 600) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the curve with so many points as a drawing can show: evenly spaced along its length."""
-    recall = np.asarray(curve["recall"], dtype=np.float64)
-    precision = np.asarray(curve["precision"], dtype=np.float64)
+    recall = np.asarray(curve.recall, dtype=np.float64)
+    precision = np.asarray(curve.precision, dtype=np.float64)
     if len(recall) == 0:
         return recall, precision
     # In the first class pairs are equally probable, so its expected precision holds from recall 0 on.
@@ -329,7 +328,7 @@ def _round() -> alt.Axis:
 
 
 def _decision(content: ReportContent) -> str:
-    return f"decision: probability {wording.probability(content.linkage['threshold'])}"
+    return f"decision: probability {wording.probability(content.linkage.threshold)}"
 
 
 def _named(n: int, noun: str) -> str:

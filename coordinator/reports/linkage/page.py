@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tryst.common.documents.model_document import FieldErrors
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 from tryst.risk.report import draw, rendered, write_page
 
@@ -67,29 +68,17 @@ def render_report(content: ReportContent) -> str:
 
 def _view(content: ReportContent) -> dict[str, Any]:
     """Everything the template shows, worked out, so that the template only places it."""
-    run: dict[str, Any] = {
-        "invented": False, "specification_digest": None, "encoding_digest": None, "joined": False, "variables": 0,
-        "assessed": False, **content.run
-    }  # fmt: skip
-    linkage: dict[str, Any] = {
-        "floor": None, "expected": None, "thresholds": [], "examples": [], "duplicates": None, "unlinkable": None,
-        "latent": None,
-        "assignment": "one_to_one" if run["one_to_one"] else "none", "false_link_rate": None,
-        **content.linkage,
-    }  # fmt: skip
-    if linkage["blocking"]:
-        unknown: dict[str, Any] = {"estimated_recall": None, "estimated_lost": None, "method": None, "assumptions": []}
-        linkage["blocking"] = {**unknown, **linkage["blocking"]}
-    created = datetime.fromisoformat(run["created"])
+    run, linkage, model = content.run, content.linkage, content.model
+    created = datetime.fromisoformat(run.created)
     return {
         "content": content,
         "run": run,
-        "model": {"notes": [], "standard_errors": None, **content.model},
+        "model": model,
         "linkage": linkage,
-        "evaluation": {"candidate_recall": None, "schemes": [], **content.evaluation} if content.evaluation else None,
-        "timings": {"peak_memory_bytes": None, "threads": None, **content.timings},
+        "evaluation": content.evaluation,
+        "timings": content.timings,
         "created": f"{created.day} {created:%B %Y, %H:%M}",
-        "mode": run["mode"],
+        "mode": run.mode,
         "mode_meaning": wording.mode_meaning(run),
         "verdict": wording.verdict(content),
         "key_figures": wording.key_figures(content),
@@ -98,21 +87,21 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "misfits": _misfits(content),
         "dependence": _dependence(content),
         "stages": _stages(content),
-        "total_seconds": sum(stage["seconds"] for stage in content.timings["stages"]),
-        "reduction": 1.0 - linkage["candidates"] / linkage["pairs"] if linkage["pairs"] else 0.0,
+        "total_seconds": sum(stage.seconds for stage in content.timings.stages),
+        "reduction": 1.0 - linkage.candidates / linkage.pairs if linkage.pairs else 0.0,
         "threshold_weight": content.threshold_weight if isfinite(content.threshold_weight) else None,
-        "assignment_meaning": wording.ASSIGNMENTS.get(linkage["assignment"], linkage["assignment"]),
-        "scheme_meaning": wording.SCHEMES.get(content.model.get("scheme", DEFAULT_SCHEME), content.model.get("scheme")),
+        "assignment_meaning": wording.ASSIGNMENTS[linkage.assignment or ("one_to_one" if run.one_to_one else "none")],
+        "scheme_meaning": wording.SCHEMES.get(model.scheme or DEFAULT_SCHEME, model.scheme),
         "u_meaning": {
             "all_pairs": "from all pairs, taken as non-matches",
             "corrected": "from all pairs, with the share of the matches taken out",
             "free": "estimated together with m",
-        }.get(content.model["u_method"], content.model["u_method"]),
+        }.get(content.model.u_method, content.model.u_method),
     }
 
 
 def _figures(content: ReportContent) -> dict[str, Figure]:
-    fields = content.model["fields"]
+    fields = content.model.fields
     drawn = {}
     if fields:
         drawn["weights"] = (
@@ -125,7 +114,7 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
             "a field tells people apart where teal bars (pairs of one person) and ochre bars (pairs of two) "
             "differ, above all in the top level; a thin line across a teal bar is two standard errors of m either way.",
         )
-    if sum(content.linkage["histogram"]["counts"]) > 0:
+    if sum(content.linkage.histogram.counts) > 0:
         drawn["histogram"] = (
             charts.histogram_chart(content),
             "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the doubtful ones.",
@@ -142,7 +131,7 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
             "on the dashed line the model's probabilities are true; below it the model claims more matches than "
             "there are, above it fewer. The right panel enlarges what lies between the two.",
         )
-        if schemes := content.evaluation.get("schemes"):
+        if schemes := content.evaluation.schemes:
             drawn["schemes"] = (
                 run_charts.schemes_chart(schemes),
                 "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs that "
@@ -156,34 +145,32 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
 def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
     linkage = content.linkage
     drawn = {}
-    if "history" in content.model and len(content.model["history"]["step"]) > 1:
+    if content.model.history is not None and len(content.model.history.step) > 1:
         drawn["history"] = (
-            run_charts.history_chart(content.model["history"]),
+            run_charts.history_chart(content.model.history),
             "lines that have become level have converged; one that still climbs or falls at the right edge has not.",
         )
-    if linkage.get("thresholds"):
+    if linkage.thresholds:
         drawn["thresholds"] = (
-            run_charts.thresholds_chart(linkage["thresholds"], linkage["threshold"]),
+            run_charts.thresholds_chart(linkage.thresholds, linkage.threshold),
             "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters "
             "little.",
         )
-    if "unlinkable" in linkage and any(
-        records
-        for side in (linkage["unlinkable"]["alice"], linkage["unlinkable"]["bob"])
-        for _, records in side["below"]
+    if linkage.unlinkable is not None and any(
+        records for side in (linkage.unlinkable.alice, linkage.unlinkable.bob) for _, records in side.below
     ):
         drawn["unlinkable"] = (
-            run_charts.unlinkable_chart(content, linkage["unlinkable"]),
+            run_charts.unlinkable_chart(content, linkage.unlinkable),
             "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
             "decision says how many.",
         )
-    for number, example in enumerate(linkage.get("examples", [])):
+    for number, example in enumerate(linkage.examples):
         drawn[f"example_{number}"] = (
-            run_charts.waterfall_chart(example, content.model["fields"]),
+            run_charts.waterfall_chart(example, content.model.fields),
             "from the odds before anything is compared each field adds its weight; the bar at the foot is what comes "
             "out.",
         )
-    for number, group in enumerate(linkage["latent"]["explained"] if "latent" in linkage else []):
+    for number, group in enumerate(linkage.latent.explained if linkage.latent else []):
         drawn[f"explained_{number}"] = (
             run_charts.explained_chart(group),
             "teal is agreement, ochre what the values say; bars to the left count against a match. Averages over "
@@ -194,30 +181,30 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
 
 def _parameters(content: ReportContent) -> list[dict[str, Any]]:
     rows = []
-    for field in content.model["fields"]:
-        labels = wording.level_labels(field["bounds"])
+    for field in content.model.fields:
+        labels = wording.level_labels(field.bounds)
         nothing: list[float | None] = [None] * len(labels)
-        errors = field.get("standard_errors", {"m": nothing, "u": nothing})
+        errors = field.standard_errors or FieldErrors(m=nothing, u=nothing)
         levels = [
             {"label": label, "m": m, "u": u, "weight": weight, "m_error": m_error, "u_error": u_error}
             for label, m, u, weight, m_error, u_error in zip(
-                labels, field["m"], field["u"], field["weights"], errors["m"], errors["u"], strict=True
+                labels, field.m, field.u, field.weights, errors.m, errors.u, strict=True
             )
         ]
-        rows.append({"name": field["name"], "levels": levels[::-1], "missing": field.get("missing")})
+        rows.append({"name": field.name, "levels": levels[::-1], "missing": field.missing})
     return rows
 
 
 def _misfits(content: ReportContent) -> list[dict[str, Any]]:
     """Return the patterns that fit worst, by the Freeman-Tukey residual, which stays moderate for rare patterns."""
-    labels = [wording.level_labels(field["bounds"]) for field in content.model["fields"]]
+    labels = [wording.level_labels(field.bounds) for field in content.model.fields]
     rows = []
-    for pattern in content.linkage.get("patterns", []):
-        observed, expected = float(pattern["observed"]), float(pattern["expected"])
+    for pattern in content.linkage.patterns:
+        observed, expected = float(pattern.observed), float(pattern.expected)
         residual = sqrt(observed) + sqrt(observed + 1.0) - hypot(1.0, 2.0 * sqrt(expected))
         rows.append(
             {
-                "cells": [wording.cell(level, names) for level, names in zip(pattern["gamma"], labels, strict=True)],
+                "cells": [wording.cell(level, names) for level, names in zip(pattern.gamma, labels, strict=True)],
                 "observed": observed,
                 "expected": expected,
                 "residual": residual,
@@ -229,25 +216,25 @@ def _misfits(content: ReportContent) -> list[dict[str, Any]]:
 
 def _dependence(content: ReportContent) -> dict[str, Any] | None:
     """Return the fields that depend on each other, or nothing if none does."""
-    told = content.model.get("dependence")
-    if told is None or not (told["misfits"] or told["matches"] or told["others"]):
+    told = content.model.dependence
+    if told is None or not (told.misfits or told.matches or told.others):
         return None
     words = [
-        misfit["words"]
+        misfit.words
         for within in ("matches", "others")
-        for misfit in [misfit for misfit in told["misfits"] if misfit["within"] == within][:_DEPENDENCES]
+        for misfit in [misfit for misfit in told.misfits if misfit.within == within][:_DEPENDENCES]
     ]
     return {
-        "kind": told["kind"],
+        "kind": told.kind,
         "words": words,
         **{
-            within: ", ".join(" and ".join(edge["fields"]) for edge in told[within]) or "none that matters"
-            for within in ("matches", "others")
+            within: ", ".join(" and ".join(edge.fields) for edge in edges) or "none that matters"
+            for within, edges in (("matches", told.matches), ("others", told.others))
         },
     }
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:
-    stages = content.timings["stages"]
-    longest = max((stage["seconds"] for stage in stages), default=0.0) or 1.0
-    return [{**stage, "part": round(100.0 * stage["seconds"] / longest, 1)} for stage in stages]
+    stages = content.timings.stages
+    longest = max((stage.seconds for stage in stages), default=0.0) or 1.0
+    return [{**stage.plain(), "part": round(100.0 * stage.seconds / longest, 1)} for stage in stages]

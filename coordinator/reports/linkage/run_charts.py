@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import altair as alt
 
+from tryst.common.documents.evaluation_document import SchemeResult
+from tryst.common.documents.linkage_document import AtThreshold, BothUnlinkable, Example, ExplainedGroup
+from tryst.common.documents.model_document import FieldParameters, History
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .charts import FULL_WIDTH, Chart
 from .content import ReportContent
-from .documents import AtThreshold, BothUnlinkable, Example, ExplainedGroup, Field, History, SchemeResult
 
 _HALF = FULL_WIDTH // 2 - 90
 _SERIES = [TEAL, OCHRE, RUST, GREY, SOFT, INK]
@@ -17,9 +19,9 @@ _SERIES = [TEAL, OCHRE, RUST, GREY, SOFT, INK]
 
 def history_chart(history: History) -> Chart:
     """Draw p, and each field's m at its top level, over the steps of EM."""
-    steps = list(history["step"])
+    steps = list(history.step)
     x = alt.X("step:Q", title="step of EM", axis=alt.Axis(tickMinStep=1, tickCount=6, format="d"))
-    prevalence = [{"step": step, "value": p} for step, p in zip(steps, history["p"], strict=True)]
+    prevalence = [{"step": step, "value": p} for step, p in zip(steps, history.p, strict=True)]
     left = (
         alt.Chart(alt.InlineData(values=prevalence), width=_HALF, height=200)
         .mark_line(color=TEAL, size=2)
@@ -28,10 +30,10 @@ def history_chart(history: History) -> Chart:
                          scale=alt.Scale(zero=False)),
         )
     )  # fmt: skip
-    names = list(history["top_m"])
+    names = list(history.top_m)
     rows = [
         {"step": step, "value": m, "field": name}
-        for name, values in history["top_m"].items()
+        for name, values in history.top_m.items()
         for step, m in zip(steps, values, strict=True)
     ]
     right = (
@@ -50,10 +52,10 @@ def history_chart(history: History) -> Chart:
             ),
         )
     )  # fmt: skip
-    last = "; ".join(f"{name} {wording.share(values[-1])}" for name, values in history["top_m"].items() if len(values))
+    last = "; ".join(f"{name} {wording.share(values[-1])}" for name, values in history.top_m.items() if len(values))
     alt_text = (
         f"Two lines of EM's course over {steps[-1] if steps else 0} steps: p, which ends at "
-        f"{history['p'][-1] if len(history['p']) else 0:.2e}, and m at each field's top level, which ends at: {last}."
+        f"{history.p[-1] if len(history.p) else 0:.2e}, and m at each field's top level, which ends at: {last}."
     )
     return Chart(alt.hconcat(left, right, spacing=40).resolve_scale(color="independent"), alt_text)
 
@@ -63,8 +65,8 @@ def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
     names = ["precision", "recall"]
     rows = [
         {
-            "threshold": row["threshold"],
-            "share": row["precision"] if name == "precision" else row["recall"],
+            "threshold": row.threshold,
+            "share": row.precision if name == "precision" else row.recall,
             "what": name,
         }
         for name in names
@@ -86,19 +88,19 @@ def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
     )  # fmt: skip
     mark = alt.Chart(alt.InlineData(values=[{"threshold": decision}])).mark_rule(color=RUST, strokeDash=[4, 3])
     alt_text = (
-        f"Expected precision and recall at thresholds from {thresholds[0]['threshold']:g} to "
-        f"{thresholds[-1]['threshold']:g}; the decision is at {wording.probability(decision)}."
+        f"Expected precision and recall at thresholds from {thresholds[0].threshold:g} to "
+        f"{thresholds[-1].threshold:g}; the decision is at {wording.probability(decision)}."
     )
     return Chart(alt.layer(lines, mark.encode(x=x)), alt_text)
 
 
 def schemes_chart(schemes: list[SchemeResult]) -> Chart:
     """Draw precision against recall of each scheme on the same files."""
-    names = [one["scheme"] for one in schemes]
+    names = [one.scheme for one in schemes]
     rows = [
-        {"recall": recall, "precision": precision, "scheme": one["scheme"]}
+        {"recall": recall, "precision": precision, "scheme": one.scheme}
         for one in schemes
-        for recall, precision in zip(one["curve"]["recall"], one["curve"]["precision"], strict=True)
+        for recall, precision in zip(one.curve.recall, one.curve.precision, strict=True)
         # Beyond the pairs kept, the rest of the product is one class that no decision would link.
         if precision > 0.01
     ]
@@ -123,8 +125,7 @@ def schemes_chart(schemes: list[SchemeResult]) -> Chart:
         )
     )  # fmt: skip
     alt_text = "Precision against recall by scheme. " + "; ".join(
-        f"{one['scheme']}: F1 {wording.score(one['f1'])} at its decision, area {wording.score(one['auc'])}"
-        for one in schemes
+        f"{one.scheme}: F1 {wording.score(one.f1)} at its decision, area {wording.score(one.auc)}" for one in schemes
     )
     return Chart(chart, alt_text)
 
@@ -132,13 +133,13 @@ def schemes_chart(schemes: list[SchemeResult]) -> Chart:
 def unlinkable_chart(content: ReportContent, found: BothUnlinkable) -> Chart:
     """Draw the share of each file's records that could not be linked even to their like, over the threshold."""
     rows = []
-    names = [content.run["files"]["alice"]["title"], content.run["files"]["bob"]["title"]]
+    names = [content.run.files.alice.title, content.run.files.bob.title]
     for title, one, file in (
-        (names[0], found["alice"], content.run["files"]["alice"]),
-        (names[1], found["bob"], content.run["files"]["bob"]),
+        (names[0], found.alice, content.run.files.alice),
+        (names[1], found.bob, content.run.files.bob),
     ):
-        for threshold, records in one["below"]:
-            rows.append({"threshold": threshold, "share": records / max(1, file["records"]), "file": title})
+        for threshold, records in one.below:
+            rows.append({"threshold": threshold, "share": records / max(1, file.records), "file": title})
     chart = (
         alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=170)
         .mark_line(point=True, size=2)
@@ -155,44 +156,43 @@ def unlinkable_chart(content: ReportContent, found: BothUnlinkable) -> Chart:
     )
     alt_text = (
         f"Share of records that could not be linked even to their like. At the decision: "
-        f"{wording.count(found['alice']['at_decision'])} of {names[0]}'s and "
-        f"{wording.count(found['bob']['at_decision'])} of {names[1]}'s."
+        f"{wording.count(found.alice.at_decision)} of {names[0]}'s and "
+        f"{wording.count(found.bob.at_decision)} of {names[1]}'s."
     )
     return Chart(chart, alt_text)
 
 
-def waterfall_chart(example: Example, fields: list[Field]) -> Chart:
+def waterfall_chart(example: Example, fields: list[FieldParameters]) -> Chart:
     """Draw how an example's weights add up, from the prior to the posterior log odds."""
-    rows = [_bar("prior", 0.0, example["prior"], "start")]
-    at = example["prior"]
-    for field, level, weight in zip(fields, example["gamma"], example["weights"], strict=True):
-        bounds = field["shaded"]["bounds"] if "shaded" in field else field["bounds"]
-        labels = wording.level_labels(bounds)
+    rows = [_bar("prior", 0.0, example.prior, "start")]
+    at = example.prior
+    for field, level, weight in zip(fields, example.gamma, example.weights, strict=True):
+        labels = wording.level_labels(field.scored.bounds)
         name = wording.cell(min(level, len(labels) - 1), labels)
-        rows.append(_bar(f"{field['name']}: {name}", at, at + weight, "for" if weight >= 0 else "against"))
+        rows.append(_bar(f"{field.name}: {name}", at, at + weight, "for" if weight >= 0 else "against"))
         at += weight
-    together = example["together"]
+    together = example.together
     if abs(together) > 0.005:
         rows.append(_bar("fields together", at, at + together, "for" if together >= 0 else "against"))
         at += together
     rows.append(_bar("sum", 0.0, at, "end"))
-    what = f"{example['what']} ({wording.count(example['pairs'])} pairs, probability"
-    return _waterfall(rows, f"{what} {wording.probability(example['probability'])})", at)
+    what = f"{example.what} ({wording.count(example.pairs)} pairs, probability"
+    return _waterfall(rows, f"{what} {wording.probability(example.probability)})", at)
 
 
 def explained_chart(group: ExplainedGroup) -> Chart:
     """Draw what a group of pairs owes to agreement and to values, on average, from the prior to the log odds."""
     rows, at = [], 0.0
     words = {"agreement": "agreement: ", "rarity": "", "association": "values: ", "prior": ""}
-    for part in group["parts"]:
-        if part["kind"] == "prior":
-            rows.append(_bar("prior", 0.0, part["bits"], "start"))
+    for part in group.parts:
+        if part.kind == "prior":
+            rows.append(_bar("prior", 0.0, part.bits, "start"))
         else:
-            kind = "against" if part["bits"] < 0 else "for" if part["kind"] == "agreement" else "values"
-            rows.append(_bar(f"{words[part['kind']]}{part['name']}", at, at + part["bits"], kind))
-        at += part["bits"]
+            kind = "against" if part.bits < 0 else "for" if part.kind == "agreement" else "values"
+            rows.append(_bar(f"{words[part.kind]}{part.name}", at, at + part.bits, kind))
+        at += part.bits
     rows.append(_bar("sum", 0.0, at, "end"))
-    return _waterfall(rows, f"{group['what']}, {wording.count(group['pairs'])} pairs on average", at)
+    return _waterfall(rows, f"{group.what}, {wording.count(group.pairs)} pairs on average", at)
 
 
 def _waterfall(rows: list[dict[str, object]], what: str, at: float) -> Chart:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tryst.common.specification.model import schemes
 
-from .content import MISSING, ReportContent
+from .content import MISSING, ReportContent, RunDescription
 
 _IN_BLOCKS = (
     "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per rule "
@@ -47,16 +46,16 @@ JOINED = (
 )
 
 
-def mode_meaning(run: Mapping[str, Any]) -> str:
+def mode_meaning(run: RunDescription) -> str:
     """What Carole could see in a run."""
-    meaning = JOINED if run["joined"] else MODES.get(run["mode"], "")
-    if not run["variables"]:
+    meaning = JOINED if run.joined else MODES.get(run.mode, "")
+    if not run.variables:
         return meaning
-    codes = f"The categories of {run['variables']} variables came as keyed codes without labels, for every record"
+    codes = f"The categories of {run.variables} variables came as keyed codes without labels, for every record"
     counted = "She could count codes and their combinations, which public figures can name."
-    if run["mode"] != "block_keyed":
+    if run.mode != "block_keyed":
         return f"{meaning} {codes}, beside the rest of its row. {counted}"
-    told = "; for the assessment she was told which rows of the two lists are links" if run["assessed"] else ""
+    told = "; for the assessment she was told which rows of the two lists are links" if run.assessed else ""
     return f"{meaning} {codes}, in a list of their own, beside no signature{told}. {counted}"
 
 
@@ -175,56 +174,56 @@ def sentence(text: str) -> str:
 
 def verdict(content: ReportContent) -> str:
     """Say in one sentence what came out and how good it is."""
-    linkage, files = content.linkage, content.run["files"]
+    linkage, files = content.linkage, content.run.files
     found = (
-        f"{count(linkage['links'])} links were made between the {count(files['alice']['records'])} records of "
-        f"{files['alice']['title']} and the {count(files['bob']['records'])} of {files['bob']['title']}"
+        f"{count(linkage.links)} links were made between the {count(files.alice.records)} records of "
+        f"{files.alice.title} and the {count(files.bob.records)} of {files.bob.title}"
     )
-    if linkage["links"] == 0:
+    if linkage.links == 0:
         return (
-            f"No link was made between the {count(files['alice']['records'])} records of {files['alice']['title']} "
-            f"and the {count(files['bob']['records'])} of {files['bob']['title']}."
+            f"No link was made between the {count(files.alice.records)} records of {files.alice.title} "
+            f"and the {count(files.bob.records)} of {files.bob.title}."
         )
     if content.evaluation is not None:
-        decision = content.evaluation["at_decision"]
+        decision = content.evaluation.at_decision
         return (
-            f"{found}; checked against the truth supplied, {share(decision['precision'])} of the links are right and "
-            f"{share(decision['recall'])} of the {count(content.evaluation['matches'])} true matches were found."
+            f"{found}; checked against the truth supplied, {share(decision.precision)} of the links are right and "
+            f"{share(decision.recall)} of the {count(content.evaluation.matches)} true matches were found."
         )
-    expected = linkage.get("expected")
+    expected = linkage.expected
     if expected:
-        within = " among the candidate pairs" if linkage["blocking"] else ""
+        within = " among the candidate pairs" if linkage.blocking else ""
         return (
-            f"{found}; no truth was supplied, but the model expects {share(expected['precision'])} of them to be right "
-            f"and to include {share(expected['recall'])} of the matches{within}."
+            f"{found}; no truth was supplied, but the model expects {share(expected.precision)} of them to be right "
+            f"and to include {share(expected.recall)} of the matches{within}."
         )
     return f"{found}; no truth was supplied to check them against."
 
 
 def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     """Return up to four headline figures: value, name, and what it means."""
-    linkage, files = content.linkage, content.run["files"]
-    figures = [(count(linkage["links"]), "links", "pairs of records taken for the same person")]
+    linkage, files = content.linkage, content.run.files
+    figures = [(count(linkage.links), "links", "pairs of records taken for the same person")]
     if content.evaluation is not None:
-        decision = content.evaluation["at_decision"]
+        decision = content.evaluation.at_decision
         return [
             *figures,
-            (share(decision["precision"]), "precision", "of the links are right"),
-            (share(decision["recall"]), "recall", "of the true matches were found"),
-            (score(decision["f1"]), "F1", "the two in one figure; 1 is perfect"),
+            (share(decision.precision), "precision", "of the links are right"),
+            (share(decision.recall), "recall", "of the true matches were found"),
+            (score(decision.f1), "F1", "the two in one figure; 1 is perfect"),
         ]
-    expected = linkage.get("expected")
+    expected = linkage.expected
     if expected:
         figures += [
-            (share(expected["precision"]), "expected precision", "of the links are right, by the model"),
-            (share(expected["recall"]), "expected recall", "of the matches were found, by the model"),
+            (share(expected.precision), "expected precision", "of the links are right, by the model"),
+            (share(expected.recall), "expected recall", "of the matches were found, by the model"),
         ]
-    blocking = linkage["blocking"]
-    estimated = blocking.get("estimated_recall") if blocking else None
+    blocking = linkage.blocking
+    estimated = blocking.estimated_recall if blocking else None
     if estimated is not None:
         figures.append((share(estimated), "blocking recall", "of the matches were compared at all, estimated"))
     if len(figures) < 4:
-        smaller = min(file["records"] for file in (files["alice"], files["bob"]))
-        linked = share(linkage["links"] / smaller if smaller else math.nan)
+        smaller = min(file.records for file in (files.alice, files.bob))
+        linked = share(linkage.links / smaller if smaller else math.nan)
         figures.append((linked, "of the smaller file", "found a partner"))
     return figures

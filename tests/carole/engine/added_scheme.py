@@ -53,7 +53,7 @@ def check() -> None:
     halved, whole = runs.values()
     assert np.allclose(halved.scheme.weights, whole.scheme.weights / 2)
     assert any(warning.startswith("scheme halved: ") for warning in halved.warnings)
-    document = findings(halved, files.plan(blocked=True, scheme="halved"), enough, {})
+    document = findings(halved, files.plan(blocked=True, scheme="halved"), enough, {}).plain()
     assert document["model"]["scheme"] == "halved"
     assert "shaded" in document["model"]["fields"][0]
 

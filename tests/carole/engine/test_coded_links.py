@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.coded import Resolved, assessed_specification, encoded, measured, quiet, resolved
 from benchmarks.modes import people
+from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.carole.assessment import assess, combine
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
@@ -204,7 +205,7 @@ def test_probabilities_as_they_are_would_be_refused(case: Resolved) -> None:
 
 
 def test_where_nothing_is_assessed_no_rows_of_codes_are_taken(case: Resolved) -> None:
-    content = pack_answer(case.linkage, case.order, {}, case.coded)
+    content = pack_answer(case.linkage, case.order, NO_STATISTICS, case.coded)
     with pytest.raises(TrystError, match="nothing is assessed"):
         unpack_answer(content, *case.rows)
-    assert unpack_answer(pack_answer(case.linkage, case.order, {}), *case.rows).coded is None
+    assert unpack_answer(pack_answer(case.linkage, case.order, NO_STATISTICS), *case.rows).coded is None

@@ -34,7 +34,7 @@ def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
     if run.scheme.joint is not None:
         weight = run.scheme.joint.match_weights(run.scheme.estimated(gamma, [8] * 4))
         np.testing.assert_allclose(run.patterns.weight, weight)
-    told = findings(run, plan, ENOUGH, {})["model"]["dependence"]
+    told = findings(run, plan, ENOUGH, {}).plain()["model"]["dependence"]
     assert told["kind"] == ("none" if run.scheme.joint is None else "decomposable")
     for misfit in told["misfits"]:
         assert misfit["gain"] > 0

@@ -9,6 +9,7 @@ import pytest
 
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link
 from tryst.carole.engine.run_documents import findings
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from tryst.coordinator.client.run_progress import pairs_compared
 
@@ -50,7 +51,7 @@ def test_they_say_what_the_run_says(files, blocked, dependence):
     rules = (RulePlan("a", ("a",)), RulePlan("b", ("b",))) if blocked else ()
     plan = LinkagePlan(tuple(FieldPlan(name, 128, BOUNDS) for name in "abc"), rules, dependence=dependence)
     run = link(*files, plan, RESOURCES, silent)
-    document = json.loads(json.dumps(findings(run, plan, RESOURCES, {})))
+    document = json.loads(findings(run, plan, RESOURCES, {}).written())
     linkage = document["linkage"]
     at = {row["threshold"]: row for row in linkage["thresholds"]}
     assert at[0.5]["links"] == len(run.links)
@@ -75,7 +76,7 @@ def test_they_say_what_the_run_says(files, blocked, dependence):
     history = document["model"]["history"]
     assert len(history["step"]) == len(history["p"]) == len(history["log_likelihood"]) <= 60
     assert set(history["top_m"]) == set("abc")
-    said = pairs_compared(linkage)
+    said = pairs_compared(LinkageDocument.of(linkage, "linkage"))
     if blocked:
         assert linkage["blocking"]["reduction"] == pytest.approx(1 - run.n_candidates / 90_000)
         assert f"{run.n_candidates:,} of 90,000 pairs were compared" in said
@@ -91,5 +92,5 @@ def test_what_cannot_be_estimated_is_said(files):
     run = link(*files, plan, RESOURCES, silent)
     document = findings(run, plan, RESOURCES, {})
     if run.blocking_recall is None:
-        assert "cannot be estimated: one rule only" in pairs_compared(document["linkage"])
-    assert document["linkage"]["blocking"]["method"] in ("model", "not estimable")
+        assert "cannot be estimated: one rule only" in pairs_compared(document.linkage)
+    assert document.linkage.blocking.method in ("model", "not estimable")

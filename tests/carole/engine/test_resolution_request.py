@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.modes import people
+from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.resolution_request import Question, pack_answer, pack_question, unpack_answer, unpack_question
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
@@ -66,7 +67,8 @@ def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(asked:
     resolved, back = conclude(question, handles[0], handles[1], plan, quiet)
     document = findings(resolved, plan, RESOURCES, {})
     answer = unpack_answer(pack_answer(resolved, back, document), kept.row_a[order], kept.row_b[order])
-    assert answer.document["linkage"]["links"] == len(direct.links)
+    assert answer.document == document
+    assert document.linkage.links == len(direct.links)
 
     def links(row_a: np.ndarray, row_b: np.ndarray, which: np.ndarray) -> set[tuple[int, int]]:
         return set(zip(row_a[which].tolist(), row_b[which].tolist(), strict=True))
@@ -155,6 +157,6 @@ def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
         made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]
     linkage, order = conclude(found, records[0], records[1], plan, quiet)
-    answer = pack_answer(linkage, order, {})
+    answer = pack_answer(linkage, order, NO_STATISTICS)
     with pytest.raises(TrystError, match="another shape"):
         unpack_answer(answer, kept.row_a[1:], kept.row_b[1:])

@@ -26,7 +26,7 @@ def test_a_run_links_under_every_scheme(files, scheme, blocked, one_to_one):
     if one_to_one:
         assert len(np.unique(run.pairs.row_a[run.links])) == len(run.links)
     assert any("not calibrated" in warning for warning in run.warnings) == (not SCHEMES[scheme].facts.calibrated)
-    document = findings(run, plan, ENOUGH, {})
+    document = findings(run, plan, ENOUGH, {}).plain()
     assert document["model"]["scheme"] == scheme
     for field in document["model"]["fields"]:
         assert len(field["bounds"]) == len(field["m"]) == (8 if scheme == "multinomial" else 2)

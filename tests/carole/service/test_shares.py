@@ -108,7 +108,7 @@ def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(
 def test_the_statistics_are_what_a_report_is_made_from(which: str, request: pytest.FixtureRequest) -> None:
     linkage: Linkage = request.getfixturevalue(which)
     plan = plan_of(SPEC if which == "blocked" else SPEC.model_copy(update={"blocking": ()}))
-    document = json.loads(json.dumps(findings(linkage, plan, RESOURCES, {"read": 0.1}), allow_nan=False))
+    document = json.loads(findings(linkage, plan, RESOURCES, {"read": 0.1}).written())
     run = {
         "project": "trial",
         "mode": "open",
@@ -118,7 +118,7 @@ def test_the_statistics_are_what_a_report_is_made_from(which: str, request: pyte
         "one_to_one": True,
     }
     content = ReportContent.from_json({"run": run, "evaluation": None, **document})
-    counts = content.linkage
+    counts = content.linkage.plain()
     assert counts["pairs"] == N * N
     assert counts["links"] == linkage.links.size == sum(counts["histogram"]["links"])
     assert counts["kept"] == sum(counts["histogram"]["counts"])
@@ -128,13 +128,13 @@ def test_the_statistics_are_what_a_report_is_made_from(which: str, request: pyte
     assert expected is not None
     assert 0.9 < expected["precision"] <= 1
     assert 0 < counts["floor"] < 1
-    assert content.timings["stages"][0]["name"] == "read"
+    assert content.timings.stages[0].name == "read"
 
 
 def test_expected_pattern_counts_add_up_to_the_pairs(unblocked: Linkage) -> None:
     """Summed over every vector that can occur the model's expectation is the number of pairs; here over all seen."""
     plan = plan_of(SPEC.model_copy(update={"blocking": ()}))
-    document = findings(unblocked, plan, RESOURCES, {})
+    document = findings(unblocked, plan, RESOURCES, {}).plain()
     patterns = document["linkage"]["patterns"]
     assert sum(pattern["observed"] for pattern in patterns) == N * N
     total = sum(pattern["expected"] for pattern in patterns)

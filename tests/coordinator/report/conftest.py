@@ -121,6 +121,7 @@ def documents() -> dict[str, Any]:
             "auc_trapezium": 0.9983,
             "curve": {"recall": [0.8, 0.9925, 0.998, 1.0], "precision": [1.0, 0.997, 0.9, 0.77]},
             "calibration": {"expected": [1600.0, 1990.0, 2000.0], "observed": [1600, 1985, 2000]},
+            "calibration_largest_gap": 0.0025,
         },
         "timings": {
             "stages": [{"name": "Compare", "seconds": 12.34}, {"name": "Fit", "seconds": 0.25}],

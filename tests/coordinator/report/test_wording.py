@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tryst.coordinator.reports.linkage import wording
+from tryst.coordinator.reports.linkage.content import File, Files, RunDescription
 
 
 @pytest.mark.parametrize(
@@ -90,10 +91,19 @@ def test_levels_are_named_by_similarity(bounds: list[float], labels: list[str]) 
     ],
 )
 def test_what_carole_saw_of_codes_is_told(mode: str, assessed: bool, said: str, unsaid: str) -> None:
-    run = {"mode": mode, "joined": False, "variables": 3, "assessed": assessed}
+    run = RunDescription(
+        project="p",
+        mode=mode,
+        created="2026-01-01T00:00:00+00:00",
+        version="0",
+        files=Files(alice=File(title="Alice", records=1), bob=File(title="Bob", records=1)),
+        one_to_one=True,
+        variables=3,
+        assessed=assessed,
+    )
     meaning = wording.mode_meaning(run)
     assert meaning.startswith(wording.MODES[mode])
     assert "3 variables" in meaning
     assert said in meaning
     assert unsaid not in meaning
-    assert wording.mode_meaning({**run, "variables": 0}) == wording.MODES[mode]
+    assert wording.mode_meaning(run.model_copy(update={"variables": 0})) == wording.MODES[mode]

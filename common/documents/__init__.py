@@ -1,0 +1,5 @@
+"""The public documents of a run, each one pydantic model: written, read, described and exported from here.
+
+`document`: what all are made of. `model_document`, `linkage_document`, `evaluation_document`, `assessment_document` and
+`statistics_document`: one each. `reference`: their descriptions as a page, and their JSON Schemas.
+"""

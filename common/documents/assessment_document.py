@@ -1,0 +1,234 @@
+"""``assessment.json``: the disclosure risk of a run's combined output, judged by the project's policy."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from tryst.common.disclosure_measures import MEASURES
+from tryst.common.documents.document import Count, Document, Part, Share, one_length
+
+VERSION = 1
+"""Of the document."""
+
+
+class MeasureEntry(Part):
+    """One measure, its limit and its words."""
+
+    value: float
+    lower: float | None
+    """Lower end of the interval, where there is one."""
+    upper: float | None
+    interval: Share | None
+    """Confidence of the interval."""
+    judged: float
+    """What is held against the limit: the upper end, or the value; at least that of earlier releases."""
+    earlier: float | None
+    """The largest that was judged of an earlier release."""
+    limit: float | None
+    breached: bool
+    intruder: str
+    """Who is supposed to attack."""
+    words: str
+    """The value as a sentence."""
+    method: str
+    """How it was found, with its parameters."""
+
+
+class Breach(Part):
+    """A measure above its limit."""
+
+    measure: str
+    value: float
+    limit: float
+
+
+class RiskHistogram(Part):
+    """Linked records by their chance to be matched to the right person."""
+
+    edges: list[float]
+    records: list[Count]
+
+    @model_validator(mode="after")
+    def _lengths(self) -> Self:
+        one_length(bins=self.edges[1:], records=self.records)
+        return self
+
+
+class GroupSize(Part):
+    """Linked records that share their keys with so many."""
+
+    low: Count = Field(alias="from")
+    high: Count | None = Field(alias="to")
+    """Null where there is no upper bound."""
+    records: Count
+
+
+class OwnFileMatches(Part):
+    """The same people in one custodian's file alone."""
+
+    correct_matches: float
+    gain: float
+    """How much larger the combined output's figure is."""
+    method: str
+    keys: list[str]
+
+
+class KeySet(Part):
+    """Key variables that single records out together."""
+
+    variables: list[str]
+    records: Count
+
+
+class VariableShare(Part):
+    """How much a key variable adds to records' being singled out."""
+
+    variable: str
+    share: float
+
+
+class SpecialUniques(Part):
+    """Special uniques (SUDA)."""
+
+    max_size: Count
+    """Most key variables in a set that was looked for."""
+    complete: bool
+    by_size: list[Count]
+    by_variable: list[VariableShare]
+
+
+class IdentificationPart(Part):
+    """Where the risk of identification lies; without records or keys only `keys` and `method`."""
+
+    keys: list[str]
+    method: str | None
+    """The model."""
+    combinations: Count | None = None
+    uniques: Count | None = None
+    histogram: RiskHistogram | None = None
+    group_sizes: list[GroupSize] | None = None
+    own_file: dict[str, OwnFileMatches] | None = None
+    """By custodian."""
+    riskiest: list[KeySet] | None = None
+    suda: SpecialUniques | None = None
+
+
+class SensitiveVariable(Part):
+    """What the keys give away of one sensitive variable: its measures as the registry names them, and more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    variable: str
+    holder: str
+    negative_attribution: float
+    """Share of the linked records of which the keys rule some value out."""
+    l_diversity: Count
+    """Least number of different values in a key group."""
+    own_file: dict[str, dict[str, float]]
+    """By custodian, the measures in its file alone."""
+
+
+class AttributionPart(Part):
+    """What the keys give away of sensitive variables."""
+
+    variables: list[SensitiveVariable]
+
+
+class CustodianPart(Part):
+    """What a custodian learns of the other's file."""
+
+    receives: str
+    records: Count
+    linked: Count
+    expected_members: float
+    learnt: float
+    """Share of its records that the release shows to be in the other's file."""
+    found_by_own_variables: float
+    """Share of its linked records that its own variables single out."""
+
+
+class TableEntry(Part):
+    """A published table."""
+
+    variables: list[str]
+    protection: str
+    base: int | None
+    earlier: bool
+    """Whether it was published with an earlier release."""
+    cells: Count
+    empty_cells: Count
+    small_cells: Count
+    """Cells of one or two people."""
+    subtraction: float
+
+
+class Option(Part):
+    """A way of releasing less, with the measures that it changes."""
+
+    action: str
+    effect: dict[str, float]
+
+
+class SupposedFractions(Part):
+    """Sampling fractions."""
+
+    alice: float
+    bob: float
+    combined: float
+
+
+class SupposedVariable(Part):
+    """A variable of the specification."""
+
+    name: str
+    holder: str
+    role: str
+    categories: Count
+
+
+class Supposed(Part):
+    """What the assessment supposes."""
+
+    fractions: SupposedFractions
+    known_people: Count
+    least_values: Count
+    doubt: float
+    missing: str
+    variables: list[SupposedVariable]
+
+
+class AssessmentDocument(Document):
+    """The disclosure risk of a run's combined output. A measure without meaning for a project is absent."""
+
+    version: Literal[1]
+    project: str
+    run: str
+    verdict: Literal["within", "breach"]
+    on_breach: Literal["refuse", "hold"]
+    breaches: list[Breach]
+    measures: dict[str, MeasureEntry]
+    """By name, as the table of measures in assessment.md lists them."""
+    identification: IdentificationPart
+    attribution: AttributionPart
+    custodians: dict[str, CustodianPart]
+    tables: list[TableEntry]
+    options: list[Option]
+    supposed: Supposed
+    records: Count
+    """Links."""
+    expected_records: float
+    """Matches expected among all pairs that may be links."""
+    expected_left_out: float
+    """Matches expected among pairs whose codes are not known."""
+    earlier_releases: Count
+    """Releases of the project so far that were assessed."""
+    warnings: list[str]
+
+    @field_validator("measures")
+    @classmethod
+    def _known(cls, measures: dict[str, MeasureEntry]) -> dict[str, MeasureEntry]:
+        if unknown := set(measures) - set(MEASURES):
+            raise ValueError(f"there are {len(unknown)} measures that this version does not know")
+        return measures

@@ -1,0 +1,101 @@
+"""What every public document is made of: strict, immutable pydantic models, and how they are read and written."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+
+MAX_BYTES = 64 << 20
+"""Longest document that is read."""
+
+MAX_SHOWN = 20
+"""Errors of one document that are reported."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Part(BaseModel):
+    """A part of a document: finite numbers, and no entry that the model does not describe.
+
+    An entry whose default is null may be absent.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    def plain(self) -> dict[str, Any]:
+        """Plain dictionaries and lists, with the entries that were given."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+class Document(Part):
+    """A document that is stored, sent and shown: JSON of counts and parameters, with no record in it."""
+
+    @classmethod
+    def of(cls, content: object, where: str) -> Self:
+        """Check plain dictionaries and lists.
+
+        Parameters
+        ----------
+        content
+            As read from JSON.
+        where
+            What to call the document in errors.
+
+        Raises
+        ------
+        TrystErrors
+            PARAMETER, with every error and its place; never a value.
+        """
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise _refused(error, where) from None
+
+    @classmethod
+    def read(cls, text: bytes, where: str, max_bytes: int = MAX_BYTES) -> Self:
+        """Read a document from JSON.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_LIMIT if it is longer than `max_bytes`; as `of` otherwise.
+        """
+        if len(text) > max_bytes:
+            raise TrystError(ErrorCode.UPLOAD_LIMIT, f"the document is longer than {max_bytes:,} bytes", where=where)
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise _refused(error, where) from None
+
+    def written(self) -> bytes:
+        """The document as JSON, indented, its last line ended."""
+        return (json.dumps(self.plain(), indent=2, allow_nan=False) + "\n").encode()
+
+
+def one_length(**arrays: list[Any]) -> None:
+    """Refuse arrays of different lengths.
+
+    Raises
+    ------
+    ValueError
+    """
+    lengths = {name: len(values) for name, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        got = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+        raise ValueError(f"arrays must have one length, got {got}")
+
+
+def _refused(error: ValidationError, where: str) -> TrystErrors:
+    found = []
+    for entry in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_SHOWN]:
+        place = where + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in entry["loc"])
+        words = entry["msg"].removeprefix("Value error, ")
+        found.append(TrystError(ErrorCode.PARAMETER, words, where=place))
+    return TrystErrors(ErrorCode.PARAMETER, found, where=where)

@@ -1,0 +1,217 @@
+"""``linkage.json``: the pairs and the decision."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from tryst.common.documents.document import Count, Document, Part, one_length
+
+
+class Counts(Part):
+    """A number of records of each custodian."""
+
+    alice: Count
+    bob: Count
+
+
+class Histogram(Part):
+    """Kept pairs by match weight."""
+
+    edges: list[float] = Field(min_length=2)
+    """One more than there are bins."""
+    counts: list[Count]
+    links: list[Count] = Field(default_factory=list)
+    """Those of them that are links."""
+
+    @model_validator(mode="after")
+    def _lengths(self) -> Self:
+        one_length(bins=self.edges[1:], counts=self.counts, links=self.links or self.counts)
+        return self
+
+
+class Rule(Part):
+    """One blocking rule and the pairs it brought together."""
+
+    name: str
+    fields: list[str]
+    candidates: Count
+
+
+class Blocking(Part):
+    """The blocking rules, and what they are believed to have kept."""
+
+    rules: list[Rule]
+    reduction: float | None = None
+    """Share of the pairs that were not compared."""
+    estimated_recall: float | None = None
+    """Share of the matches that are candidates."""
+    estimated_lost: float | None = None
+    """Matches that are not."""
+    method: str | None = None
+    """Of that estimate."""
+    assumptions: list[str] = Field(default_factory=list)
+    """What it stands on."""
+
+
+class AtThreshold(Part):
+    """What the model expects at a threshold."""
+
+    threshold: float
+    links: Count
+    precision: float
+    recall: float
+
+
+class Unlinkable(Part):
+    """Records of one file that could not be linked even to their like."""
+
+    at_decision: Count
+    below: list[list[float]]
+    """Thresholds, each with the records that cannot reach it."""
+
+
+class BothUnlinkable(Part):
+    """The same of both files."""
+
+    alice: Unlinkable
+    bob: Unlinkable
+
+
+class Example(Part):
+    """A comparison vector that several pairs have, and how its weights add up."""
+
+    what: str
+    pairs: Count
+    gamma: list[int]
+    """Level of each field; -1 is missing."""
+    prior: float
+    """Log2 odds before anything is compared."""
+    weights: list[float]
+    """Match weight of each field."""
+    together: float
+    """What the fields say together beside what each says by itself."""
+    probability: float
+
+    @model_validator(mode="after")
+    def _lengths(self) -> Self:
+        one_length(gamma=self.gamma, weights=self.weights)
+        return self
+
+
+class Duplicates(Part):
+    """Records of one file that look like second ones."""
+
+    equal: Count
+    """Equal to another in every field."""
+    same_partner: Count
+    """Likely to be one person with another record's partner."""
+
+
+class BothDuplicates(Part):
+    """The same of both files."""
+
+    alice: Duplicates
+    bob: Duplicates
+
+
+class Expected(Part):
+    """What the model expects of its own decision; recall among the candidates."""
+
+    precision: float
+    recall: float
+
+
+class Pattern(Part):
+    """How many pairs have a comparison vector, and how many the model expects."""
+
+    gamma: list[int]
+    """Level of each field; -1 is missing."""
+    observed: float
+    expected: float
+
+
+class ExplainedPart(Part):
+    """What one field or variable contributes, in bits, on average."""
+
+    kind: Literal["prior", "agreement", "rarity", "association"]
+    name: str
+    bits: float
+
+
+class ExplainedGroup(Part):
+    """A group of pairs and what they owe to agreement and to values."""
+
+    what: str
+    pairs: Count
+    parts: list[ExplainedPart]
+
+
+class Before(Part):
+    """What agreement alone decided, and what the model expected of it."""
+
+    links: Count
+    precision: float | None
+    recall: float | None
+
+
+class Latent(Part):
+    """The extended latent step."""
+
+    variables: list[str]
+    """Of the joint distribution."""
+    alone: list[str]
+    """Keys apart from it."""
+    dependences: list[list[str]]
+    """Edges of its graph."""
+    parameters: Count
+    """Free ones."""
+    records: float
+    """Weight of the pairs it was learnt from."""
+    held: float
+    """Matches that p stands for."""
+    wanted: float
+    """Matches that there would seem to be."""
+    iterations: Count
+    converged: bool
+    before: Before
+    """The decision by agreement alone."""
+    bits: list[float]
+    """Quartiles of what the values add to a link."""
+    explained: list[ExplainedGroup]
+
+
+class LinkageDocument(Document):
+    """The pairs and the decision."""
+
+    pairs: Count
+    """Records of Alice times records of Bob."""
+    candidates: Count
+    """Pairs compared."""
+    kept: Count
+    """Candidates above the floor, which were scored one by one."""
+    links: Count
+    unlinked: Counts
+    threshold: float
+    """Match probability at which a pair becomes a link."""
+    threshold_weight: float | None = None
+    """The same as a match weight; otherwise it follows from p."""
+    floor: float | None = None
+    """Match probability below which pairs were not kept."""
+    expected: Expected | None = None
+    histogram: Histogram
+    thresholds: list[AtThreshold] = Field(default_factory=list)
+    """What the model expects at other thresholds."""
+    unlinkable: BothUnlinkable | None = None
+    examples: list[Example] = Field(default_factory=list)
+    latent: Latent | None = None
+    duplicates: BothDuplicates | None = None
+    assignment: Literal["one_to_one", "greedy", "many_to_one", "none"] | None = None
+    false_link_rate: float | None = None
+    """The wanted one."""
+    blocking: Blocking | None
+    """Null where every pair was compared."""
+    patterns: list[Pattern] = Field(default_factory=list)
+    """Candidate pairs by comparison vector, the most frequent ones."""
+    warnings: list[str] = Field(default_factory=list)

@@ -1,0 +1,145 @@
+"""``model.json``: the fitted model."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from tryst.common.documents.document import Count, Document, Part, Share, one_length
+
+
+class Shares(Part):
+    """A share of each custodian's records."""
+
+    alice: Share
+    bob: Share
+
+
+class Shaded(Part):
+    """The weight of each level of similarity, in a scheme that is estimated from agreement alone."""
+
+    bounds: list[float]
+    """Inclusive upper bounds of the levels, ending in 1."""
+    weights: list[float]
+    """Match weight of each level."""
+
+    @model_validator(mode="after")
+    def _lengths(self) -> Self:
+        one_length(bounds=self.bounds, weights=self.weights)
+        return self
+
+
+class FieldErrors(Part):
+    """Standard errors of a field's m and u; null where there is none."""
+
+    m: list[float | None]
+    u: list[float | None]
+
+
+class FieldParameters(Part):
+    """The parameters of one compared field, each array with one value for each level."""
+
+    name: str
+    bounds: list[float]
+    """Inclusive upper bounds of the levels, ending in 1."""
+    m: list[float]
+    """P(level | match)."""
+    u: list[float]
+    """P(level | non-match)."""
+    weights: list[float]
+    """log2(m / u)."""
+    missing: Shares | None = None
+    """Shares of the records without a value."""
+    standard_errors: FieldErrors | None = None
+    """Of m and u."""
+    shaded: Shaded | None = None
+    """Weights by similarity, where levels have no m and u of their own."""
+
+    @property
+    def scored(self) -> Shaded:
+        """The weights by which pairs are scored."""
+        return self.shaded or Shaded(bounds=self.bounds, weights=self.weights)
+
+    @model_validator(mode="after")
+    def _lengths(self) -> Self:
+        one_length(bounds=self.bounds, m=self.m, u=self.u, weights=self.weights)
+        if self.standard_errors is not None:
+            one_length(bounds=self.bounds, m=self.standard_errors.m, u=self.standard_errors.u)
+        return self
+
+
+class ModelErrors(Part):
+    """Standard error of p, and what the standard errors are of."""
+
+    p: float | None
+    of: str
+
+
+class Edge(Part):
+    """Two fields that depend on each other in the model."""
+
+    fields: list[str]
+    gain: float
+    """The log Bayes factor that the edge brought."""
+
+
+class Misfit(Part):
+    """Two fields that independence describes badly, in one class of pairs."""
+
+    within: Literal["matches", "others"]
+    fields: list[str]
+    gain: float
+    observed: float
+    """Pairs that agree on both."""
+    expected: float
+    """The same under independence."""
+    words: str
+
+
+class Dependence(Part):
+    """Which fields depend on each other."""
+
+    kind: Literal["none", "pairwise", "decomposable"]
+    matches: list[Edge]
+    """Edges of the model among pairs of one person."""
+    others: list[Edge]
+    """Edges of the model among pairs of two persons."""
+    misfits: list[Misfit]
+    """What independence gets wrong, the worst first."""
+
+
+class History(Part):
+    """The course of EM, pair by pair."""
+
+    step: list[int]
+    p: list[float]
+    log_likelihood: list[float]
+    top_m: dict[str, list[float]]
+    """By field, m at its top level."""
+
+
+class ModelDocument(Document):
+    """The fitted model. A match weight is log2 of the Bayes factor, the prior left out."""
+
+    fields: list[FieldParameters]
+    """In the order of the specification."""
+    p: float
+    """Share of all pairs that match."""
+    expected_matches: float
+    """p times the pairs of the whole product."""
+    standard_errors: ModelErrors | None = None
+    scheme: str | None = None
+    """How similarity enters the model: a scheme of the specification."""
+    u_method: str
+    """``all_pairs``, ``corrected`` or ``free``: what u was estimated from."""
+    value_frequencies: list[str] = Field(default_factory=list)
+    """Fields whose rare values weigh more."""
+    dependence: Dependence | None = None
+    history: History | None = None
+    iterations: Count
+    converged: bool
+    warnings: list[str]
+    """Shown before everything else."""
+    notes: list[str] = Field(default_factory=list)
+    """Shown beside the parameters."""

@@ -1,0 +1,33 @@
+"""``statistics.json``: what a run gives to everybody who may have its statistics."""
+
+from __future__ import annotations
+
+from tryst.common.documents.document import Count, Document, Part
+from tryst.common.documents.linkage_document import LinkageDocument
+from tryst.common.documents.model_document import ModelDocument
+
+
+class Stage(Part):
+    """One stage of a run."""
+
+    name: str
+    seconds: float
+
+
+class Timings(Document):
+    """Where the time went."""
+
+    stages: list[Stage]
+    """In order."""
+    peak_memory_bytes: Count | None = None
+    threads: Count | None = None
+
+
+class StatisticsDocument(Document):
+    """The model, the decision and the time a run took: ``model.json`` and ``linkage.json`` are parts of it."""
+
+    model: ModelDocument
+    linkage: LinkageDocument
+    timings: Timings
+    warnings: list[str]
+    """Of the model and of the linkage, each once."""
