@@ -15,10 +15,10 @@ from tryst.common.custodian.agent import Agent
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
 from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
-from tryst.common.custodian.operator.step_progress import Progress
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.keyring import Keyring
 from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.custodian.steps.step_progress import Progress
 from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
 from tryst.common.parties import Party, Role

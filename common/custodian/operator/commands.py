@@ -240,14 +240,12 @@ def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
         by similarities and block by block, with public lists as good as they can be. Nothing is sent. It ends with
         status 1 when your service would refuse to contribute.
         """
-        from tryst.common.cleaning import clean
         from tryst.common.custodian.operator.screen import show_leakage
-        from tryst.common.custodian.source.reading import read_compared
+        from tryst.common.custodian.source.reading import clean_file
         from tryst.common.specification import read_specification
 
         spec = read_specification(specification)
-        table = read_compared(records, spec, party.side)
-        cleaned = clean(table.frame, spec, party.side, table.places)
+        cleaned = clean_file(records, spec, party.side)
         report = gate(cleaned.columns, spec, cleaned.variables)
         if json_file is not None:
             json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,9 @@
 """The rows of a database query, read through SQLAlchemy in a transaction that may not write.
 
-A driver's own message is never passed on: databases quote the value that did not fit.
+A driver's own message is never passed on: databases quote the value that did not fit. Cells become text one by one, by
+their own type: `polars.read_database` infers a type for each batch, so that a number's text would depend on its
+neighbours, and what fits no type (a date in a column of text, a decimal that is no number) ends in a message, or in a
+panic written to standard error, with the value in it.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ _ROWS_AT_ONCE = 20_000
 _WHERE = "the database query"
 
 
-def read_database(source: DatabaseSource, columns: Sequence[str]) -> SourceTable:
-    """Run the query and keep the wanted columns as text.
+def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> SourceTable:
+    """Run the query and keep the wanted columns, or all, as text.
 
     Raises
     ------
@@ -45,6 +48,7 @@ def read_database(source: DatabaseSource, columns: Sequence[str]) -> SourceTable
                 connection.exec_driver_sql("PRAGMA query_only = ON")
             result = connection.execution_options(**options).exec_driver_sql(source.query)
             available = [name.strip() for name in result.keys()]  # noqa: SIM118 - a result, no mapping
+            columns = available if columns is None else columns
             require_columns(available, columns, _WHERE)
             places = [available.index(name) for name in columns]
             pieces = [_frame(columns, [[] for _ in columns])]

@@ -1,13 +1,16 @@
-"""Reading a custodian's records, from whatever its configuration names."""
+"""A custodian's records, from whatever its configuration names, read and cleaned in one way for every use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from tryst.common.cleaning import Cleaned, clean
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
 from tryst.common.custodian.source.csv_file import read_csv
 from tryst.common.custodian.source.database_query import read_database
@@ -19,15 +22,95 @@ from tryst.common.specification import Specification
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
-def read_source(source: Source, columns: Sequence[str]) -> SourceTable:
-    """Read the wanted columns, each once, as text; nothing else of the source is kept.
+@dataclass(frozen=True)
+class CleanedSource:
+    """A custodian's records as they are signed.
+
+    Attributes
+    ----------
+    cleaned
+        The compared fields, the variables, and what cleaning did in counts.
+    identifiers
+        The custodian's own identifiers, String of shape (n_rows,): each there, and each once.
+    """
+
+    cleaned: Cleaned
+    identifiers: pl.Series = field(repr=False)
+
+
+def read_cleaned(
+    source: Source, spec: Specification, side: Side, stage: Callable[[str], AbstractContextManager[None]] | None = None
+) -> CleanedSource:
+    """Read what a specification asks of a custodian's source, and clean it: for approval and for contribution.
+
+    Parameters
+    ----------
+    source, spec, side
+        Whose records, and for what.
+    stage
+        Entered around ``read`` and around ``clean``, for progress and timings.
+
+    Raises
+    ------
+    TrystError
+        As `read_source`, `check_identifiers` and `common.cleaning.clean`.
+    """
+    stage = stage or nullcontext
+    with stage("read"):
+        identifier = spec.custodians.of(side).identifier
+        table = read_source(source, [identifier, *compared_columns(spec, side)])
+        identifiers = check_identifiers(table, identifier)
+    with stage("clean"):
+        return CleanedSource(_cleaned(table, spec, side), identifiers)
+
+
+def clean_file(path: Path, spec: Specification, side: Side) -> Cleaned:
+    """Read and clean a file for a trial, in which rows need no identifiers.
+
+    Raises
+    ------
+    TrystError
+        As `read_source` and `common.cleaning.clean`.
+    """
+    return _cleaned(read_source(file_source(path), compared_columns(spec, side)), spec, side)
+
+
+def _cleaned(table: SourceTable, spec: Specification, side: Side) -> Cleaned:
+    return clean(table.frame, spec, side, table.places)
+
+
+def compared_columns(spec: Specification, side: Side) -> list[str]:
+    """The columns that become fields and variables of a custodian, each once."""
+    names = [name for field in spec.fields for name in field.columns_of(side)]
+    return list(dict.fromkeys([*names, *(variable.column_of(side) for variable in spec.variables_of(side))]))
+
+
+def file_source(path: Path) -> Source:
+    """A CSV file (UTF-8, commas) or, by its suffix, a Parquet file."""
+    kind = "parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "csv"
+    return Source.model_validate({kind: {"path": path}})
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """All columns of a CSV or Parquet file (`file_source`), as text.
+
+    Raises
+    ------
+    TrystError
+        As `read_source`.
+    """
+    return read_source(file_source(path), None).frame
+
+
+def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
+    """Read the wanted columns, each once, or all, as text; nothing else of the source is kept.
 
     Raises
     ------
     TrystError
         As `read_csv`, `read_parquet` and `read_database`; EMPTY_SOURCE for a source without records.
     """
-    wanted = list(dict.fromkeys(columns))
+    wanted = None if columns is None else list(dict.fromkeys(columns))
     match source.chosen:
         case CsvSource() as chosen:
             table = read_csv(chosen, wanted)
@@ -37,56 +120,6 @@ def read_source(source: Source, columns: Sequence[str]) -> SourceTable:
             table = read_database(chosen, wanted)
     refuse_empty(table)
     return table
-
-
-def read_records(source: Source, spec: Specification, side: Side) -> tuple[SourceTable, pl.Series]:
-    """What a specification asks of this custodian: the columns it names, and the identifiers of the rows.
-
-    Returns
-    -------
-    table, identifiers
-        The identifiers are checked to be there and distinct.
-
-    Raises
-    ------
-    TrystError
-        As `read_source` and `check_identifiers`.
-    """
-    identifier = spec.custodians.of(side).identifier
-    columns = [name for field in spec.fields for name in field.columns_of(side)]
-    columns += [variable.column_of(side) for variable in spec.variables_of(side)]
-    table = read_source(source, [identifier, *columns])
-    return table, check_identifiers(table, identifier)
-
-
-def read_table(path: Path) -> pl.DataFrame:
-    """All columns of a CSV file (UTF-8, commas) or, by its suffix, of a Parquet file, as text.
-
-    Raises
-    ------
-    TrystError
-        As `read_csv` and `read_parquet`; EMPTY_SOURCE for a file without records.
-    """
-    if path.suffix.lower() in PARQUET_SUFFIXES:
-        table = read_parquet(ParquetSource(path=path), None)
-    else:
-        table = read_csv(CsvSource(path=path), None)
-    refuse_empty(table)
-    return table.frame
-
-
-def read_compared(path: Path, spec: Specification, side: Side) -> SourceTable:
-    """The columns that a specification asks for, of a CSV file or, by its suffix, of a Parquet file.
-
-    Raises
-    ------
-    TrystError
-        As `read_source`.
-    """
-    columns = [name for field in spec.fields for name in field.columns_of(side)]
-    columns += [variable.column_of(side) for variable in spec.variables_of(side)]
-    kind = "parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "csv"
-    return read_source(Source.model_validate({kind: {"path": path}}), columns)
 
 
 def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> SourceTable:

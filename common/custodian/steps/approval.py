@@ -11,14 +11,11 @@ import time
 
 import structlog
 
-from tryst.common.cleaning import clean
-from tryst.common.custodian.source.reading import read_records, source_stamp
+from tryst.common.cleaning import Profile
+from tryst.common.custodian.source.reading import read_cleaned, source_stamp
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task
 from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.protos.linkage.v1 import custody_pb2
-
-"""What an approval's signature is made for."""
 
 log = structlog.get_logger()
 
@@ -29,8 +26,8 @@ def approve(desk: Desk, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_records` and `common.cleaning.clean` when the source does not fit the specification, so that a mistake
-        shows before anyone has signed; what Carole refuses with.
+        As `read_cleaned` when the source does not fit the specification, so that this shows before anyone has signed;
+        what Carole refuses with.
     """
     known = desk.state.project(task.project)
     if known is None or known.specification_digest != task.specification_digest:
@@ -59,7 +56,7 @@ def approve(desk: Desk, task: Task) -> Outcome:
     request = custody_pb2.ApproveRequest(
         project=task.project, specification_digest=task.specification_digest, signature=signature
     )
-    desk.connection.call(desk.carole.Approve, request, deadline=CONTROL_SECONDS, attempts=3)
+    desk.call(desk.carole.Approve, request)
     desk.state.update(task.project, stage="approved")
     log.info(
         "approved",
@@ -75,16 +72,15 @@ def approve(desk: Desk, task: Task) -> Outcome:
 def profile(desk: Desk, task: Task) -> None:
     """Read and clean the source and keep the counts; the records are dropped again."""
     with desk.progress.stage(task.project, "reading and cleaning, to show the profile"):
-        table, _ = read_records(desk.configuration.source, task.spec, desk.party.side)
-        cleaned = clean(table.frame, task.spec, desk.party.side, table.places)
-    keep_profile(desk, task.project, cleaned.profile.as_dict(), list(cleaned.profile.warnings()))
+        records = read_cleaned(desk.configuration.source, task.spec, desk.party.side)
+    keep_profile(desk, task.project, records.cleaned.profile)
 
 
-def keep_profile(desk: Desk, project: str, counts: dict[str, object], warnings: list[str]) -> None:
+def keep_profile(desk: Desk, project: str, profile: Profile) -> None:
     """Keep a profile for the operator's screen: counts and warnings, no value."""
     stamp = source_stamp(desk.configuration.source)
-    text = json.dumps({**counts, "warnings": warnings, "source_stamp": stamp})
-    desk.state.update(project, profile=text, rows=counts["rows"])
+    text = json.dumps({**profile.as_dict(), "warnings": profile.warnings(), "source_stamp": stamp})
+    desk.state.update(project, profile=text, rows=profile.rows)
 
 
 def _is_current(profile: str, desk: Desk) -> bool:

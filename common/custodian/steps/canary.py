@@ -8,7 +8,7 @@ import polars as pl
 
 from tryst.common.cleaning import clean
 from tryst.common.cleaning.similar_values import similar_values
-from tryst.common.custodian.steps.step_context import columns_of
+from tryst.common.custodian.source.reading import compared_columns
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.categories import relabelling
 from tryst.common.encoding.columns import file_order
@@ -30,7 +30,7 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     cleaned.
     """
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
-    frame = pl.DataFrame(dict.fromkeys(columns_of(spec, side), values))
+    frame = pl.DataFrame(dict.fromkeys(compared_columns(spec, side), values))
     # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
     # What each makes of its own values differs on purpose, and is part of the encoding digest; so is how many bits are
     # flipped, while the noise that flips them is each custodian's own.

@@ -9,29 +9,33 @@ from __future__ import annotations
 import os
 import resource
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 
-from tryst.common.cleaning import clean
-from tryst.common.custodian.operator.step_progress import Stopwatch
-from tryst.common.custodian.source.reading import read_records
+from tryst.common.custodian.source.reading import read_cleaned
 from tryst.common.custodian.state.row_map import pack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.approval import keep_profile
 from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
 from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import NoiseKey, Seed, key_check_value
-from tryst.common.rpc.client import COMMIT_SECONDS, CONTROL_SECONDS
+from tryst.common.rpc.client import COMMIT_SECONDS
 from tryst.common.rpc.transfer import Content, send
 from tryst.common.wire import Manifest, chunk_count, manifest_to_wire
 from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5
 """How often Carole may name gaps before something else must be wrong."""
+
+_STAGES = {"read": "reading", "clean": "cleaning"}
+"""What the operator sees of the stages of `read_cleaned`."""
 
 log = structlog.get_logger()
 
@@ -42,8 +46,8 @@ def contribute(desk: Desk, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_records`, `common.cleaning.clean` and `encode_records`; what Carole refuses with; UNAVAILABLE when
-        she does not answer, after which the upload is resumed.
+        As `read_cleaned` and `encode_records`; what Carole refuses with; UNAVAILABLE when she does not answer, after
+        which the upload is resumed.
     """
     require_approved(desk, task)
     upload = desk.state.uploads.of_epoch(task.project, task.epoch)
@@ -61,18 +65,20 @@ def _prepare(desk: Desk, task: Task) -> Upload:
     """From the source to an upload that is kept, with its map."""
     seed = kept_seed(desk, task)
     watch, progress, side = Stopwatch(), desk.progress, desk.party.side
-    with progress.stage(task.project, "reading"):
-        with watch.measure("read"):
-            table, identifiers = read_records(desk.configuration.source, task.spec, side)
-        desk.check_stop()
-        progress.update(task.project, "cleaning", 0.0)
-        with watch.measure("clean"):
-            cleaned = clean(table.frame, task.spec, side, table.places)
-        keep_profile(desk, task.project, cleaned.profile.as_dict(), list(cleaned.profile.warnings()))
-        del table
-        desk.check_stop()
 
-        pass_gate(desk, task, cleaned.columns, cleaned.variables)
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        desk.check_stop()
+        progress.update(task.project, _STAGES[name], 0.0)
+        with watch.measure(name):
+            yield
+
+    with progress.stage(task.project, _STAGES["read"]):
+        records = read_cleaned(desk.configuration.source, task.spec, side, stage)
+        cleaned, identifiers = records.cleaned, records.identifiers
+        keep_profile(desk, task.project, cleaned.profile)
+        desk.check_stop()
+        pass_gate(desk, task, cleaned)
         desk.check_stop()
 
         def tell(doing: str, done: float) -> None:
@@ -90,7 +96,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
                 threads=os.cpu_count() or 1,
                 progress=tell,
             )
-        del cleaned
+        del cleaned, records
         progress.update(task.project, "keeping the upload, encrypted", 1.0)
         layout = encoded.layout
         manifest = Manifest(
@@ -173,9 +179,7 @@ def _begin(desk: Desk, task: Task, upload: Upload) -> contribution_pb2.BeginUplo
         upload=upload.id,
         leakage=statement(desk, task.project, task.specification_digest),
     )
-    begun: contribution_pb2.BeginUploadResponse = desk.connection.call(
-        desk.carole.BeginUpload, request, deadline=CONTROL_SECONDS, attempts=3
-    )
+    begun: contribution_pb2.BeginUploadResponse = desk.call(desk.carole.BeginUpload, request)
     count = chunk_count(upload.total_bytes)
     if (begun.total_bytes, begun.chunks) != (upload.total_bytes, count):
         raise TrystError(
@@ -209,7 +213,7 @@ def _commit(desk: Desk, upload: Upload, content: Content) -> bool:
         root=content.root,
     )
     try:
-        desk.connection.call(desk.carole.CommitUpload, request, deadline=COMMIT_SECONDS, attempts=3)
+        desk.call(desk.carole.CommitUpload, request, COMMIT_SECONDS)
     except TrystError as error:
         if error.code is ErrorCode.UPLOAD_GAPS:
             return False

@@ -8,12 +8,10 @@ logged here, and goes to Carole with the upload, whose audit log shows it to her
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
 
-import polars as pl
 import structlog
 
+from tryst.common.cleaning import Cleaned
 from tryst.common.custodian.state.state_tables import Leakage
 from tryst.common.custodian.steps.step_context import Desk, Task
 from tryst.common.errors import ErrorCode, TrystError
@@ -24,9 +22,7 @@ MAX_REASON = 1000
 log = structlog.get_logger()
 
 
-def pass_gate(
-    desk: Desk, task: Task, columns: Mapping[str, pl.Series], variables: Mapping[str, pl.Series] = MappingProxyType({})
-) -> None:
+def pass_gate(desk: Desk, task: Task, cleaned: Cleaned) -> None:
     """Measure cleaned records, and refuse to go on above the limit.
 
     Raises
@@ -40,7 +36,7 @@ def pass_gate(
     if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
         # Measured anew at every attempt: the source may have been mended in between.
         desk.progress.update(task.project, "measuring what Carole could learn", 0.0)
-        report = desk.gate(columns, task.spec, variables)
+        report = desk.gate(cleaned.columns, task.spec, cleaned.variables)
         worst = report.worst
         known = Leakage(
             project=task.project,

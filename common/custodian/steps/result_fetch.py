@@ -12,18 +12,17 @@ from pathlib import Path
 import polars as pl
 import structlog
 
-from tryst.common.custodian.operator.step_progress import Stopwatch
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Result, Upload
 from tryst.common.custodian.steps.joint_distribution import labelled
 from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.share import Share, identified, read_share, safe_name
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.durable import sync_folder
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import SealContext
 from tryst.common.keys.sealing import open_file
-from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.rpc.transfer import Fetch
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -46,7 +45,7 @@ def fetch(desk: Desk, task: Task) -> Outcome:
     if done is None or not Path(done.folder).is_dir():
         done = _receive(desk, task)
     request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root)
-    desk.connection.call(desk.carole.AcknowledgeResult, request, deadline=CONTROL_SECONDS, attempts=3)
+    desk.call(desk.carole.AcknowledgeResult, request)
     desk.state.mark_acknowledged(task.project, task.run)
     log.info("fetched", project=task.project, run=task.run, links=done.links)
     return Outcome.DONE

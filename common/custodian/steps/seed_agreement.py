@@ -14,7 +14,6 @@ from tryst.common.custodian.steps.canary import canary
 from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
-from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.wire import side_to_wire
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -116,7 +115,7 @@ def _post(desk: Desk, task: Task, kind: custody_pb2.AgreementMessageKind, body: 
         return
     message = custody_pb2.AgreementMessage(kind=kind, sender=side_to_wire(desk.party.side), body=body)
     request = custody_pb2.PostMessageRequest(project=task.project, epoch=task.epoch, message=message)
-    desk.connection.call(desk.carole.PostMessage, request, deadline=CONTROL_SECONDS, attempts=3)
+    desk.call(desk.carole.PostMessage, request)
 
 
 def _wait(desk: Desk, task: Task, stage: str) -> Outcome:
@@ -141,7 +140,7 @@ def _send_report(desk: Desk, task: Task, seed: Seed, digest: bytes) -> None:
         key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
         canary_digest=digest,
     )
-    desk.connection.call(desk.carole.ReportKeys, request, deadline=CONTROL_SECONDS, attempts=3)
+    desk.call(desk.carole.ReportKeys, request)
 
 
 def _refuse_former_epoch(desk: Desk, task: Task) -> None:

@@ -7,17 +7,20 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from tryst.common.custodian.configuration import CustodianConfiguration
-from tryst.common.custodian.operator.step_progress import Progress
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.keyring import Keyring
+from tryst.common.custodian.steps.step_progress import Progress
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.leakage_report import Gate
-from tryst.common.parties import Party, Side
-from tryst.common.rpc.client import Connection
+from tryst.common.parties import Party
+from tryst.common.rpc.client import CONTROL_SECONDS, Connection
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2, custody_pb2_grpc
+
+_ATTEMPTS = 3
 
 
 class Outcome(Enum):
@@ -49,6 +52,10 @@ class Desk:
     stopping: threading.Event
     gate: Gate | None = None
     """Measures what Carole could learn; a program that has none contributes unmeasured."""
+
+    def call(self, method: Any, request: Any, deadline: float = CONTROL_SECONDS) -> Any:
+        """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""
+        return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
 
     def check_stop(self) -> None:
         """Leave a long step when the service is to stop."""
@@ -123,10 +130,3 @@ def require_approved(desk: Desk, task: Task) -> None:
             got=f"specification {task.specification_digest.hex()[:16]}",
             remedy=f"read it with `tryst {desk.party.name} specification {task.project}` and approve it if it is right",
         )
-
-
-def columns_of(spec: Specification, side: Side) -> list[str]:
-    """The columns of a custodian's source that its side of a specification names, each once."""
-    names = [spec.custodians.of(side).identifier, *(name for field in spec.fields for name in field.columns_of(side))]
-    names += [variable.column_of(side) for variable in spec.variables_of(side)]
-    return list(dict.fromkeys(names))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from tryst.common.audit import Witness
 from tryst.common.custodian.steps.step_context import Desk
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
 from tryst.protos.linkage.v1 import audit_pb2
 
@@ -34,7 +33,7 @@ def witness(desk: Desk, *, released: bool) -> None:
     if seen is not None:
         request.seen.CopyFrom(checkpoint_to_wire(seen))
         request.countersignature = seen.countersign(desk.keyring.identity)
-    answer = desk.connection.call(desk.auditor.Witness, request, deadline=CONTROL_SECONDS, attempts=3)
+    answer = desk.call(desk.auditor.Witness, request)
     newest = checkpoint_from_wire(answer.newest)
     believed = Witness(desk.keyring.linker.identity, seen).believe(newest, proof_from_wire(answer.continues))
     other = desk.party.side.other.title()

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tryst.common.cleaning import Cleaned, Profile
 from tryst.common.custodian.operator.commands import build
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.steps.leakage_gate import MAX_REASON, override, pass_gate, statement
@@ -68,12 +69,12 @@ def case(tmp_path: Path) -> Iterator[Case]:
     state.close()
 
 
-COLUMNS: dict[str, pl.Series] = {}
+CLEANED = Cleaned({}, Profile(0, ()))
 
 
 def test_within_the_limit_nothing_is_held_back_and_carole_is_told(case: Case) -> None:
     desk, task, _ = case(0.1)
-    pass_gate(desk, task, COLUMNS)
+    pass_gate(desk, task, CLEANED)
     told = statement(desk, "people", task.specification_digest)
     assert told is not None
     assert (round(told.worst, 6), told.limit, told.overridden) == (0.09, 0.1, False)
@@ -84,11 +85,11 @@ def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
     desk, task, gate = case(0.6)
     for _ in range(2):
         with pytest.raises(TrystError, match=r"field surname: .*59.0%.*override people --reason") as raised:
-            pass_gate(desk, task, COLUMNS)
+            pass_gate(desk, task, CLEANED)
         assert raised.value.code is ErrorCode.LEAKAGE
     assert gate.times == 2, "measured anew, since the source may have been mended"
     override(desk, "people", " the register is public anyway ")
-    pass_gate(desk, task, COLUMNS)
+    pass_gate(desk, task, CLEANED)
     assert gate.times == 2
     told = statement(desk, "people", task.specification_digest)
     assert told is not None
@@ -98,14 +99,14 @@ def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
 def test_an_override_made_while_it_is_measured_anew_is_not_lost(case: Case) -> None:
     desk, task, gate = case(0.6)
     with pytest.raises(TrystError):
-        pass_gate(desk, task, COLUMNS)
+        pass_gate(desk, task, CLEANED)
 
     def measures_slowly(*given: Any) -> LeakageReport:
         override(desk, "people", "agreed meanwhile")
         return gate(*given)
 
     desk.gate = measures_slowly  # type: ignore[misc]
-    pass_gate(desk, task, COLUMNS)
+    pass_gate(desk, task, CLEANED)
     told = statement(desk, "people", task.specification_digest)
     assert told is not None
     assert (told.overridden, told.reason) == (True, "agreed meanwhile")
@@ -114,18 +115,18 @@ def test_an_override_made_while_it_is_measured_anew_is_not_lost(case: Case) -> N
 def test_an_override_counts_for_one_specification(case: Case) -> None:
     desk, task, _ = case(0.6)
     with pytest.raises(TrystError):
-        pass_gate(desk, task, COLUMNS)
+        pass_gate(desk, task, CLEANED)
     override(desk, "people", "agreed")
     other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
     with pytest.raises(TrystError, match="than the limit"):
-        pass_gate(desk, other, COLUMNS)
+        pass_gate(desk, other, CLEANED)
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * (MAX_REASON + 1)])
 def test_an_override_without_a_reason_or_with_too_long_a_one(case: Case, reason: str) -> None:
     desk, task, _ = case(0.6)
     with pytest.raises(TrystError):
-        pass_gate(desk, task, COLUMNS)
+        pass_gate(desk, task, CLEANED)
     with pytest.raises(TrystError, match="reason"):
         override(desk, "people", reason)
     assert statement(desk, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
@@ -135,7 +136,7 @@ def test_nothing_to_override(case: Case) -> None:
     desk, task, _ = case(0.05)
     with pytest.raises(TrystError, match="held back"):
         override(desk, "people", "why not")
-    pass_gate(desk, task, COLUMNS)
+    pass_gate(desk, task, CLEANED)
     with pytest.raises(TrystError, match="held back"):
         override(desk, "people", "why not")
 
@@ -143,7 +144,7 @@ def test_nothing_to_override(case: Case) -> None:
 @pytest.mark.parametrize("section", ["", "leakage: {above: warn}\n", "leakage: {limit: 0}\n"])
 def test_open_mode_is_not_held_back_unless_the_specification_says_so(case: Case, section: str) -> None:
     desk, task, gate = case(0.9, TEXT.replace("leakage: {limit: 0.1, above: refuse}\n", section))
-    pass_gate(desk, task, COLUMNS)
+    pass_gate(desk, task, CLEANED)
     assert gate.times == 0
 
 
