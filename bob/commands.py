@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tryst.bob import PARTY
-from tryst.common.custodian.operator.commands import build
+from tryst.common.custodian.commands import build
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,7 +1,8 @@
-"""The service that Alice and Bob both are, and the commands of its operator.
+"""The service that Alice and Bob both are, and the commands of its operator. It only calls out.
 
-It only calls out. `agent` asks Carole for the next task and does it: `approval` (read the source, show its profile,
-sign), `agreement` (the seed), `contribution` (clean, sign, shuffle, upload) and `results` (fetch, unseal, join).
-`state` remembers all of it through a crash, `operator` answers the custodian's own operator on a loopback address,
-and `commands` is what that operator types. Everything in which Alice differs from Bob is her `Party`.
+`commands` is what the operator types, `service` what it starts, and `agent` its loop: get the next task from Carole and
+do it. Below them are four rooms: `operator` answers the custodian's own operator on a loopback address, `steps` has a
+module for each task, `state` keeps everything through a crash, `source` reads and cleans the records. A room imports
+those below it only; `source` and `state` know nothing of each other. Everything in which Alice differs from Bob is her
+`Party`.
 """

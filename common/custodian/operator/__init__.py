@@ -1,1 +1,1 @@
-"""The custodian's own operator: a loopback service, and the commands that call it."""
+"""The custodian's own operator: the loopback service that answers it, the client of that, and what the client shows."""

@@ -22,6 +22,10 @@ from tryst.common.specification import Specification
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
+def _unobserved(stage: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 @dataclass(frozen=True)
 class CleanedSource:
     """A custodian's records as they are signed.
@@ -39,7 +43,7 @@ class CleanedSource:
 
 
 def read_cleaned(
-    source: Source, spec: Specification, side: Side, stage: Callable[[str], AbstractContextManager[None]] | None = None
+    source: Source, spec: Specification, side: Side, stage: Callable[[str], AbstractContextManager[None]] = _unobserved
 ) -> CleanedSource:
     """Read what a specification asks of a custodian's source, and clean it: for approval and for contribution.
 
@@ -55,7 +59,6 @@ def read_cleaned(
     TrystError
         As `read_source`, `check_identifiers` and `common.cleaning.clean`.
     """
-    stage = stage or nullcontext
     with stage("read"):
         identifier = spec.custodians.of(side).identifier
         table = read_source(source, [identifier, *compared_columns(spec, side)])

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tryst.common.cleaning import Cleaned, Profile
-from tryst.common.custodian.operator.commands import build
+from tryst.common.custodian.commands import build
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.steps.leakage_gate import MAX_REASON, override, pass_gate, statement
 from tryst.common.custodian.steps.step_context import Desk, Task

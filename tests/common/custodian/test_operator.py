@@ -15,14 +15,14 @@ from tryst.alice.commands import app as alice_app
 from tryst.common.audit import Checkpoint
 from tryst.common.configuration import parse_configuration
 from tryst.common.custodian import agent
+from tryst.common.custodian.commands import build
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
 from tryst.common.custodian.operator import operator_service as operator
 from tryst.common.custodian.operator.address import ADDRESS_FILE, running_address
-from tryst.common.custodian.operator.commands import build
 from tryst.common.custodian.operator.control import Control
+from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.kept_checkpoints import kept_checkpoints
 from tryst.common.custodian.state.keyring import Keyring
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.custodian.source.reading import read_source, read_table, source_stamp
+from tryst.common.custodian.source.reading import clean_file, read_cleaned, read_source, read_table, source_stamp
 from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
 
 PLANTED = "Wolfeschlegelstein"
+SPECIFICATION = """
+version: 1
+project: people
+mode: open
+custodians: {alice: {identifier: key}, bob: {identifier: key}}
+fields: [{name: surname, kind: name, columns: {alice: name, bob: name}}]
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
 
 
 def read(path: Path, columns: list[str], **options: str) -> SourceTable:
@@ -308,3 +320,28 @@ def test_a_whole_table_by_the_files_suffix(tmp_path: Path) -> None:
     assert read_table(other).to_dict(as_series=False) == {"id": ["1"], "name": ["Ann"]}
     with pytest.raises(TrystError, match="occurs 2 times"):
         read_table(written(tmp_path, "id,id\n1,2\n"))
+
+
+def test_a_source_is_cleaned_in_one_way_for_contribution_and_for_a_trial(tmp_path: Path) -> None:
+    spec = load_specification(SPECIFICATION)
+    path = tmp_path / "people.csv"
+    path.write_text("key,name,town\n1, SMITH ,x\n2,Smyth,y\n")
+    entered: list[str] = []
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        entered.append(name)
+        yield
+
+    found = read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE, stage)
+    assert entered == ["read", "clean"]
+    assert found.identifiers.to_list() == ["1", "2"]
+    assert {name: column.to_list() for name, column in found.cleaned.columns.items()} == {"surname": ["smith", "smyth"]}
+    trial = clean_file(path, spec, Side.ALICE)
+    assert trial.profile == found.cleaned.profile
+    assert trial.columns["surname"].equals(found.cleaned.columns["surname"])
+    path.write_text("key,name\n1,Smith\n1,Smyth\n")
+    with pytest.raises(TrystError) as caught:
+        read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE)
+    assert caught.value.code is ErrorCode.DUPLICATE_IDENTIFIER
+    assert clean_file(path, spec, Side.ALICE).n_rows == 2, "a trial needs no identifiers"

@@ -179,7 +179,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         The service compares each new one with them by itself. It is asked for them; where none runs, they are read
         from its state.
         """
-        from tryst.common.custodian.state.kept_checkpoints import kept_checkpoints
+        from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
 
         for checkpoint in kept_checkpoints(config, party):
             typer.echo(checkpoint.to_text())
