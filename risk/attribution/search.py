@@ -1,50 +1,24 @@
-"""The extended shuttle algorithm: tight bounds, all feasible tables, and random ones, by trial and retraction.
+"""The extended shuttle algorithm: tight bounds and feasible tables, by trial and retraction.
 
 A trial fixes a cell at a value and propagates through the dependencies that touch what moved; a contradiction retracts
 it. Fixing base cells one by one until all are fixed reaches a feasible table, and going through all values all of them.
-The search is compiled; its random numbers come from the caller's generator.
+The search is compiled.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.attribution.laws import INFINITE
-from tryst.risk.attribution.search_kernels import descend, explore, fix
+from tryst.risk.attribution.search_kernels import explore, fix
 from tryst.risk.attribution.shuttle import Contradiction, Shuttled
 
 LARGEST = 200_000
 """Recoded cells beyond which a search, which copies their bounds at each depth, is refused."""
 
 _ALL_FOUND = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Feasible tables drawn at random, with importance weights.
-
-    Parameters
-    ----------
-    tables : ndarray of int64, shape (n_drawn, n_cells)
-    weights : ndarray of float64, shape (n_drawn,)
-        Proportional to 1 / P(drawn); weighted means are means over all feasible tables. They sum to 1.
-    dead_ends
-        Descents that met a contradiction and gave no table.
-    log_count
-        Log of the estimated number of feasible tables.
-    effective
-        Effective number of draws, (sum w)^2 / sum w^2.
-    """
-
-    tables: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    dead_ends: int
-    log_count: float
-    effective: float
 
 
 class Search:
@@ -131,39 +105,3 @@ class Search:
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
         if not fix(self.low, self.high, node, least, most, self.deps, self._starts, self._touching, queue, queued):
             raise Contradiction("release")
-
-    def draw(self, count: int, generator: np.random.Generator) -> Drawn:
-        """Draw feasible tables at random by sequential importance sampling.
-
-        Each cell in turn, in a random order, is uniform over the range that propagation leaves it. Descents that end
-        in a contradiction have weight 0, so the estimates stay unbiased.
-        """
-        cells = len(self.base)
-        tables, logs, dead = [], [], 0
-        for _ in range(count):
-            low, high = self.low.copy(), self.high.copy()
-            log = descend(
-                low,
-                high,
-                self.base,
-                generator.permutation(cells),
-                generator.random(cells),
-                self.deps,
-                self._starts,
-                self._touching,
-            )
-            if log < 0:
-                dead += 1
-                continue
-            tables.append(low[self.base])
-            logs.append(log)
-        if not tables:
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                f"none of {count} random descents met a feasible table",
-                remedy="use integer programming",
-            )
-        weights = np.exp(np.asarray(logs) - max(logs))
-        log_count = float(max(logs) + np.log(weights.sum()) - np.log(count))
-        weights /= weights.sum()
-        return Drawn(np.stack(tables), weights, dead, log_count, float(1.0 / (weights**2).sum()))

@@ -119,19 +119,3 @@ def explore(low, high, base, deps, starts, touching, found, steps):  # type: ign
             depth += 1
             entering = True
     return count, taken, 0
-
-
-@njit(cache=True)
-def descend(low, high, base, order, uniform, deps, starts, touching):  # type: ignore[no-untyped-def]
-    """One random descent: each cell uniform over its propagated range; log of 1/probability, -1 at a dead end."""
-    queue, queued = np.empty(len(deps) + 1, np.int32), np.zeros(len(deps), np.bool_)
-    weight = 0.0
-    for i in order:
-        node = base[i]
-        width = high[node] - low[node] + 1
-        if width > 1:
-            value = low[node] + min(int(uniform[i] * width), width - 1)
-            weight += np.log(width)
-            if not fix(low, high, node, value, value, deps, starts, touching, queue, queued):
-                return -1.0
-    return weight

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -74,11 +73,6 @@ class BayesianNetwork:
     def parameters(self) -> int:
         """Free parameters."""
         return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
-
-    @property
-    def states(self) -> int:
-        """Cells of the joint table."""
-        return math.prod(self.levels)
 
     @property
     def ordering(self) -> tuple[int, ...]:

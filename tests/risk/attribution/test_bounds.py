@@ -202,18 +202,6 @@ def test_no_upper_bound_is_said() -> None:
     assert found.upper.tolist() == [[0, 3], [1, INFINITE]]
 
 
-def test_random_feasible_tables_are_weighted_right() -> None:
-    """2,000 weighted draws against enumeration: cells' means and the number of tables within 5 standard errors."""
-    truth = Table(anonymous((3, 3)), np.asarray([[2, 1, 3], [0, 4, 1], [2, 2, 0]]))
-    release = exact_margins(truth, [("V1",), ("V2",)])
-    search = Search(shuttle(release))
-    everything = enumerated(search).tables
-    drawn = search.draw(2_000, np.random.default_rng(7))
-    error = everything.std(axis=0) / np.sqrt(drawn.effective) + 1e-9
-    assert (np.abs(drawn.weights @ drawn.tables - everything.mean(axis=0)) < 5 * error).all()
-    assert abs(drawn.log_count - np.log(len(everything))) < 5 / np.sqrt(drawn.effective)
-
-
 def test_enumeration_stops_where_it_is_told() -> None:
     truth = Table(anonymous((3, 3)), np.full((3, 3), 5))
     found = enumerated(Search(shuttle(exact_margins(truth, [("V1",), ("V2",)]))), limit=50)
