@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from tryst.carole.service.denials import Denials
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
+from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
@@ -157,10 +157,9 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        temporary.write_text(text)
-        temporary.replace(path)
+        with whole_file(path) as file:
+            file.write(text.encode())
     except OSError as error:
         raise TrystError(
             ErrorCode.CONFIGURATION,
@@ -168,5 +167,3 @@ def _write_whole(path: Path, text: str) -> None:
             where=str(path),
             got=error.strerror or type(error).__name__,
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.keyring import Keyring
 from tryst.common.custodian.steps.step_context import Desk
 from tryst.common.custodian.steps.step_progress import Progress
+from tryst.common.durable import whole_file
 from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
 from tryst.common.parties import Party, Role
@@ -122,9 +123,8 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
         ready = {"party": party.name, "address": service.address, "pid": os.getpid()}
         log.info("ready", **{key: value for key, value in ready.items() if key != "party"})
         if ready_file is not None:
-            temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}")
-            temporary.write_text(json.dumps(ready))
-            temporary.replace(ready_file)
+            with whole_file(ready_file) as file:
+                file.write(json.dumps(ready).encode())
         service.wait()
         log.info("stopping")
     finally:

@@ -16,8 +16,6 @@ without an error. `open_file` therefore gives a file its name at the end only.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
 from tryst.common.keys.key_file import PUBLIC_BYTES
@@ -147,17 +146,9 @@ def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], de
     TrystError
         SEALED as `open_sealed`; nothing is left behind then.
     """
-    temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for content in open_sealed(key, context, sealed):
-                file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(destination)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(destination) as file:
+        for content in open_sealed(key, context, sealed):
+            file.write(content)
 
 
 def _cipher(secret: bytes, ephemeral: bytes, recipient: bytes, context: SealContext) -> AESGCM:
