@@ -9,12 +9,12 @@ edited into something inconsistent is never written over: it is named, and `rest
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tryst.common.durable import sync_folder, whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
 from tryst.risk.keyvars.environment import Environment
@@ -161,10 +161,9 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
     shutil.rmtree(folder / _NEXT, ignore_errors=True)
     (folder / _NEXT).mkdir()
     for name, text in texts.items():
-        _durable(folder / _NEXT / name, text)
-    _sync(folder / _NEXT)
+        replace_file(folder / _NEXT / name, text)
     (folder / _NEXT).rename(folder / _COMMIT)
-    _sync(folder)
+    sync_folder(folder)
     _finish(folder)
 
 
@@ -177,29 +176,13 @@ def _finish(folder: Path) -> None:
         if (commit / name).exists():
             replace_file(folder / LAST_GOOD / name, (commit / name).read_text(encoding="utf-8"))
             (commit / name).replace(folder / name)
-    _sync(folder)
+    sync_folder(folder)
     commit.rmdir()
-    _sync(folder)
+    sync_folder(folder)
 
 
 def replace_file(path: Path, text: str) -> None:
     """Write a file so that a crash leaves the old one or the new."""
     path.parent.mkdir(exist_ok=True)
-    _durable(path.with_name(f"{path.name}.new"), text)
-    path.with_name(f"{path.name}.new").replace(path)
-    _sync(path.parent)
-
-
-def _durable(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with whole_file(path, mode=0o666) as file:
+        file.write(text.encode())
