@@ -35,7 +35,7 @@ def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
 def mistakes(words: list[str], *, complete: bool) -> Iterator[str]:
     """What is wrong with ``tryst WORDS``; a `complete` command also has all that is required."""
     name, command, left = resolve(words)
-    if words == ["--help"]:
+    if len(words) == 1 and words[0] in ("--help", *(option for one in TRYST.params for option in one.opts)):
         return
     if not name:
         yield "there is no such command"
