@@ -151,17 +151,7 @@ def extended(
         As `fit_extended`; MEMORY if the pairs that reach the threshold do not fit.
     """
     latent = plan.latent or LatentPlan()
-    settings = ExtendedSettings(
-        search=latent.search,
-        precision=latent.precision,
-        separate=latent.separate,
-        p=latent.p,
-        one_to_one=plan.one_to_one,
-        rounds=latent.rounds,
-        max_iterations=plan.max_iterations,
-        tolerance=plan.tolerance,
-        seed=plan.seed,
-    )
+    settings = _settings(latent, plan)
     patterns = found.patterns
     fit = fit_extended(
         values,
@@ -225,6 +215,20 @@ def extended(
             latent,
             fit.em.wanted if posterior is None else posterior.expected_links,
         ),
+    )
+
+
+def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
+    return ExtendedSettings(
+        search=latent.search,
+        precision=latent.precision,
+        separate=latent.separate,
+        p=latent.p,
+        one_to_one=plan.one_to_one,
+        rounds=latent.rounds,
+        max_iterations=plan.max_iterations,
+        tolerance=plan.tolerance,
+        seed=plan.seed,
     )
 
 

@@ -201,6 +201,13 @@ class LinkagePlan:
     latent: LatentPlan | None = None
 
     def __post_init__(self) -> None:
+        self._check_fields()
+        self._check_model()
+        self._check_links()
+        if self.latent is not None and not set(self.latent.keys) <= {field.name for field in self.fields}:
+            raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
+
+    def _check_fields(self) -> None:
         if not self.fields:
             raise _wrong("fields", "at least one compared field", "none", "name the fields to compare")
         names = [field.name for field in self.fields]
@@ -209,22 +216,24 @@ class LinkagePlan:
         exchanged = [name for swap in self.swaps for name in swap]
         if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
             raise _wrong("swaps", "each field at most once, and only compared ones", "others", "mend the swaps")
+
+    def _check_model(self) -> None:
         if self.dependence not in get_args(Dependence):
             expected_names = f"one of {', '.join(get_args(Dependence))}"
             raise _wrong("model.dependence", expected_names, repr(self.dependence), "name one of them")
         if not scheme_named(self.scheme).facts.calibrated and any(field.value_frequencies for field in self.fields):
             raise _wrong("fields.value_frequencies", "weights that are ratios", self.scheme, "use another scheme")
+        expected = self.expected_matches
+        if expected is not None and not (expected > 0 and math.isfinite(expected)):
+            raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+
+    def _check_links(self) -> None:
         if not 0 < self.threshold <= 1:
             raise _wrong("links.threshold", "a probability in (0, 1]", str(self.threshold), "for instance .5")
         if self.false_link_rate is not None and not 0 < self.false_link_rate < 1:
             raise _wrong("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
         if self.assignment not in get_args(Assignment):
             raise _wrong("links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one")
-        expected = self.expected_matches
-        if expected is not None and not (expected > 0 and math.isfinite(expected)):
-            raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
-        if self.latent is not None and not set(self.latent.keys) <= set(names):
-            raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:
