@@ -157,7 +157,7 @@ def _identified(
         "correct_matches": matches,
         "largest_record_risk": float(found.max()),
         "gain_over_own_file": max(0.0, matches - min(alone)),
-        "members_learnt": max(float(right.sum()) / len(file) for file in files.values()),
+        "members_disclosed": max(float(right.sum()) / len(file) for file in files.values()),
     }
 
 

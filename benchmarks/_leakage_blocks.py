@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
 from benchmarks._leakage_joins import paired_signatures, paired_values, recognised_groups, shared_rows, size_alignment
-from benchmarks._leakage_study import BEYOND, MOST, NAMES, OVERLAPS, Line, Study
+from benchmarks._leakage_study import ABOVE_CHANCE, MAXIMUM, NAMES, OVERLAPS, Line, Study
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.encoding.padding import least_size, rows_of_rules
+from tryst.common.encoding.padding import min_size, rows_of_rules
 from tryst.common.encoding.records import encode_rows
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
@@ -45,7 +45,11 @@ SPREAD = 3000
 BROKEN = 0.2
 """Asked of the control: at least so much of the surnames."""
 BORN = ("date_of_birth",)
-BLURRED: tuple[dict[str, float], ...] = ({"bits": 64}, {"bits": 64, "flip": 0.1}, {"bits": 64, "flip": 0.15})
+BLURRED: tuple[dict[str, float], ...] = (
+    {"bits": 64},
+    {"bits": 64, "randomised_response": 0.1},
+    {"bits": 64, "randomised_response": 0.15},
+)
 """What blurs the similarities that the embedding attack goes by, in every field."""
 YEAR = {"field": "date_of_birth", "part": "year"}
 BEGINNING = {"field": "surname", "prefix": 3}
@@ -78,18 +82,20 @@ def by_birthday(study: Study) -> Iterator[Line]:
         public = study.public[field]
         blocks = BlockView.of(part.fields[field], part.blocks[part.rule])
         truth = truth_of(part, field, study.columns[field], order, public)
-        yield from by_size(study, field, block_likelihood, blocks, truth, f"{field}, each block by itself", BEYOND)
-        pooled = similarity_graph_alignment(blocks.view, public, most=MOST)
+        yield from by_size(
+            study, field, block_likelihood, blocks, truth, f"{field}, each block by itself", ABOVE_CHANCE
+        )
+        pooled = similarity_graph_alignment(blocks.view, public, maximum=MAXIMUM)
         found = score("", field, pooled.guesses, truth, blocks.view.counts, 0)
-        yield Line.of(f"{field}, all blocks pooled", found, beyond=BEYOND)
+        yield Line.of(f"{field}, all blocks pooled", found, above_chance=ABOVE_CHANCE)
         for overlap in OVERLAPS:
             counted = Counter(study.overlapping(overlap)[field].drop_nulls().to_list())
             clear = PublicValues(list(counted), list(counted.values()))
             place = np.append(clear.places(public.values), UNKNOWN)
-            guesses = embedded_alignment(blocks.view, clear, MOST)
+            guesses = embedded_alignment(blocks.view, clear, MAXIMUM)
             found = score("", field, guesses, place[truth], blocks.view.counts, 0)
             what = f"{field}, embeddings of values, the attack of mode open, plaintext overlapping by {overlap:.0%}"
-            yield Line.of(what, found, beyond=BEYOND)
+            yield Line.of(what, found, above_chance=ABOVE_CHANCE)
     everything = tuple(field.name for field in spec.fields if field.name not in BORN)
     for fields in (NAMES, everything):
         for overlap in OVERLAPS:
@@ -98,7 +104,7 @@ def by_birthday(study: Study) -> Iterator[Line]:
         each = [{**field, **blurred} for field in spec.model_dump(mode="json")["fields"]]
         changed = Specification.model_validate({**spec.model_dump(mode="json"), "fields": each})
         (part,), orders = study.encoded(changed)
-        how = "every field in 64 bits" + (f", flip {blurred['flip']:g}" if "flip" in blurred else "")
+        how = "every field in 64 bits" + (f", flip {blurred['flip']:g}" if "randomised_response" in blurred else "")
         yield from embedded(study, changed, part, orders[part.rule], everything, 1.0, how)
 
 
@@ -124,7 +130,7 @@ def embedded(
     for name in fields:
         values = clear[name].drop_nulls().unique().to_list()
         public = PublicValues(values, np.ones(len(values)), spec.field(name).tokens)
-        held = FieldView.of(part.fields[name], spec.field(name).flip)
+        held = FieldView.of(part.fields[name], spec.field(name).randomised_response)
         encoded_fields.append((partial(paired_signatures, held), part.fields[name].codes.astype(np.int64)))
         place = {value: index for index, value in enumerate(public.values)}
         codes = np.array([place.get(value, UNKNOWN) for value in clear[name].to_list()], dtype=np.int64)[shuffled]
@@ -146,7 +152,7 @@ def embedded(
             float(by_chance.mean()),
             attainable=float(np.mean([value in there for value in true[here]])),
             error=float((right - by_chance).std() / np.sqrt(len(right))),
-            beyond=None if how else BEYOND,
+            above_chance=None if how else ABOVE_CHANCE,
         )
 
 
@@ -154,7 +160,7 @@ def default_rules(study: Study) -> Iterator[Line]:
     """Every drafted rule by itself, but for the date of birth."""
     for rule in study.drafted.keyed_rules:
         if rule.fields != BORN:
-            yield from under_rule(study, rule, BEYOND)
+            yield from under_rule(study, rule, ABOVE_CHANCE)
 
 
 def skewed(study: Study) -> Iterator[Line]:
@@ -164,7 +170,7 @@ def skewed(study: Study) -> Iterator[Line]:
         yield from under_rule(study, rule, None)
 
 
-def under_rule(study: Study, rule: BlockingRule, beyond: float | None) -> Iterator[Line]:
+def under_rule(study: Study, rule: BlockingRule, above_chance: float | None) -> Iterator[Line]:
     """Attacks on the names in the blocks of one rule, knowing what the rule is made of."""
     spec = study.specified({*rule.fields, *NAMES}, blocking=[rule.model_dump(mode="json")])
     (part,), orders = study.encoded(spec)
@@ -174,14 +180,14 @@ def under_rule(study: Study, rule: BlockingRule, beyond: float | None) -> Iterat
         truth = truth_of(part, field, study.columns[field], orders[part.rule], public)
         own = next((key for key in rule.keys if key.field == field), None)
         if own is None:
-            yield from by_size(study, field, block_likelihood, blocks, truth, f"{rule.name}: {field}", beyond)
+            yield from by_size(study, field, block_likelihood, blocks, truth, f"{rule.name}: {field}", above_chance)
             continue
         _, key_of = np.unique([value[: own.prefix] for value in public.values], return_inverse=True)
         others = _others(study, spec, rule, own)
         yield _by_sizes_alone(f"{rule.name}: {field}", blocks, truth, public, key_of, others)
         attack, what = KeyLikelihood(public, key_of, others), f"{rule.name}: {field}, sizes, counts and similarities"
-        yield from by_size(study, field, attack, blocks, truth, what, beyond, detailed=True)
-        if beyond is None:
+        yield from by_size(study, field, attack, blocks, truth, what, above_chance, detailed=True)
+        if above_chance is None:
             # The same blocks as the option sends them. Carole knows what they are padded to, and the file's size.
             blocks, truth, records = padded(study, spec, rule, field)
             what = f"{rule.name}, `padding: powers_of_two`: {field}"
@@ -203,7 +209,7 @@ def padded(
     part, order = made.sets[0], made.orders[rule.name]
     held = part.fields[field]
     blocks = BlockView.of(held, part.blocks[rule.name])
-    blocks = replace(blocks, least=least_size(blocks.sizes, "powers_of_two"))
+    blocks = replace(blocks, minimum=min_size(blocks.sizes, "powers_of_two"))
     truth = truth_of(part, field, sent.columns[field], order, study.public[field])
     real = (order < sent.n_records) & (held.codes >= 0)
     return blocks, truth, np.bincount(held.codes[real], minlength=held.n_distinct)
@@ -216,7 +222,7 @@ def by_size(
     blocks: BlockView,
     truth: NDArray[np.int64],
     what: str,
-    beyond: float | None,
+    above_chance: float | None,
     *,
     detailed: bool = False,
     records: NDArray[np.int64] | None = None,
@@ -226,10 +232,10 @@ def by_size(
     found, classes = attack_by_size(
         "", field, attack, blocks, public, truth, study.rng, PER_CLASS, None, records, SPREAD
     )
-    yield Line.of(what, found, beyond=beyond)
+    yield Line.of(what, found, above_chance=above_chance)
     for size in classes:
-        if detailed and size.least >= 8:
-            label = f"of these, {size.rows:,} records in blocks of {size.least} to {size.most} rows"
+        if detailed and size.minimum >= 8:
+            label = f"of these, {size.rows:,} records in blocks of {size.minimum} to {size.maximum} rows"
             yield Line.of(label, size.recovery)
 
 
@@ -268,7 +274,9 @@ def together(study: Study) -> Iterator[Line]:
     sets, orders = study.encoded(study.drafted)
     for field in NAMES:
         joins = recognised_groups(sets, field)
-        yield chained(study, sets, orders, joins, field, "groups of rows recognised by their tags", beyond=BEYOND)
+        yield chained(
+            study, sets, orders, joins, field, "groups of rows recognised by their tags", above_chance=ABOVE_CHANCE
+        )
 
 
 def control(study: Study) -> Iterator[Line]:
@@ -276,8 +284,8 @@ def control(study: Study) -> Iterator[Line]:
     sets, orders = study.encoded(study.specified((*NAMES, *BORN, "postcode"), blocking=list(WIDE)))
     for field in NAMES:
         joins = shared_rows(sets, field, orders)
-        least = BROKEN if field == "surname" else None
-        yield chained(study, sets, orders, joins, field, "one pseudonym for all rules", least=least)
+        minimum = BROKEN if field == "surname" else None
+        yield chained(study, sets, orders, joins, field, "one pseudonym for all rules", minimum=minimum)
         joins = recognised_groups(sets, field)
         yield chained(study, sets, orders, joins, field, "groups of rows recognised by their tags")
 
@@ -289,8 +297,8 @@ def chained(
     joins: NDArray[np.int64],
     field: str,
     how: str,
-    least: float | None = None,
-    beyond: float | None = None,
+    minimum: float | None = None,
+    above_chance: float | None = None,
 ) -> Line:
     """Classes of equal values rebuilt from rows joined across rules, and aligned."""
     public = study.public[field]
@@ -308,4 +316,4 @@ def chained(
     largest = np.argsort(-classes.counts, kind="stable")[:CLASSES]
     names = len(np.unique(true[largest]))
     what = f"{field}, {how}: {len(joins):,} joins; the {len(largest):,} largest classes are of {names:,} values"
-    return Line.of(what, found, least=least, beyond=beyond, seconds=time.monotonic() - begin)
+    return Line.of(what, found, minimum=minimum, above_chance=above_chance, seconds=time.monotonic() - begin)

@@ -88,10 +88,10 @@ def row_embedding(
         order = np.lexsort((-similar, row))
         row, similar = row[order], similar[order]
         rank = np.arange(len(row)) - np.searchsorted(row, np.arange(n))[row]
-        most = np.zeros((n, NEAREST))
+        maximum = np.zeros((n, NEAREST))
         near = rank < NEAREST
-        most[row[near], rank[near]] = similar[near]
-        columns.extend(most.T)
+        maximum[row[near], rank[near]] = similar[near]
+        columns.extend(maximum.T)
     around = []
     for column in columns:
         total = np.bincount(place, weights=column, minlength=len(sizes))
@@ -137,22 +137,22 @@ def value_embedding(similar: NDArray[np.float32], counts: NDArray[np.float64]) -
     np.fill_diagonal(near, 0.0)
     order = np.clip(common, 0, 15).astype(np.int64)
     by_order = np.stack([near[:, order == size].sum(axis=1) for size in range(16)], axis=1)
-    most = np.zeros((len(near), NEAREST))
+    maximum = np.zeros((len(near), NEAREST))
     ranked = -np.sort(-near, axis=1)[:, :NEAREST]
-    most[:, : ranked.shape[1]] = ranked
-    own = np.column_stack([3.0 * common, 2.0 * np.log1p(by_order), most])  # counts say most, where there are many
+    maximum[:, : ranked.shape[1]] = ranked
+    own = np.column_stack([3.0 * common, 2.0 * np.log1p(by_order), maximum])  # counts say most, where there are many
     around = near / np.maximum(near.sum(axis=1, keepdims=True), 1e-6)
     return np.concatenate([own, _DISCOUNT * (around @ own)], axis=1).astype(np.float32)
 
 
-def embedded_alignment(view: FieldView, public: PublicValues, most: int | None = None) -> NDArray[np.int64]:
+def embedded_alignment(view: FieldView, public: PublicValues, maximum: int | None = None) -> NDArray[np.int64]:
     """Align a field of open mode with a population in clear by node embeddings.
 
     Parameters
     ----------
     view, public
         What Carole holds, and the values of the population with their counts.
-    most
+    maximum
         Only so many of the commonest values are attacked; default: all.
 
     Returns
@@ -161,7 +161,7 @@ def embedded_alignment(view: FieldView, public: PublicValues, most: int | None =
         A public value, ``UNKNOWN`` where none is claimed; one to one.
     """
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
-    order = view.commonest_first()[:most]
+    order = view.commonest_first()[:maximum]
     if not len(order):
         return guesses
     expected = public.shares * view.counts.sum()

@@ -173,7 +173,7 @@ def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np
         part = slice(start, start + _PAIRS)
         apart = view.signatures[one[part]] ^ view.signatures[other[part]]
         differ[part] = np.bitwise_count(apart).sum(axis=1, dtype=np.int64)
-    scale = (1.0 - 2.0 * view.flip) ** 2
+    scale = (1.0 - 2.0 * view.randomised_response) ** 2
     similar: NDArray[np.float32] = ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
     return similar
 

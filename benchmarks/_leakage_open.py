@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks._leakage_embedding import embedded_alignment
 from benchmarks._leakage_joins import dictionary_attack, joined_rows
-from benchmarks._leakage_study import MOST, NAMES, OVERLAPS, READS, Line, Study
+from benchmarks._leakage_study import MAXIMUM, NAMES, OVERLAPS, READS, Line, Study
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.categories import labels_by_code
@@ -36,12 +36,12 @@ CODED = (*ALICES, KEY)
 
 def open_mode(study: Study) -> Iterator[Line]:
     """One key per field."""
-    for field, bits, n, most, least in (
+    for field, bits, n, maximum, minimum in (
         ("surname", 1024, study.n, None, READS),
-        ("surname", 512, study.n, MOST, READS),
-        ("surname", 256, study.n, MOST, READS),
-        ("given_name", 512, study.n, MOST, None),
-        ("surname", 1024, study.n // 10, MOST, None),
+        ("surname", 512, study.n, MAXIMUM, READS),
+        ("surname", 256, study.n, MAXIMUM, READS),
+        ("given_name", 512, study.n, MAXIMUM, None),
+        ("surname", 1024, study.n // 10, MAXIMUM, None),
     ):
         view, truth = study.open_view(field, bits, slice(0, n))
         public = study.public[field]
@@ -49,11 +49,11 @@ def open_mode(study: Study) -> Iterator[Line]:
             ranks = score("", field, frequency_alignment(view, public), truth, view.counts, 0)
             yield Line.of(f"{field}, {n:,} records, counts alone", ranks)
         begin = time.monotonic()
-        graph = similarity_graph_alignment(view, public, most=most)
+        graph = similarity_graph_alignment(view, public, maximum=maximum)
         found = score("", field, graph.guesses, truth, view.counts, 0)
-        part = "" if most is None else f", the {most:,} commonest values"
+        part = "" if maximum is None else f", the {maximum:,} commonest values"
         what = f"{field}, {n:,} records, {bits} bits, counts and similarities{part}"
-        yield Line.of(what, found, least=least, seconds=time.monotonic() - begin)
+        yield Line.of(what, found, minimum=minimum, seconds=time.monotonic() - begin)
 
 
 def open_embeddings(study: Study) -> Iterator[Line]:
@@ -65,13 +65,13 @@ def open_embeddings(study: Study) -> Iterator[Line]:
             clear = PublicValues(list(counted), list(counted.values()))
             place = np.append(clear.places(study.public[field].values), UNKNOWN)
             begin = time.monotonic()
-            guesses = embedded_alignment(view, clear, MOST)
+            guesses = embedded_alignment(view, clear, MAXIMUM)
             found = score("", field, guesses, place[truth], view.counts, 0)
-            what = f"{field}, plaintext overlapping by {overlap:.0%}, the {MOST:,} commonest values"
-            yield Line.of(what, found, least=READS, seconds=time.monotonic() - begin)
+            what = f"{field}, plaintext overlapping by {overlap:.0%}, the {MAXIMUM:,} commonest values"
+            yield Line.of(what, found, minimum=READS, seconds=time.monotonic() - begin)
 
 
-def defences(study: Study) -> Iterator[Line]:
+def hardening(study: Study) -> Iterator[Line]:
     """Options of a field, by the gate's attacks on a quarter of the people: encoded as it is sent."""
     columns = {name: column[: study.n // 4] for name, column in study.columns.items()}
     listed = study.public["surname"].values[100:2000]
@@ -80,9 +80,9 @@ def defences(study: Study) -> Iterator[Line]:
         ("nothing held back", {}),
         ("`bits: 128`", {"bits": 128}),
         ("`bits: 64`", {"bits": 64}),
-        ("`flip: 0.05`", {"flip": 0.05}),
-        ("`flip: 0.1`", {"flip": 0.1}),
-        ("`flip: 0.25`", {"flip": 0.25}),
+        ("`randomised_response: 0.05`", {"randomised_response": 0.05}),
+        ("`randomised_response: 0.1`", {"randomised_response": 0.1}),
+        ("`randomised_response: 0.25`", {"randomised_response": 0.25}),
         ("`only_similar`: 1,900 values, without the 100 commonest", {"only_similar": listed}),
         ("`salt`: year of birth", {"salt": year}),
     ):
@@ -146,7 +146,7 @@ def by_given_name(
 ) -> Iterator[Line]:
     """Sex, and a trait that has nothing to do with names, by means of the given names that the alignment reads."""
     public, field = study.public["given_name"], part.fields["given_name"]
-    guesses = similarity_graph_alignment(FieldView.of(field), public, most=MOST).guesses
+    guesses = similarity_graph_alignment(FieldView.of(field), public, maximum=MAXIMUM).guesses
     known = np.append(guesses, UNKNOWN)[field.codes]
     counts = np.full((len(public), 2), 0.5)
     for column, group in enumerate(("female", "male")):

@@ -27,13 +27,13 @@ from tryst.risk.leakage import FieldView, PublicValues, Recovery
 
 NAMES = ("surname", "given_name")
 """The attacked fields."""
-BEYOND = 0.02
+ABOVE_CHANCE = 0.02
 """Asked of block-keyed mode: less than so much above guessing."""
 READS = 0.6
 """Asked of an attack on open mode: at least so much of the records, or it shows nothing elsewhere."""
 OVERLAPS = (0.1, 0.4, 1.0)
 """Shares of the file that are among the attacker's people in clear."""
-MOST = 5000
+MAXIMUM = 5000
 """Commonest values that are attacked, where not all are."""
 HEAD = (
     "| attack | values | records | attainable | by guessing | beyond it | asked | seconds |\n"
@@ -55,7 +55,7 @@ class Line:
         The best that any attack could do with the dictionary, and what naming the commonest value everywhere does.
     error
         Standard error of `records` less `chance` where a sample was attacked.
-    least, beyond
+    minimum, above_chance
         What is asked: at least so much recovered, or less than so much above chance. At most one of the two.
     seconds
         The attack's time, where it is of interest.
@@ -67,8 +67,8 @@ class Line:
     values: float | None = None
     attainable: float | None = None
     error: float = 0.0
-    least: float | None = None
-    beyond: float | None = None
+    minimum: float | None = None
+    above_chance: float | None = None
     seconds: float | None = None
 
     @classmethod
@@ -77,8 +77,8 @@ class Line:
         what: str,
         found: Recovery,
         *,
-        least: float | None = None,
-        beyond: float | None = None,
+        minimum: float | None = None,
+        above_chance: float | None = None,
         seconds: float | None = None,
     ) -> Line:
         """The line of a recovery."""
@@ -89,8 +89,8 @@ class Line:
             found.values,
             found.attainable_records,
             found.error,
-            least,
-            beyond,
+            minimum,
+            above_chance,
             seconds,
         )
 
@@ -102,16 +102,16 @@ class Line:
     @property
     def met(self) -> bool | None:
         """Whether it is as asked; None where nothing is."""
-        if self.least is not None:
-            return self.records >= self.least
-        return None if self.beyond is None else self.above < self.beyond
+        if self.minimum is not None:
+            return self.records >= self.minimum
+        return None if self.above_chance is None else self.above < self.above_chance
 
     def markdown(self) -> str:
         """A row under `HEAD`."""
-        asked = ""
+        requested = ""
         if self.met is not None:
-            limit = f"≥ {self.least:.0%}" if self.least is not None else f"< {self.beyond:+.0%}"
-            asked = f"{limit}: {'met' if self.met else '**MISSED**'}"
+            limit = f"≥ {self.minimum:.0%}" if self.minimum is not None else f"< {self.above_chance:+.0%}"
+            requested = f"{limit}: {'met' if self.met else '**MISSED**'}"
         error = f" ±{self.error:.1%}" if self.error else ""
         cells = (
             self.what,
@@ -120,7 +120,7 @@ class Line:
             _share(self.attainable),
             _share(self.chance),
             "" if self.chance is None else f"{self.above:+.1%}{error}",
-            asked,
+            requested,
             "" if self.seconds is None else f"{self.seconds:.0f}",
         )
         return "| " + " | ".join(cells) + " |"

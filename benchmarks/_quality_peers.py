@@ -14,7 +14,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-LEAST = 1e-4
+MINIMUM = 1e-4
 """Least probability of a pair that is written."""
 
 SEED = 1
@@ -60,7 +60,7 @@ def _splink(case, alice, bob):  # type: ignore[no-untyped-def]
     linker.training.estimate_u_using_random_sampling(max_pairs=2e6, seed=SEED)
     for name in rarest[:2]:
         linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(name))
-    found = linker.inference.predict(threshold_match_probability=LEAST).as_pandas_dataframe()
+    found = linker.inference.predict(threshold_match_probability=MINIMUM).as_pandas_dataframe()
     a_first = found["source_dataset_l"].str.contains("alice")
     out = found[["match_probability"]].rename(columns={"match_probability": "probability"})
     out["alice"] = found["identifier_l"].where(a_first, found["identifier_r"])
@@ -90,7 +90,7 @@ def _recordlinkage(case, alice, bob):  # type: ignore[no-untyped-def]
     classifier = recordlinkage.ECMClassifier()
     classifier.fit(vectors)
     probability = classifier.prob(vectors)
-    out = probability[probability >= LEAST].rename("probability").reset_index()
+    out = probability[probability >= MINIMUM].rename("probability").reset_index()
     out.columns = ["alice", "bob", "probability"]
     return out
 

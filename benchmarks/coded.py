@@ -22,7 +22,7 @@ from tryst.carole.assessment import Combined, combine, combine_coded
 from tryst.carole.assessment.combined_assessment import assess
 from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
-from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
+from tryst.carole.engine.resolution_request import pack_result, unpack_result
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -133,13 +133,13 @@ class Resolved:
             files.append(replace(codes, variables=held))
         return combine(self.linkage, files[0], files[1], self.spec)
 
-    def told(self, coded: CodedLinks | None) -> Combined:
+    def reported(self, coded: CodedLinks | None) -> Combined:
         """What Carole makes of an answer with these links by rows of codes."""
         statistics = findings(self.linkage, plan_of(self.spec), Resources(3 << 30, 1), {})
-        content = pack_answer(self.linkage, self.order, statistics, coded)
+        content = pack_result(self.linkage, self.order, statistics, coded)
         alice, bob = self.sets()
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(self.spec).one_to_one)
-        return combine_coded(unpack_answer(content, *self.rows, expected), alice, bob, self.spec)
+        return combine_coded(unpack_result(content, *self.rows, expected), alice, bob, self.spec)
 
 
 def resolved(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed) -> Resolved:
@@ -170,25 +170,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--errors", type=float, default=0.3, help="share of records with errors")
     options = parser.parse_args(arguments)
     for poor in (False, True):
-        with_all, with_told = [], []
+        with_all, with_reported = [], []
         for seed in range(1, options.seeds + 1):
             spec, files = people(options.rows, options.errors, seed)
             case = resolved(assessed_specification(spec, "block_keyed", poor=poor), files, Seed.generate())
-            whole, told = case.whole(), case.told(case.coded)
+            whole, reported = case.whole(), case.reported(case.coded)
             with_all.append(measured(whole, case.spec))
-            with_told.append(measured(told, case.spec))
+            with_reported.append(measured(reported, case.spec))
             _, alike = np.unique(whole.probability, return_counts=True)
-            _, groups = np.unique(told.probability, return_counts=True)
+            _, groups = np.unique(reported.probability, return_counts=True)
             print(
-                f"{'few' if poor else 'many'} fields, seed {seed}: {told.n_records:,} links of mean probability"
-                f" {whole.probability.mean():.3f}, {(alike == 1).sum() / told.n_records:.1%} of them with one of their"
+                f"{'few' if poor else 'many'} fields, seed {seed}: {reported.n_records:,} links of mean probability"
+                f" {whole.probability.mean():.3f}, {(alike == 1).sum() / reported.n_records:.1%} of them with one of"
+                f" their"
                 f" own; told in {len(groups)} groups, the smallest of {groups.min()};"
-                f" {told.left_out:.2f} matches expected among pairs left out",
+                f" {reported.left_out:.2f} matches expected among pairs left out",
                 flush=True,
             )
         print("\n| measure | all pairs | as told | mean difference | largest |\n|---|---|---|---|---|")
         for name in with_all[0]:
-            one, other = (np.array([each[name] for each in found]) for found in (with_all, with_told))
+            one, other = (np.array([each[name] for each in found]) for found in (with_all, with_reported))
             gaps = other - one
             print(f"| {name} | {one.mean():.4f} | {other.mean():.4f} | {gaps.mean():+.4f} | {np.abs(gaps).max():.4f} |")
         print()

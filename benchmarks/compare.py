@@ -81,8 +81,8 @@ def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
 
 
 def _row(bits: int, name: str, values: list[float], form: str) -> None:
-    median, least, most = (format(f(values), form) for f in (statistics.median, min, max))
-    print(f"{bits:5d} {name:32} {median:>9} {least:>9} {most:>9}")
+    median, minimum, maximum = (format(f(values), form) for f in (statistics.median, min, max))
+    print(f"{bits:5d} {name:32} {median:>9} {minimum:>9} {maximum:>9}")
 
 
 def _anonlink() -> Any:

@@ -111,9 +111,9 @@ def streaming(n_pairs: int, threads: int, seed: int) -> None:
     cumulative = np.stack([np.cumsum(u, axis=1), np.cumsum(m, axis=1)])
     cumulative[:, range(len(n_levels)), np.array(n_levels) - 1] = 1.0
     strides = np.array(packing.strides, dtype=np.int64)
-    most = int(np.prod([n + 1 for n in n_levels]))
+    maximum = int(np.prod([n + 1 for n in n_levels]))
     before = _peak()
-    counters = [PatternCounter(most) for _ in range(threads)]
+    counters = [PatternCounter(maximum) for _ in range(threads)]
     n_parts = -(-side * side // PART)
 
     def count(worker: int) -> tuple[int, float]:
@@ -140,7 +140,7 @@ def streaming(n_pairs: int, threads: int, seed: int) -> None:
     print(f"{total:,} pairs, drawn and counted in parts of {PART:,} ({threads} threads, seed {seed})\n")
     print(f"took           {took:9.1f} s   {total / took / 1e6:.0f} million pairs per second, drawing them included")
     print(f"counting alone {counting:9.1f} s   of one core: {total / counting / 1e6:.0f} million pairs per second")
-    print(f"distinct       {patterns.n_patterns:9,}     comparison vectors, of {most:,} possible")
+    print(f"distinct       {patterns.n_patterns:9,}     comparison vectors, of {maximum:,} possible")
     print(f"EM in          {em:9.2f} s   {model.iterations} iterations, converged: {model.converged}")
     print(f"matches        {model.expected_matches:9.0f}     expected, {p * total:.0f} on average drawn")
     print(f"largest error  {max(np.abs(model.m - m).max(), np.abs(model.u - u).max()):9.1e}     of m and u")

@@ -116,8 +116,8 @@ def _report(runs: dict[str, list[dict[str, Any]]], threads: int) -> None:
     used = {name: [run["cpu"] for run in runs[name]] for name in runs if name.endswith(_cores(1))}
     peers = [values for name, values in used.items() if name.startswith("clkhash")]
     if peers:
-        least = min(peers, key=statistics.median)
-        _row("ratio in processor time, 1 core", _ratios(least, used[f"tryst, {_cores(1)}"]), ".1f")
+        minimum = min(peers, key=statistics.median)
+        _row("ratio in processor time, 1 core", _ratios(minimum, used[f"tryst, {_cores(1)}"]), ".1f")
     peers = [values for name, values in rates.items() if name.startswith("clkhash")]
     if peers:
         best = max(peers, key=statistics.median)
@@ -146,8 +146,8 @@ def _blocks(runs: dict[str, list[dict[str, Any]]]) -> None:
 def _signing(rounds: int, threads: int) -> None:
     """Signatures of distinct values in memory: what a nearly unique field costs."""
     rng = np.random.default_rng(2)
-    letters = rng.integers(97, 123, size=(100_000, 7), dtype=np.uint32)
-    names = [row.tobytes().decode("utf-32-le") for row in letters]
+    messages = rng.integers(97, 123, size=(100_000, 7), dtype=np.uint32)
+    names = [row.tobytes().decode("utf-32-le") for row in messages]
     keys = FieldKeys(rng.bytes(32), rng.bytes(32))
     print()
     _header("distinct values of 7 letters, tokens and 1024 bits, per second")
@@ -244,5 +244,5 @@ def _header(unit: str) -> None:
 
 
 def _row(name: str, values: list[float], form: str = ",.0f") -> None:
-    median, least, most = (format(f(values), form) for f in (statistics.median, min, max))
-    print(f"{name:44} {median:>11} {least:>11} {most:>11}")
+    median, minimum, maximum = (format(f(values), form) for f in (statistics.median, min, max))
+    print(f"{name:44} {median:>11} {minimum:>11} {maximum:>11}")

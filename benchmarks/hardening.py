@@ -81,17 +81,19 @@ def variants() -> Iterator[Variant]:
     for padding in ("powers_of_two", 20):
         sections = {"mode": "block_keyed", "padding": padding}
         yield Variant(f"mode block_keyed, padding: {padding}", sections=sections)
-    for flip in (0.0, 0.1, 0.15):
-        blurred = {"bits": 64, "flip": flip} if flip else {"bits": 64}
-        how = f", flipped at {flip}" if flip else ""
+    for randomised_response in (0.0, 0.1, 0.15):
+        blurred = {"bits": 64, "randomised_response": randomised_response} if randomised_response else {"bits": 64}
+        how = f", flipped at {randomised_response}" if randomised_response else ""
         yield Variant(f"mode block_keyed, all fields in 64 bits{how}", {}, blurred, {"mode": "block_keyed"})
     for bits in (256, 128, 64):
         yield Variant(f"names in {bits} bits", names(bits=bits))
     # Their levels are widened to what can be told apart; those of 64 bits can stay.
-    for flip in (0.05, 0.1, 0.25):
-        yield Variant(f"names flipped at {flip}", names(flip=flip))
-    for flip in (0.05, 0.1):
-        yield Variant(f"all fields flipped at {flip}", everywhere={"flip": flip})
+    for randomised_response in (0.05, 0.1, 0.25):
+        yield Variant(f"names flipped at {randomised_response}", names(randomised_response=randomised_response))
+    for randomised_response in (0.05, 0.1):
+        yield Variant(
+            f"all fields flipped at {randomised_response}", everywhere={"randomised_response": randomised_response}
+        )
     year, born = {"field": "date_of_birth", "part": "year"}, {"field": "date_of_birth"}
     yield Variant("names salted by the year of birth, rule on names as it is", names(salt=year))
     yield Variant(
@@ -123,13 +125,13 @@ def recovered(spec: Specification, frame: pl.DataFrame) -> dict[str, str]:
     alone = spec.mode == "open" and all(each.salt is None for each in spec.fields)
     seen = without_addresses(spec) if alone else spec
     report = assess(clean(frame, seen, Side.ALICE).columns, seen)
-    told = {}
+    reported = {}
     for name in ATTACKED:
         found = [finding for finding in report.findings if finding.field == name]
         if found:
             best = max(found, key=lambda finding: (finding.above_chance, finding.recovered))
-            told[name] = f"{best.recovered:.1%} ({best.chance:.1%})"
-    return told
+            reported[name] = f"{best.recovered:.1%} ({best.chance:.1%})"
+    return reported
 
 
 def without_addresses(spec: Specification) -> Specification:
@@ -154,7 +156,7 @@ def by_size_of_salt(sizes: Sequence[int], repeats: int, seed: int) -> Iterator[s
             view = FieldView(
                 signatures(tokenise([public.values[name] for name in truth], "bigrams"), keys, 1024), counts
             )
-            guesses = similarity_graph_alignment(view, public, most=1500).guesses
+            guesses = similarity_graph_alignment(view, public, maximum=1500).guesses
             shares.append(score("", "surname", guesses, truth, view.counts, 0).records)
         yield f"| {size:,} | {np.mean(shares):.1%} | {', '.join(f'{share:.1%}' for share in sorted(shares))} |"
 

@@ -158,9 +158,9 @@ def page(
         number = rows[:, 4]
         made = number > 0
         likely = (rows[made, 4, None] * rows[made, 5:7]).sum(axis=0) / max(number.sum(), 1)
-        said = f"{mean[4]:.0f}, {likely[0]:.3f}, {likely[1]:.3f}" if made.any() else "none"
+        sentences = f"{mean[4]:.0f}, {likely[0]:.3f}, {likely[1]:.3f}" if made.any() else "none"
         lines.append(
-            f"| {name} | {mean[0]:.3f}, {mean[1]:.3f} | {mean[2]:.3f}, {mean[3]:.3f} | {said} | {mean[7]:.3f} |"
+            f"| {name} | {mean[0]:.3f}, {mean[1]:.3f} | {mean[2]:.3f}, {mean[3]:.3f} | {sentences} | {mean[7]:.3f} |"
         )
     lines += [
         "",

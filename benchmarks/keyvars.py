@@ -155,7 +155,7 @@ def main(arguments: list[str]) -> int:
         row = measured(growing(forms, distinct, rng), thesis=distinct <= 20)
         counts = [f"{row[key]:12,.0f}" for key in ("forms", "codings", "leaves", "nodes", "harmonisations")]
         times = [f"{row[key]:12.2f}" for key in ("graph", "analysis", "edges", "files")]
-        told = [f"{row['thesis']:12.2f}", f"{row['its harmonisations']:12,.0f}"] if "thesis" in row else ()
-        print("".join([*counts, *times, *told]))
+        reported = [f"{row['thesis']:12.2f}", f"{row['its harmonisations']:12,.0f}"] if "thesis" in row else ()
+        print("".join([*counts, *times, *reported]))
     print(f"\nseed {options.seed}; medians of {REPEATS}, edges and thesis once")
     return 0

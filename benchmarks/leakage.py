@@ -35,7 +35,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "together": ("The drafted rules together", blocks.together),
     "control": ("Four wide rules together: the positive control", blocks.control),
     "skewed": ("Rules made of names' beginnings", blocks.skewed),
-    "defences": ("Options of a field in open mode, surnames of a quarter of the records", whole.defences),
+    "defences": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
 }
 """By name, the sections of the page in its order."""
@@ -103,9 +103,9 @@ def table(name: str, done: Done) -> str:
 
 def verdict(lines: Sequence[Line]) -> str:
     """How much of what is asked is met, and what is not."""
-    asked = [line for line in lines if line.met is not None]
-    missed = [line for line in asked if not line.met]
-    text = f"Of {len(asked)} figures of which something is asked, {len(asked) - len(missed)} are as asked."
+    requested = [line for line in lines if line.met is not None]
+    missed = [line for line in requested if not line.met]
+    text = f"Of {len(requested)} figures of which something is asked, {len(requested) - len(missed)} are as asked."
     if missed:
         text += " Missed: " + "; ".join(f"{line.what} ({line.records:.1%})" for line in missed) + "."
     return text

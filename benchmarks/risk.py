@@ -36,26 +36,26 @@ def records(kind: str, n: int, keys: int, seed: int = 1) -> KeyFile:
     return file
 
 
-def timed(file: KeyFile, most: int | None = None, repeats: int = 3) -> tuple[float, float, int]:
+def timed(file: KeyFile, maximum: int | None = None, repeats: int = 3) -> tuple[float, float, int]:
     """Best time by the clock and by the processors, and the number of minimal sample uniques."""
     best, spent, number = np.inf, np.inf, 0
     for _ in range(repeats):
         begun, used = time.perf_counter(), time.process_time()
-        number = len(minimal_uniques(file, most).subsets)
+        number = len(minimal_uniques(file, maximum).subsets)
         best = min(best, time.perf_counter() - begun)
         spent = min(spent, time.process_time() - used)
     return best, spent, number
 
 
-def row(kind: str, n: int, keys: int, most: int | None, repeats: int = 3) -> None:
+def row(kind: str, n: int, keys: int, maximum: int | None, repeats: int = 3) -> None:
     """Measure and print."""
     file = records(kind, n, keys)
-    seconds, spent, number = timed(file, most, repeats)
+    seconds, spent, number = timed(file, maximum, repeats)
     against = ""
-    if n == 50_000 and most is None and keys in PEER:
+    if n == 50_000 and maximum is None and keys in PEER:
         against = f"{seconds / PEER[keys]:6.2f} x {PEER[keys]} s"
     print(
-        f"{kind:7s} {n:>9,} {keys:>5} {'any' if most is None else most:>5} {len(file.uniques):>9,} {number:>10,} "
+        f"{kind:7s} {n:>9,} {keys:>5} {'any' if maximum is None else maximum:>5} {len(file.uniques):>9,} {number:>10,} "
         f"{seconds:>8.2f} {spent:>9.2f} {against}",
         flush=True,
     )

@@ -66,10 +66,10 @@ def main(arguments: list[str]) -> int:
     print(f"{'command':<26} {'minimum':>8} {'ratio':>6} {'median':>8} {'ratio':>6} {'required':>9}")
     missed = 0
     for name, seconds in measured.items():
-        least, middle, limit = min(seconds), median(seconds), commands[name][2]
-        missed += limit is not None and least > limit
+        minimum, middle, limit = min(seconds), median(seconds), commands[name][2]
+        missed += limit is not None and minimum > limit
         print(
-            f"{name:<26} {least:>8.3f} {least / min(base):>6.1f} {middle:>8.3f} {middle / median(base):>6.1f} "
+            f"{name:<26} {minimum:>8.3f} {minimum / min(base):>6.1f} {middle:>8.3f} {middle / median(base):>6.1f} "
             f"{'' if limit is None else f'< {limit:g}':>9}"
         )
     return int(missed > 0)

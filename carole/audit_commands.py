@@ -41,7 +41,7 @@ def show(
 
     with _database(config) as database, database.read() as connection:
         for entry in audit.entries(connection, project):
-            told = {
+            reported = {
                 "sequence": entry.sequence,
                 "at": _time(entry.at),
                 "project": entry.project,
@@ -49,7 +49,7 @@ def show(
                 "action": entry.action,
                 "details": entry.details,
             }
-            typer.echo(json.dumps(told))
+            typer.echo(json.dumps(reported))
 
 
 @app.command()
@@ -78,10 +78,10 @@ def verify(
             got=f"{found.size} entries that can be read",
             remedy="stop Carole, keep the database and every kept checkpoint as they are, and tell the custodians",
         )
-    told = f"Intact: {found.size} entries, signed by Carole"
+    reported = f"Intact: {found.size} entries, signed by Carole"
     if found.checkpoint is not None:
-        told += f" at {_time(found.checkpoint.at)}"
-    typer.echo(f"{told}.")
+        reported += f" at {_time(found.checkpoint.at)}"
+    typer.echo(f"{reported}.")
     if checkpoints:
         typer.echo(f"It continues all {found.compared} kept checkpoints.")
     else:

@@ -55,6 +55,6 @@ def check(config: Config = Path("carole.yaml")) -> None:
 @app.command()
 def health(config: Config = Path("carole.yaml")) -> None:
     """Ask the running Carole on this machine whether she serves; ends with status 1 if not."""
-    from tryst.carole.service.health import ask_health
+    from tryst.carole.service.health import check_health
 
-    typer.echo(f"Carole serves on {ask_health(config)}.")
+    typer.echo(f"Carole serves on {check_health(config)}.")

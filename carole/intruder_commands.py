@@ -21,7 +21,7 @@ def command(
     person: Annotated[
         str | None, typer.Option("--id", help="Column of both files that says who is who; it is for judging only.")
     ] = None,
-    least: Annotated[float, typer.Option(help="Probability from which the intruder makes a claim.")] = 0.5,
+    minimum: Annotated[float, typer.Option(help="Probability from which the intruder makes a claim.")] = 0.5,
     dummies: Annotated[
         str | None, typer.Option(help="Try dummy records, as shares of the release by commas: .05,.1,.2")
     ] = None,
@@ -37,10 +37,10 @@ def command(
     from tryst.carole.intruder.attack_assessment import assess
 
     files = _read(known, release, keys, person)
-    found = assess(files, least=least, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
+    found = assess(files, minimum=minimum, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _say(found, least)
+    _print(found, minimum)
 
 
 def _read(known: Path, release: Path, keys: str | None, person: str | None) -> Any:
@@ -74,30 +74,30 @@ def _shares(text: str | None) -> list[float]:
     return shares
 
 
-def _say(found: dict[str, Any], least: float) -> None:
+def _print(found: dict[str, Any], minimum: float) -> None:
     also = f", beside {', '.join(found['known'])}" if found["known"] else ""
     typer.echo(
         f"{found['people']:,} people known by {', '.join(found['keys'])}{also}; {found['records']:,} records released"
         + (f" that also say {', '.join(found['learnt'])}" if found["learnt"] else "")
         + "."
     )
-    _table(found["intruders"], least)
+    _table(found["intruders"], minimum)
     for name, intruder in found["intruders"].items():
         for warning in intruder["warnings"]:
             typer.echo(f"  {name}: {warning}")
     for part in found["dummies"]:
         typer.echo(f"\nWith {part['share']:.0%} dummy records ({part['kind']}):")
-        _table(part["intruders"], least)
+        _table(part["intruders"], minimum)
     if not found["truth_known"]:
         typer.echo("\nWithout --id nobody can say which claims are right: what is claimed is all there is to judge by.")
 
 
-def _table(intruders: dict[str, Any], least: float) -> None:
+def _table(intruders: dict[str, Any], minimum: float) -> None:
     typer.echo(f"\n  {'intruder':<16} {'who is claimed':<36} {'claims':>7} {'claimed':>8} {'right':>7}")
     rows = (
         ("most_probable", "the most probable pair of all"),
         ("best_of_each_person", "everyone's most probable record"),
-        ("best_of_each_person_if_likely", f"the same where probability >= {least:g}"),
+        ("best_of_each_person_if_likely", f"the same where probability >= {minimum:g}"),
     )
     for name, intruder in intruders.items():
         for key, words in rows:

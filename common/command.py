@@ -102,8 +102,8 @@ class LazyGroup(TyperGroup):
         return name, listed and subcommand(args[0]), rest
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(selected: bool) -> None:
+    if selected:
         from importlib.metadata import version
 
         typer.echo(f"tryst {version('tryst')}")

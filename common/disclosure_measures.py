@@ -15,20 +15,24 @@ from tryst.common.errors import ErrorCode, TrystError
 
 
 @dataclass(frozen=True)
-class Question:
+class ResolutionRequest:
     """What a steward asks of a release; several measures answer it."""
 
     title: str
     explanation: str
 
 
-FOUND = Question("Could somebody be found?", "An intruder knows something about a person and looks for their record.")
-LEARNT = Question(
+FOUND = ResolutionRequest(
+    "Could somebody be found?", "An intruder knows something about a person and looks for their record."
+)
+LEARNT = ResolutionRequest(
     "Could something be learnt about somebody?",
     "An intruder need not find the record: it is enough if all records that fit say the same.",
 )
-TABLES = Question("Do the tables give somebody away?", "Counts that are to be published, attacked all together.")
-CUSTODIANS = Question(
+TABLES = ResolutionRequest(
+    "Do the tables give somebody away?", "Counts that are to be published, attacked all together."
+)
+CUSTODIANS = ResolutionRequest(
     "What do the custodians learn of each other?", "Whoever receives links learns whom the other has."
 )
 QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS)
@@ -61,7 +65,7 @@ class DisclosureMeasure:
         ``share`` reads in per cent, ``probability`` as a number.
     needs
         Without which part of a specification it cannot be limited: ``sensitive`` variables, published ``tables``.
-    least, most
+    minimum, maximum
         Range of its limit.
     """
 
@@ -71,12 +75,12 @@ class DisclosureMeasure:
     intruder: str
     sentence: str
     method: str
-    question: Question
+    question: ResolutionRequest
     place: int = 0
     unit: Literal["share", "probability"] = "share"
     needs: Literal["", "sensitive", "tables"] = ""
-    least: float = 0.0
-    most: float = 1.0
+    minimum: float = 0.0
+    maximum: float = 1.0
 
     def shown(self, value: float) -> str:
         """A value as it reads in a sentence."""
@@ -105,7 +109,7 @@ def register(measures: Iterable[DisclosureMeasure]) -> None:
         MEASURES[measure.name] = measure
 
 
-def report_order() -> list[tuple[Question, list[DisclosureMeasure]]]:
+def report_order() -> list[tuple[ResolutionRequest, list[DisclosureMeasure]]]:
     """The measures by question, as the report shows them."""
     return [
         (question, sorted((m for m in MEASURES.values() if m.question == question), key=lambda m: m.place))
@@ -235,7 +239,7 @@ register(
             sentence=(
                 "{value} of the linked records share their keys with others of too few different sensitive values."
             ),
-            method="counted; fewer than `least_values`",
+            method="counted; fewer than `min_values`",
             question=LEARNT,
             place=4,
             needs="sensitive",
@@ -255,7 +259,7 @@ register(
             needs="tables",
         ),
         DisclosureMeasure(
-            name="members_learnt",
+            name="members_disclosed",
             title="Who is in the other file",
             meaning="Share of a custodian's records that the release shows to be in the other's file too.",
             intruder="A custodian itself, with what is released to it.",

@@ -64,7 +64,7 @@ class LeakageReport:
     codes
         Of the variables. The limit does not judge them: a code is a relabelling, whose counts show in every mode, and
         whoever approves the specification is told so.
-    remarks
+    notes
         What the figures do not say.
     """
 
@@ -74,7 +74,7 @@ class LeakageReport:
     refuses: bool
     findings: tuple[Finding, ...]
     codes: tuple[Finding, ...] = ()
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Finding | None:

@@ -34,9 +34,9 @@ def enrol(
     """Make this party's keys, and a card with its public keys to send to whoever certifies."""
     from tryst.common.pki.enrolment import enrol as make
 
-    card = make(folder, name, role, host or ())
+    enrolment_request = make(folder, name, role, host or ())
     typer.echo(f"Made {folder}. Send {folder / 'card.yaml'} to whoever issues the certificates.")
-    typer.echo(f"Identity, to be read to the others over the phone:\n  {card.identity.fingerprint}")
+    typer.echo(f"Identity, to be read to the others over the phone:\n  {enrolment_request.identity.fingerprint}")
 
 
 @app.command()
@@ -56,17 +56,17 @@ def authority(
 
 @app.command()
 def certify(
-    card: Annotated[Path, typer.Argument(help="The card that a party sent.")],
+    enrolment_request: Annotated[Path, typer.Argument(help="The card that a party sent.")],
     authority: Annotated[Path, typer.Option(help="The authority's folder.")],
     out: Annotated[Path, typer.Option(help="Where to write the certificate, to be sent back.")],
 ) -> None:
     """Check a card and issue the certificate that it asks for."""
     from tryst.common.pki.authority import Authority
     from tryst.common.pki.enrolment import certify as issue
-    from tryst.common.pki.enrolment_requests import load_card
+    from tryst.common.pki.enrolment_requests import load_enrolment_request
     from tryst.common.pki.folders import write_public
 
-    party = load_card(card)
+    party = load_enrolment_request(enrolment_request)
     typer.echo(f"{party.name}, {party.role}. Compare its identity over the phone:\n  {party.identity.fingerprint}")
     write_public(out, issue(Authority.load(authority), party))
     typer.echo(f"Wrote {out}.")
@@ -74,7 +74,7 @@ def certify(
 
 @app.command()
 def assemble(
-    card: Annotated[list[Path], typer.Option(help="A party's card; one for each party.")],
+    enrolment_request: Annotated[list[Path], typer.Option(help="A party's card; one for each party.")],
     certificate: Annotated[list[Path], typer.Option(help="A party's certificate, in the order of the cards.")],
     authority: Annotated[list[Path], typer.Option(help="The certificate of an authority involved.")],
     out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
@@ -83,22 +83,23 @@ def assemble(
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.pki.certificates import read_public
     from tryst.common.pki.enrolment import assemble as make
-    from tryst.common.pki.enrolment_requests import load_card
+    from tryst.common.pki.enrolment_requests import load_enrolment_request
     from tryst.common.pki.folders import write_public
 
-    if len(card) != len(certificate):
+    if len(enrolment_request) != len(certificate):
         raise TrystError(
             ErrorCode.PARAMETER,
             "every card needs its certificate",
-            got=f"{len(card)} cards and {len(certificate)} certificates",
+            got=f"{len(enrolment_request)} cards and {len(certificate)} certificates",
             remedy="give --card and --certificate equally often, in the same order",
         )
-    cards = [load_card(path) for path in card]
+    enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
     certificates = {
-        party.name: read_public(path, "the certificate") for party, path in zip(cards, certificate, strict=True)
+        party.name: read_public(path, "the certificate")
+        for party, path in zip(enrolment_requests, certificate, strict=True)
     }
     authorities = b"".join(read_public(path, "the authority") for path in authority)
-    members = make(cards, certificates, authorities)
+    members = make(enrolment_requests, certificates, authorities)
     out.mkdir(parents=True, exist_ok=True)
     write_public(out / "members.yaml", members.dump().encode())
     write_public(out / "authorities.pem", authorities)

@@ -23,7 +23,7 @@ from tryst.coordinator.client.client_configuration import template as coordinato
 ADDRESS = "carole:7443"
 """Carole, as everyone calls her: a name that DNS, /etc/hosts, compose or a cluster resolves."""
 
-NOBODY = " ".join(["0000"] * 16)
+UNPRIVILEGED = " ".join(["0000"] * 16)
 """Stands for the other custodian's fingerprint: no service starts before it is replaced."""
 
 
@@ -44,7 +44,7 @@ def _custodian(side: Side) -> str:
     return custodian_yaml(
         Party(side, side.title()),
         carole=ADDRESS,
-        peer_fingerprint=NOBODY,
+        peer_fingerprint=UNPRIVILEGED,
         data=f"/srv/tryst/{side}/",
         keys=f"/etc/tryst/{side}/keys",
         state=f"/var/lib/tryst/{side}/state",

@@ -115,11 +115,11 @@ def conditional(values: Values, joint: FittedModel, target: str, rows: NDArray[n
     for level in range(levels):
         distinct[:, column] = level
         logs[:, level] = joint.log_marginal(distinct)
-    most = logs.max(axis=1, keepdims=True, initial=-np.inf)
+    maximum = logs.max(axis=1, keepdims=True, initial=-np.inf)
     with np.errstate(invalid="ignore"):
-        share = np.exp(logs - most)
+        share = np.exp(logs - maximum)
     # Values that the model excludes say nothing: the target's own distribution then.
-    lost = ~np.isfinite(most[:, 0])
+    lost = ~np.isfinite(maximum[:, 0])
     if lost.any():
         share[lost] = joint.marginal([target])
     share /= share.sum(axis=1, keepdims=True)

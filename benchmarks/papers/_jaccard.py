@@ -28,7 +28,9 @@ def agreeing_bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDAr
     return agreeing
 
 
-def estimate(agreeing: ArrayLike, bits: int, flip: float = 0.0, clip: bool = True) -> NDArray[np.float64]:
+def estimate(
+    agreeing: ArrayLike, bits: int, randomised_response: float = 0.0, clip: bool = True
+) -> NDArray[np.float64]:
     r"""Estimate the Jaccard similarity from the number of agreeing bits.
 
     Parameters
@@ -37,7 +39,7 @@ def estimate(agreeing: ArrayLike, bits: int, flip: float = 0.0, clip: bool = Tru
         Number of agreeing bits of each pair, 0 to `bits`.
     bits
         Length M of the signatures.
-    flip
+    randomised_response
         Probability r with which each bit was flipped on each side (randomised response), less than 1/2.
     clip
         Move estimates into [0, 1]. Only the estimate before clipping is unbiased.
@@ -50,20 +52,20 @@ def estimate(agreeing: ArrayLike, bits: int, flip: float = 0.0, clip: bool = Tru
     Raises
     ------
     TrystError
-        PARAMETER if `flip` is not in [0, 1/2).
+        PARAMETER if `randomised_response` is not in [0, 1/2).
     """
-    similarity = (2.0 * np.asarray(agreeing, dtype=np.float64) / bits - 1.0) / _contrast(flip)
+    similarity = (2.0 * np.asarray(agreeing, dtype=np.float64) / bits - 1.0) / _contrast(randomised_response)
     return np.clip(similarity, 0.0, 1.0) if clip else similarity
 
 
-def variance(similarity: ArrayLike, bits: int, flip: float = 0.0) -> NDArray[np.float64]:
+def variance(similarity: ArrayLike, bits: int, randomised_response: float = 0.0) -> NDArray[np.float64]:
     r"""Variance of the estimate before clipping.
 
     Parameters
     ----------
     similarity
         True Jaccard similarity J.
-    bits, flip
+    bits, randomised_response
         As for `estimate`.
 
     Returns
@@ -75,16 +77,16 @@ def variance(similarity: ArrayLike, bits: int, flip: float = 0.0) -> NDArray[np.
     -----
     A full minwise hash of M values has J(1 - J)/M, at 64 times the storage.
     """
-    contrast = _contrast(flip)
+    contrast = _contrast(randomised_response)
     return (1.0 - (contrast * np.asarray(similarity, dtype=np.float64)) ** 2) / (contrast**2 * bits)
 
 
-def _contrast(flip: float) -> float:
-    if not 0.0 <= flip < 0.5:
+def _contrast(randomised_response: float) -> float:
+    if not 0.0 <= randomised_response < 0.5:
         raise TrystError(
             ErrorCode.PARAMETER,
             "the probability of a flip must be at least 0 and less than 1/2",
             where="randomised response",
-            got=str(flip),
+            got=str(randomised_response),
         )
-    return (1.0 - 2.0 * flip) ** 2
+    return (1.0 - 2.0 * randomised_response) ** 2

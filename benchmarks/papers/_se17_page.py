@@ -85,7 +85,7 @@ def _svg(chart: alt.HConcatChart, name: str, about: str) -> str:
 
 def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
     """The page in Markdown."""
-    paper = by_u["all_pairs"]
+    printed = by_u["all_pairs"]
     lines = [
         "# Smith and Elliot's experiment",
         "",
@@ -117,11 +117,11 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
     lines += ["## What it shows", ""]
     for (worse, _), (better, _) in pairwise([(m, None) for m in METHODS]):
         i, k = METHODS.index(worse), METHODS.index(better)
-        mean, low, high = interval(paper.areas[:, k] - paper.areas[:, i])
+        mean, low, high = interval(printed.areas[:, k] - printed.areas[:, i])
         lines.append(f"- {better} above {worse} by {mean:.3f} ({low:.3f} to {high:.3f}, paired).")
-    fs = interval(paper.claimed[:, 0]), interval(paper.true[:, 0])
+    fs = interval(printed.claimed[:, 0]), interval(printed.true[:, 0])
     gaps = ", ".join(
-        f"{method} {paper.claimed[:, k].mean():.2f} for {paper.true[:, k].mean():.2f}"
+        f"{method} {printed.claimed[:, k].mean():.2f} for {printed.true[:, k].mean():.2f}"
         for k, method in enumerate(METHODS)
         if k
     )
@@ -141,7 +141,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "",
         "- The paper shows one draw and does not say how its keys were perturbed or which surnames it drew, so areas "
         "cannot agree to the digit. Orders and the direction of every gap do.",
-        *_against_print(paper),
+        *_against_print(printed),
         "- The paper prints the denominator of the Bayes factor without the agreeing values in the two marginals; that "
         "is no distribution. Here it is the corrected one ([why](extended-latent.md)).",
         "- A surname's probability is not its share of the two files: what agreement on a name is worth must not be "

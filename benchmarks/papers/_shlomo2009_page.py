@@ -79,11 +79,11 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _row(found: Sequence[Study], name: str, paper: str, value: Callable[[Study], float]) -> str:
+def _row(found: Sequence[Study], name: str, printed: str, value: Callable[[Study], float]) -> str:
     values = np.array([value(s) for s in found])
     truth = np.array([s.true_tau if "original" in name else s.risk.tau or 1.0 for s in found])
     mean, low, high = interval(values)
-    return f"| {name} | {mean:.1f} ({low:.1f} to {high:.1f}) | {(values / truth).mean():.3f} | {paper} |"
+    return f"| {name} | {mean:.1f} ({low:.1f} to {high:.1f}) | {(values / truth).mean():.3f} | {printed} |"
 
 
 def _judged(found: Sequence[Study]) -> str:

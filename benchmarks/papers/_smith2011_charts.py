@@ -68,10 +68,10 @@ def strategies_figure(five: Chapter5) -> str:
 
 
 def _curves(
-    fractions: Sequence[float], found: NDArray[np.float64], wanted: Mapping[str, str], title: str
+    fractions: Sequence[float], found: NDArray[np.float64], selected: Mapping[str, str], title: str
 ) -> alt.LayerChart:
     rows = []
-    for name in wanted:
+    for name in selected:
         for i, fraction in enumerate(fractions):
             mean, low, high = interval(found[i, :, SERIES.index(name)])
             rows.append(
@@ -85,7 +85,7 @@ def _curves(
             )
     base = alt.Chart(alt.InlineData(values=rows), title=title).encode(
         x=alt.X("fraction:Q", title="sampling fraction", axis=alt.Axis(format=".0%")),
-        color=_colours(list(wanted), list(wanted.values())).legend(columns=4),
+        color=_colours(list(selected), list(selected.values())).legend(columns=4),
     )
     y = alt.Y("mean:Q", title="Pr(correct match)", scale=alt.Scale(domain=[0, 1]))
     return alt.layer(
@@ -96,7 +96,7 @@ def _curves(
 
 def matching_figure(fractions: Sequence[float], found: NDArray[np.float64]) -> str:
     """Figure 43."""
-    wanted = {
+    selected = {
         "ten best, claimed": OCHRE,
         "ten best, true": RUST,
         "CM | SU": TEAL,
@@ -104,19 +104,19 @@ def matching_figure(fractions: Sequence[float], found: NDArray[np.float64]) -> s
         "CM | UM": INK,
         "DIS": GREY,
     }
-    chart = _curves(fractions, found, wanted, "means and 95 % intervals over samples")
+    chart = _curves(fractions, found, selected, "means and 95 % intervals over samples")
     return _on_paper(chart, "matching", "Chance of a correct match of six measures against the sampling fraction.")
 
 
 def costs_figure(fractions: Sequence[float], found: NDArray[np.float64]) -> str:
     """Figure 44."""
-    wanted = {
+    selected = {
         "CM | SU": TEAL,
         "CM | UM": INK,
         "cost matched by true counts": RUST,
         "cost matched by expected counts": OCHRE,
     }
-    chart = _curves(fractions, found, wanted, "at the cost of CM | UM")
+    chart = _curves(fractions, found, selected, "at the cost of CM | UM")
     return _on_paper(chart, "costs", "Attacks matched in cost to CM given UM against the sampling fraction.")
 
 

@@ -238,8 +238,8 @@ def _ranking(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> list[
             found = ranked[fraction]
             mean, low, high = interval(found[:, k])
             cells.append(f"{mean:.3f} ({low:.3f} to {high:.3f})")
-            gain, least, most = interval(found[:, k] - found[:, 1])
-            cells.append("" if method == "IS" else f"{gain:+.3f} ({least:.3f} to {most:.3f})")
+            gain, minimum, maximum = interval(found[:, k] - found[:, 1])
+            cells.append("" if method == "IS" else f"{gain:+.3f} ({minimum:.3f} to {maximum:.3f})")
         lines.append(f"| {method} | {' | '.join(cells)} |")
     lines += [
         "",

@@ -77,7 +77,7 @@ def figure(found: Experiment) -> str:
 
 def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
     """The page in Markdown."""
-    free, corrected, paper = (by_u[u] for u in ("free", "corrected", "all_pairs"))
+    free, corrected, printed = (by_u[u] for u in ("free", "corrected", "all_pairs"))
     lines = [
         "# Smith and Shlomo's experiment",
         "",
@@ -99,15 +99,15 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
     for u, found in by_u.items():
         lines += [f"## With {_U[u]}", "", *_table(found, [*METHODS, *UNROUNDED]), ""]
     lines += ["## What it shows", ""]
-    worst = len(paper.levels) - 1
+    worst = len(printed.levels) - 1
     for better, worse in pairwise(_RANKED):
-        difference = interval(paper.area(better)[worst] - paper.area(worse)[worst])
+        difference = interval(printed.area(better)[worst] - printed.area(worse)[worst])
         lines.append(
             f"- {better} above {worse} at the highest level by {difference[0]:.3f} "
             f"({difference[1]:.3f} to {difference[2]:.3f}, paired)."
         )
-    jaro = interval(paper.area("Jaro-Winkler")[worst] - paper.area("Jaro")[worst])
-    gap = np.abs((paper.area("EM(15)") - paper.area("EM(8)")).mean(axis=1)).max()
+    jaro = interval(printed.area("Jaro-Winkler")[worst] - printed.area("Jaro")[worst])
+    gap = np.abs((printed.area("EM(15)") - printed.area("EM(8)")).mean(axis=1)).max()
     lines += [
         f"- Jaro-Winkler less Jaro at the highest level: {jaro[0]:+.3f} ({jaro[1]:+.3f} to {jaro[2]:+.3f}).",
         f"- EM(15) and EM(8) differ by {gap:.3f} at most, at any level.",
@@ -115,8 +115,8 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "## Where it differs from the paper",
         "",
         "- The slides print curves and no numbers, so orders can be compared and areas cannot. The order is theirs.",
-        _own_similarity(paper),
-        _unequal_u(paper, corrected, free),
+        _own_similarity(printed),
+        _unequal_u(printed, corrected, free),
         "",
     ]
     return "\n".join(lines)
@@ -151,19 +151,19 @@ def _own_similarity(found: Experiment) -> str:
     )
 
 
-def _unequal_u(paper: Experiment, corrected: Experiment, free: Experiment) -> str:
+def _unequal_u(printed: Experiment, corrected: Experiment, free: Experiment) -> str:
     parts = []
     for name, found in (("corrected", corrected), ("free", free)):
         change = ", ".join(
-            f"{method} {(found.area(method)[-1] - paper.area(method)[-1]).mean():+.3f}"
+            f"{method} {(found.area(method)[-1] - printed.area(method)[-1]).mean():+.3f}"
             for method in ("EM(8)", "log-LR weighted", "LR weighted", "binary EM")
         )
         parts.append(f"with {name} u the areas at the highest level change by: {change}")
     m = {
         name: ", ".join(f"{x:.2f}" for x in found.agreement[-1])
-        for name, found in (("paper", paper), ("corrected", corrected))
+        for name, found in (("paper", printed), ("corrected", corrected))
     }
-    untouched = 1 - paper.levels[-1]
+    untouched = 1 - printed.levels[-1]
     return (
         f"- {parts[0][0].upper()}{parts[0][1:]}. {parts[1][0].upper()}{parts[1][1:]}. So with either the LR scheme "
         "passes the log-LR scheme and the paper's order breaks, while the multinomial methods lose little. The reason "

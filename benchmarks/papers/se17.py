@@ -167,9 +167,9 @@ def linked(
     # The surnames' shares among people; misspelt ones have none, and never agree.
     shares = np.where(files.surnames > 0, files.surnames, 1e-12)
     known = ValueModel.of(driver_network().model(), (AloneKey(len(driver_network().names), shares, shares, shares),))
-    told = {"Ext. EM": {}, "Ext. EM +": {"training": files.training}, "GP": {"known": known}}
+    reported = {"Ext. EM": {}, "Ext. EM +": {"training": files.training}, "GP": {"known": known}}
     outcomes = {"FS": _outcome(files, fitted, None)}
-    for method, options in told.items():
+    for method, options in reported.items():
         if method not in methods:
             continue
         found = fit_extended(files.values, files.pairs, files.patterns, fitted, BOUNDS, settings, **options)  # type: ignore[arg-type]

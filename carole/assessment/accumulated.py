@@ -22,14 +22,14 @@ class Accumulated:
         By measure, the largest that was judged.
     tables
         Published before, over variables that there still are.
-    cautions
+    warnings
         What of it could not be taken into account.
     """
 
     releases: int
     largest: Mapping[str, float]
     tables: tuple[PublishedTable, ...]
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
@@ -57,10 +57,10 @@ def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) 
             made = PublishedTable(variables=names, protection=table["protection"], base=table["base"])
             if made not in tables:
                 tables.append(made)
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     if gone:
-        cautions = (
+        warnings = (
             f"Tables over {', '.join(sorted(gone))} were released before, and are no longer variables: what they add"
             " could not be taken into account.",
         )
-    return Accumulated(len(reports), largest, tuple(tables), cautions)
+    return Accumulated(len(reports), largest, tuple(tables), warnings)

@@ -100,7 +100,7 @@ SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
     ),
     "few_values": SensitiveMeasure(
         lambda learnt: learnt.few,
-        lambda spec: f"key groups of fewer than {spec.least_values} different values, links as decided",
+        lambda spec: f"key groups of fewer than {spec.min_values} different values, links as decided",
     ),
 }
 """The measures of which the worst sensitive variable counts; known after a recoding of the keys."""
@@ -197,7 +197,7 @@ def learnt(
     return Learnt(
         certain=float(sizes[different == 1].sum()) / n,
         probable=float((chance >= 1.0 - spec.doubt).sum()) / n,
-        few=float(sizes[different < spec.least_values].sum()) / n,
+        few=float(sizes[different < spec.min_values].sum()) / n,
         gain=float(rises.max(initial=0.0)),
         excluded=float(sizes[different < occurring].sum()) / n,
         diversity=int(different[inside].min()),

@@ -70,13 +70,13 @@ class CellRisk(ABC):
         The records.
     method
         The model, in words.
-    cautions
+    warnings
         What to know before relying on it.
     """
 
     file: KeyFile
     method: str
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     @abstractmethod
     def after(self, recoding: Recoding) -> Cells:
@@ -94,7 +94,7 @@ class Alike(CellRisk):
 
     file: KeyFile
     method: str = "no key variable varies: everybody is like everybody"
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:
         """One cell."""
@@ -110,7 +110,7 @@ class Averaged(CellRisk):
     file: KeyFile
     matching: BayesianMatching = field(repr=False)
     method: str = ""
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:
         """A recoded variable joins the models as a node."""
@@ -125,7 +125,7 @@ class LogLinear(CellRisk):
     file: KeyFile
     risk: LogLinearRisk = field(repr=False)
     method: str = ""
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:
         """The mean of a recoded cell is the sum of the means of the cells in it."""
@@ -163,19 +163,19 @@ def cell_risk(file: KeyFile) -> CellRisk:
         matching = bayesian_matching(file, fitted)
         number = len(fitted.average.models)
         return Averaged(
-            file, matching, f"Bayesian matching, {number} decomposable models averaged", tuple(fitted.cautions())
+            file, matching, f"Bayesian matching, {number} decomposable models averaged", tuple(fitted.warnings())
         )
     try:
-        choice = choose_model(file, most_models=MODELS, limit=MODEL_CELLS)
+        choice = choose_model(file, max_models=MODELS, limit=MODEL_CELLS)
     except TrystError as error:
         if error.code is not ErrorCode.MEMORY:
             raise
         fitted = fit_models(file, "occam")
         found = f"Bayesian matching, {len(fitted.average.models)} decomposable models of Occam's window averaged"
-        return Averaged(file, bayesian_matching(file, fitted), found, tuple(fitted.cautions()))
+        return Averaged(file, bayesian_matching(file, fitted), found, tuple(fitted.warnings()))
     best = choice.best
     words = f"log-linear model, the best of {len(choice.models)} by the minimum-error criterion B2: {best.model}"
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     if not best.converged:
-        cautions = (f"The log-linear fit has not converged: a margin is off by {best.fit.deviation:.2g} records.",)
-    return LogLinear(file, best, words, cautions)
+        warnings = (f"The log-linear fit has not converged: a margin is off by {best.fit.deviation:.2g} records.",)
+    return LogLinear(file, best, words, warnings)

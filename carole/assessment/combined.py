@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import GROUP
-from tryst.carole.engine.resolution_request import Answer
+from tryst.carole.engine.resolution_request import ResolutionResult
 from tryst.carole.engine.result import Linkage
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, VariableSpec
 
-LEAST_PROBABILITY = 1e-3
+MIN_PROBABILITY = 1e-3
 """Pairs less likely than this are left out of expected counts."""
 
 Codes = NDArray[np.int32]
@@ -50,7 +50,7 @@ class Combined:
     pair_probability : ndarray of float64, shape (n_pairs,)
     left_out : float
         Matches expected among pairs whose codes are not known, and which are therefore not among the pairs.
-    cautions
+    warnings
         What a reader must know of how it was made.
 
     Raises
@@ -69,7 +69,7 @@ class Combined:
     pair_b: NDArray[np.int64] = field(repr=False)
     pair_probability: NDArray[np.float64] = field(repr=False)
     left_out: float = 0.0
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for where, rows_a, rows_b, chance in (
@@ -149,7 +149,7 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
     """
     pairs = linkage.pairs
     chance = np.clip(pairs.link_probability, 0.0, 1.0)
-    near = chance >= LEAST_PROBABILITY
+    near = chance >= MIN_PROBABILITY
     near[linkage.links] = True
     return Combined(
         tuple(spec.variables),
@@ -164,7 +164,7 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
     )
 
 
-def combine_coded(answer: Answer, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
+def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
     """The combined output of a run in mode block_keyed.
 
     Parameters
@@ -205,11 +205,11 @@ def combine_coded(answer: Answer, alice: SignatureSet, bob: SignatureSet, spec: 
     )
 
 
-def _expected_elsewhere(answer: Answer) -> float:
+def _expected_elsewhere(answer: ResolutionResult) -> float:
     """Matches expected among the pairs that may be links and are none."""
     chance = np.clip(answer.pairs.link_probability, 0.0, 1.0)
     chance[answer.links] = 0.0
-    return float(chance[chance >= LEAST_PROBABILITY].sum())
+    return float(chance[chance >= MIN_PROBABILITY].sum())
 
 
 def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) -> Codes:

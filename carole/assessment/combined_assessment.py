@@ -28,7 +28,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 
-UNLESS_TOLD = Resources(3 << 30, 1)
+DEFAULT_SEARCH = Resources(3 << 30, 1)
 """What an assessment may use."""
 
 
@@ -64,7 +64,7 @@ def assess(
     spec: Specification,
     run: str,
     earlier: Sequence[bytes] = (),
-    resources: Resources = UNLESS_TOLD,
+    resources: Resources = DEFAULT_SEARCH,
     progress: Progress = lambda stage, fraction: None,
 ) -> Assessment:
     """Assess a combined output.
@@ -137,7 +137,7 @@ def assess(
         "expected_records": float(combined.pair_probability.sum()),
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
-        "warnings": [*_cautions(combined), *combined.cautions, *found.cautions, *tables.cautions, *before.cautions],
+        "warnings": [*_warnings(combined), *combined.warnings, *found.warnings, *tables.warnings, *before.warnings],
     }
     document = AssessmentDocument.of(document, "assessment").plain()
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
@@ -150,7 +150,7 @@ def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
     return {
         "fractions": policy.fractions.model_dump(),
         "known_people": policy.known_people,
-        "least_values": policy.least_values,
+        "min_values": policy.min_values,
         "doubt": policy.doubt,
         "missing": "a missing value is a category of its own",
         "variables": [
@@ -160,25 +160,25 @@ def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
     }
 
 
-def _cautions(combined: Combined) -> list[str]:
-    said = []
+def _warnings(combined: Combined) -> list[str]:
+    sentences = []
     if not combined.n_records:
         return ["There is no linked record: there is nothing to disclose but that."]
     if combined.n_records < 2:
-        said.append("There is one linked record: whoever is known to be in the output is known to be this one.")
+        sentences.append("There is one linked record: whoever is known to be in the output is known to be this one.")
     for name, number in combined.disagreements.items():
         if number:
-            said.append(
+            sentences.append(
                 f"In {number} linked records the custodians differ in {name}; Alice's value was taken. Released side by"
                 " side, the two values tell more than one."
             )
     lacking = (combined.codes < 0).mean(axis=0)
     for variable, share in zip(combined.variables, lacking.tolist(), strict=True):
         if share == 1.0:
-            said.append(f"No linked record has a value of {variable.name}.")
+            sentences.append(f"No linked record has a value of {variable.name}.")
         elif share > 0.2 and variable.role == "key":
-            said.append(
+            sentences.append(
                 f"{share:.0%} of the linked records have no value of {variable.name}, which counts as a category: an"
                 " intruder who takes a missing value for any finds fewer of them unique."
             )
-    return said
+    return sentences

@@ -20,11 +20,11 @@ from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import Fractions
 from tryst.risk.identification.file_level import dis
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.suda import minimal_uniques, most_within
+from tryst.risk.identification.suda import largest_within, minimal_uniques
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
-_MOST_SIZE = 4
+_MAX_SIZE = 4
 _BINS = 20
 _SHOWN = 20
 
@@ -111,7 +111,7 @@ class Identification:
         Of the combined output; None where there is no record or no key.
     trust
         float64, shape (n_records,): link probability of each linked record.
-    cautions
+    warnings
         What to know before relying on it.
     """
 
@@ -119,7 +119,7 @@ class Identification:
     document: dict[str, Any]
     model: CellRisk | None
     trust: NDArray[np.float64]
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def identification(combined: Combined, fractions: Fractions, left: Resources) -> Identification:
@@ -152,9 +152,9 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
     methods: dict[str, str] = {}
     for side in Side:
         alone[str(side)], methods[str(side)] = own_file_matches(combined, side, fractions)
-    least = min(alone.values())
+    minimum = min(alone.values())
     found["gain_over_own_file"] = Measure(
-        max(0.0, correct_matches - least),
+        max(0.0, correct_matches - minimum),
         "correct_matches less that of the same people in the file where it is smaller; "
         + "; ".join(f"{side}: {alone[side]:.3g} by {methods[side]}" for side in alone),
     )
@@ -177,8 +177,8 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
             for side in alone
         },
     }
-    special, cautions = _special(model, left)
-    return Identification(found, {**document, **special}, model, trust, (*model.cautions, *cautions))
+    special, warnings = _special(model, left)
+    return Identification(found, {**document, **special}, model, trust, (*model.warnings, *warnings))
 
 
 def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tuple[float, str]:
@@ -206,15 +206,15 @@ def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:
 
 def _scores(file: KeyFile, left: Resources) -> SudaScores:
     """Scores by the minimal uniques of all sizes, or of as many as memory is left for."""
-    limit = most_within(file, left.memory_bytes, left.threads)
-    most = file.n_keys if file.n_keys <= _ALL_SIZES else _MOST_SIZE
+    limit = largest_within(file, left.memory_bytes, left.threads)
+    maximum = file.n_keys if file.n_keys <= _ALL_SIZES else _MAX_SIZE
     while True:
         try:
-            return suda_scores(file, found=minimal_uniques(file, most, left.threads, limit))
+            return suda_scores(file, found=minimal_uniques(file, maximum, left.threads, limit))
         except TrystError as error:
-            if error.code is not ErrorCode.MEMORY or most == 1:
+            if error.code is not ErrorCode.MEMORY or maximum == 1:
                 raise
-        most = min(most, _MOST_SIZE + 1) - 1
+        maximum = min(maximum, _MAX_SIZE + 1) - 1
 
 
 def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -222,12 +222,12 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[st
     file = model.file
     scores = _scores(file, left)
     own = scores.minimal_uniques
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     if not own.complete:
-        cautions = (f"Special uniques were looked for by up to {own.max_size} of the {own.n_keys} key variables only.",)
+        warnings = (f"Special uniques were looked for by up to {own.max_size} of the {own.n_keys} key variables only.",)
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
-    riskiest = [
+    highest_risk_records = [
         {
             "variables": [name for q, name in enumerate(file.names) if sets[i] >> q & 1],
             "records": int(number[i]),
@@ -235,7 +235,7 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[st
         for i in order[:_SHOWN]
     ]
     document = {
-        "riskiest": riskiest,
+        "riskiest": highest_risk_records,
         "suda": {
             "max_size": own.max_size,
             "complete": own.complete,
@@ -246,4 +246,4 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[st
             ],
         },
     }
-    return document, cautions
+    return document, warnings

@@ -17,7 +17,7 @@ from tryst.carole.assessment.publication import recovery
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.recoding import Recoding
-from tryst.risk.identification.recoding_search import least_recoding
+from tryst.risk.identification.recoding_search import minimal_recoding
 
 _FEW = 0.05
 """Share of the records under which a category is rare."""
@@ -71,7 +71,7 @@ def options(
         limits = {name: limit for name, limit in spec.limits.given.items() if past.get(name, 0.0) <= limit}
         found += _until_within(combined, model, trust, spec, measures, limits, effects)
         if "correct_matches" in limits:
-            found += _least_merges(combined, model, trust, spec, measures)
+            found += _minimal_merges(combined, model, trust, spec, measures)
     found += _without_sensitive(learnt)
     found += _rounded(combined, spec, earlier.tables)
     found += _without_links(members)
@@ -196,7 +196,7 @@ def _until_within(
     return [_option(f"leave out {', '.join(dropped)}: then {end}", effect)]
 
 
-def _least_merges(
+def _minimal_merges(
     combined: Combined,
     model: CellRisk,
     trust: NDArray[np.float64],
@@ -212,8 +212,8 @@ def _least_merges(
     if pairs * len(file.cells) > SEARCHED:
         return []
     # Chances are multiplied by link probabilities, which the search does not know.
-    wanted = min(1.0, limit / max(float(trust.mean()), limit, 1e-9))
-    search = least_recoding(model.matching, wanted, "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1)
+    selected = min(1.0, limit / max(float(trust.mean()), limit, 1e-9))
+    search = minimal_recoding(model.matching, selected, "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1)
     words = "; ".join(_in_codes(search.recoding, file))
     if not search.reached or not words:
         return []
@@ -222,15 +222,15 @@ def _least_merges(
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
     """A recoding by numbers of codes, which the custodians can read and Carole cannot."""
-    said = []
+    sentences = []
     for name, labels, own in zip(file.names, file.labels, recoding.groups, strict=True):
         members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
         if len(members) == 1 < len(labels):
-            said.append(f"leave out {name}")
+            sentences.append(f"leave out {name}")
         elif len(members) < len(labels):
             joined = " and ".join("+".join(group) for group in members if len(group) > 1)
-            said.append(f"join codes {joined} of {name}")
-    return said
+            sentences.append(f"join codes {joined} of {name}")
+    return sentences
 
 
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:
@@ -249,13 +249,13 @@ def _without_sensitive(learnt: Mapping[str, Learnt]) -> list[dict[str, Any]]:
 
 def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Keep the links from a custodian, which then learns nothing of the other's file."""
-    told = {side: float(found["learnt"]) for side, found in members.items()}
+    reported = {side: float(found["learnt"]) for side, found in members.items()}
     found = []
-    for side in (side for side, share in told.items() if share > 0):
-        rest = max((share for other, share in told.items() if other != side), default=0.0)
-        found.append(_option(f"give {side.capitalize()} statistics only", {"members_learnt": rest}))
-    if sum(share > 0 for share in told.values()) > 1:
-        found.append(_option("give both custodians statistics only", {"members_learnt": 0.0}))
+    for side in (side for side, share in reported.items() if share > 0):
+        rest = max((share for other, share in reported.items() if other != side), default=0.0)
+        found.append(_option(f"give {side.capitalize()} statistics only", {"members_disclosed": rest}))
+    if sum(share > 0 for share in reported.values()) > 1:
+        found.append(_option("give both custodians statistics only", {"members_disclosed": 0.0}))
     return found
 
 

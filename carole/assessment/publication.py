@@ -44,13 +44,13 @@ class Publication:
         By name; none where there is nothing to publish.
     tables
         Each table, ready for JSON.
-    cautions
+    warnings
         What to know before relying on it.
     """
 
     measures: Mapping[str, Measure]
     tables: list[dict[str, Any]]
-    cautions: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def publication(
@@ -70,7 +70,7 @@ def publication(
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
         return Publication({}, [], ())
-    cautions: list[str] = []
+    warnings: list[str] = []
     documents = []
     singles = []
     for table, before in listed:
@@ -93,12 +93,12 @@ def publication(
     if whole.method == "":
         value = max(single.probability for single in singles)
         how = "the worst single table"
-        cautions.append("The tables have too many cells together: each was attacked by itself, which may find less.")
+        warnings.append("The tables have too many cells together: each was attacked by itself, which may find less.")
     value = max(value, *(single.probability for single in singles))
     if any(table.protection == "random" for table, _ in listed):
-        cautions.append("Random rounding was drawn for this assessment; what is published will be drawn anew.")
+        warnings.append("Random rounding was drawn for this assessment; what is published will be drawn anew.")
     text = f"{len(listed)} tables, {known} known people, links as decided; bounds: {how}"
-    return Publication({"subtraction": Measure(value, text)}, documents, tuple(cautions))
+    return Publication({"subtraction": Measure(value, text)}, documents, tuple(warnings))
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class CandidatePairs:
     ----------
     keys_a, keys_b : sequence of ndarray of uint64
         Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
-    most_rules : int
+    max_rules : int
         More than `MAX_RULES` only for who does not look at the masks, which have no bits for them.
 
     Raises
@@ -102,12 +102,12 @@ class CandidatePairs:
     """
 
     def __init__(
-        self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], most_rules: int = MAX_RULES
+        self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]], max_rules: int = MAX_RULES
     ) -> None:
-        if not 1 <= len(keys_a) <= most_rules or len(keys_a) != len(keys_b):
+        if not 1 <= len(keys_a) <= max_rules or len(keys_a) != len(keys_b):
             raise TrystError(
                 ErrorCode.PARAMETER,
-                f"1 to {most_rules} blocking rules expected, the same on both sides",
+                f"1 to {max_rules} blocking rules expected, the same on both sides",
                 where="blocking",
                 got=f"{len(keys_a)} and {len(keys_b)}",
                 remedy="give both sides the specification's rules",

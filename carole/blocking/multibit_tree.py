@@ -42,7 +42,7 @@ class MultibitTree:
         self._tree = _build(self._signatures)
 
     def within(
-        self, queries: NDArray[np.uint64], allowed: int, most: int, progress: StageProgress
+        self, queries: NDArray[np.uint64], allowed: int, maximum: int, progress: StageProgress
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """For each query the signatures with at most `allowed` disagreeing bits.
 
@@ -50,7 +50,7 @@ class MultibitTree:
         ----------
         queries : ndarray of uint64, shape (n_queries, words)
         allowed : int
-        most : int
+        maximum : int
             Stop after some more than this many in all; the caller sees that there are more.
         progress : callable
             Told the fraction of the queries done.
@@ -76,7 +76,7 @@ class MultibitTree:
             counts.append(count)
             total += int(count.sum())
             progress(min(1.0, (start + _QUERIES) / len(queries)))
-            if total > most:
+            if total > maximum:
                 break
         first = np.concatenate([np.zeros(1, dtype=np.int64), *counts]).cumsum()
         return first, np.concatenate([np.empty(0, dtype=np.int32), *found])
@@ -162,10 +162,10 @@ def _search(
     stack = [0]
     while len(stack) > 0:
         node = stack.pop()
-        least = np.uint64(0)
+        minimum = np.uint64(0)
         for w in range(words):
-            least += popcount((query[w] ^ value[node, w]) & common[node, w])
-        if least > allowed:
+            minimum += popcount((query[w] ^ value[node, w]) & common[node, w])
+        if minimum > allowed:
             continue
         if right[node] > 0:
             stack.append(right[node])

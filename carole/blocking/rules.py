@@ -52,7 +52,7 @@ class KeyedRule:
     def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
         # Each key is treated as a rule of its own, numbered one after the other; what the first of them has written no
         # other writes again.
-        self._pairs = CandidatePairs(keys_a, keys_b, most_rules=max(1, len(keys_a)))
+        self._pairs = CandidatePairs(keys_a, keys_b, max_rules=max(1, len(keys_a)))
         self._ends = np.cumsum(self._pairs.pairs_per_rule)
 
     @property

@@ -40,29 +40,29 @@ class ValuePairs:
     partner: NDArray[np.int32]
 
 
-def disagreements_allowed(bits: int, least: float, flip: float = 0.0) -> int:
-    """Greatest number of disagreeing bits at which the estimated similarity is at least `least`.
+def disagreements_allowed(bits: int, minimum: float, randomised_response: float = 0.0) -> int:
+    """Greatest number of disagreeing bits at which the estimated similarity is at least `minimum`.
 
     ``(2n/M - 1)/c >= s`` is ``M - n <= M (1 - cs)/2``, where ``c = (1 - 2r)^2`` for bits flipped with probability r;
-    decided in exact arithmetic for the decimal numbers that `least` and `flip` print as.
+    decided in exact arithmetic for the decimal numbers that `minimum` and `randomised_response` print as.
     """
-    return int(bits * (1 - (1 - 2 * Fraction(str(flip))) ** 2 * Fraction(str(least))) / 2)
+    return int(bits * (1 - (1 - 2 * Fraction(str(randomised_response))) ** 2 * Fraction(str(minimum))) / 2)
 
 
 def similar_pairs(
     a: FieldSignatures,
     b: FieldSignatures,
-    least: float,
-    most: int,
+    minimum: float,
+    maximum: int,
     progress: StageProgress,
-    flip: float = 0.0,
+    randomised_response: float = 0.0,
 ) -> ValuePairs:
-    """All pairs of values whose estimated similarity is at least `least`, by a multibit tree over B's.
+    """All pairs of values whose estimated similarity is at least `minimum`, by a multibit tree over B's.
 
     Raises
     ------
     TrystError
-        MEMORY if there are more than `most`.
+        MEMORY if there are more than `maximum`.
 
     References
     ----------
@@ -70,15 +70,17 @@ def similar_pairs(
        Algorithms for Molecular Biology 5, 2010. doi:10.1186/1748-7188-5-9
     """
     tree = MultibitTree(b.signatures)
-    first, partner = tree.within(a.signatures, disagreements_allowed(a.bits, least, flip), most, progress)
-    if len(partner) > most:
-        raise _too_many(most)
+    first, partner = tree.within(
+        a.signatures, disagreements_allowed(a.bits, minimum, randomised_response), maximum, progress
+    )
+    if len(partner) > maximum:
+        raise _too_many(maximum)
     return ValuePairs(first, partner)
 
 
 def canopy_pairs(
-    a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, most: int,
-    progress: StageProgress, flip: float = 0.0,
+    a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, seed: int, maximum: int,
+    progress: StageProgress, randomised_response: float = 0.0,
 ) -> ValuePairs:  # fmt: skip
     """Pairs of values that lie in a common canopy.
 
@@ -92,9 +94,9 @@ def canopy_pairs(
         Similarities, ``loose <= tight``.
     seed : int
         Of the order of picking.
-    most : int
+    maximum : int
         Pairs that memory allows.
-    flip : float
+    randomised_response : float
         Probability with which each bit was flipped, within a file as between the two.
 
     Raises
@@ -112,7 +114,7 @@ def canopy_pairs(
        doi:10.1145/347090.347123
     """
     values = np.ascontiguousarray(np.concatenate([a.signatures, b.signatures]))
-    near, far = (disagreements_allowed(a.bits, similarity, flip) for similarity in (tight, loose))
+    near, far = (disagreements_allowed(a.bits, similarity, randomised_response) for similarity in (tight, loose))
     free = np.ones(len(values), dtype=np.bool_)
     found: list[NDArray[np.int64]] = []
     waiting, distinct = 0, np.empty(0, dtype=np.int64)
@@ -123,19 +125,19 @@ def canopy_pairs(
         free[distance <= near] = False
         inside = np.flatnonzero(distance <= far)
         in_a, in_b = inside[inside < a.n_distinct], inside[inside >= a.n_distinct] - a.n_distinct
-        if len(in_a) * len(in_b) > most:
-            raise _too_many(most)
+        if len(in_a) * len(in_b) > maximum:
+            raise _too_many(maximum)
         found.append((in_a[:, None] * b.n_distinct + in_b).ravel())
         waiting += len(found[-1])
         # Canopies overlap: what they have in common is dropped now and then, so that it does not pile up.
         if waiting > len(distinct) + (1 << 20):
             distinct, found, waiting = np.unique(np.concatenate([distinct, *found])), [], 0
-            if len(distinct) > most:
-                raise _too_many(most)
+            if len(distinct) > maximum:
+                raise _too_many(maximum)
         progress((picked + 1) / len(values))
     distinct = np.unique(np.concatenate([distinct, *found]))
-    if len(distinct) > most:
-        raise _too_many(most)
+    if len(distinct) > maximum:
+        raise _too_many(maximum)
     value_a, value_b = np.divmod(distinct, max(1, b.n_distinct))
     first = np.concatenate(([0], np.cumsum(np.bincount(value_a, minlength=a.n_distinct))))
     return ValuePairs(first.astype(np.int64), value_b.astype(np.int32))
@@ -151,10 +153,10 @@ def _distances(values: NDArray[np.uint64], centre: NDArray[np.uint64]) -> NDArra
     return out
 
 
-def _too_many(most: int) -> TrystError:
+def _too_many(maximum: int) -> TrystError:
     return TrystError(
         ErrorCode.MEMORY,
-        f"more than {most:,} pairs of values are similar, which is what memory allows for",
+        f"more than {maximum:,} pairs of values are similar, which is what memory allows for",
         where="resources.memory_bytes",
         remedy="ask for more similarity in the blocking rule, or grant more memory",
     )

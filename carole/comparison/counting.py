@@ -88,14 +88,14 @@ class PatternCounter:
 
     Parameters
     ----------
-    most : int
+    maximum : int
         Keys it may hold; `add` says when there are more.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
         self._used = np.zeros(1, dtype=np.int64)
-        self._allocate(min(1 << 12, _capacity(most)))
+        self._allocate(min(1 << 12, _capacity(maximum)))
 
     @property
     def n_keys(self) -> int:
@@ -117,15 +117,15 @@ class PatternCounter:
         Returns
         -------
         bool
-            False if the table would have to hold more than `most` keys; it is then unchanged by the rest.
+            False if the table would have to hold more than `maximum` keys; it is then unchanged by the rest.
         """
         done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
         while done < n:
-            if self.n_keys >= self._most:
+            if self.n_keys >= self._maximum:
                 return False
             self._grow()
             done = _add(code, mask, value, done, n, self._codes, self._masks, self._values, self._used)
-        return self.n_keys <= self._most
+        return self.n_keys <= self._maximum
 
     def find(
         self,
@@ -170,6 +170,6 @@ def merged(
     return code[starts], mask[starts], total
 
 
-def _capacity(most: int) -> int:
-    """Smallest power of two that holds `most` keys half full."""
-    return 1 << max(4, (2 * most).bit_length())
+def _capacity(maximum: int) -> int:
+    """Smallest power of two that holds `maximum` keys half full."""
+    return 1 << max(4, (2 * maximum).bit_length())

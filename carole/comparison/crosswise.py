@@ -20,15 +20,15 @@ from tryst.carole.comparison.kernels import popcount
 from tryst.carole.comparison.levels import DRAWN_AT_ONCE, read_only
 from tryst.carole.comparison.thresholds import levels_by_disagreement
 from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.specification.model.noise_tolerance import widened
+from tryst.common.specification.model.noise_tolerance import tolerant_bounds
 
 BOUNDS = (0.8, 0.999, 1.0)
 """Inclusive upper bounds of the lesser crosswise similarity: not exchanged, similar, equal."""
 
 
-def crosswise_bounds(bits: int, flip: float = 0.0) -> tuple[float, ...]:
-    """The bounds for signatures of so many bits, each flipped with probability `flip`: widened where they are noisy."""
-    return widened(BOUNDS, bits, flip) if flip else BOUNDS
+def crosswise_bounds(bits: int, randomised_response: float = 0.0) -> tuple[float, ...]:
+    """The bounds for signatures of so many bits, flipped with probability `randomised_response`."""
+    return tolerant_bounds(BOUNDS, bits, randomised_response) if randomised_response else BOUNDS
 
 
 TwoFields = tuple[FieldSignatures, FieldSignatures]
@@ -41,12 +41,12 @@ class CrosswiseComparison:
     ----------
     a, b : pair of FieldSignatures
         Both fields of each file, of equal numbers of bits and under the same keys.
-    flip : float
+    randomised_response : float
         Probability with which each bit was flipped on either side.
     """
 
-    def __init__(self, a: TwoFields, b: TwoFields, flip: float = 0.0) -> None:
-        bounds = crosswise_bounds(a[0].bits, flip)
+    def __init__(self, a: TwoFields, b: TwoFields, randomised_response: float = 0.0) -> None:
+        bounds = crosswise_bounds(a[0].bits, randomised_response)
         self._n_levels = len(bounds)
         self._a, self._b = (
             _TwoFields(
@@ -57,7 +57,7 @@ class CrosswiseComparison:
             )
             for first, second in (a, b)
         )
-        self._levels = read_only(levels_by_disagreement(a[0].bits, bounds, flip))
+        self._levels = read_only(levels_by_disagreement(a[0].bits, bounds, randomised_response))
         self._n_rows = len(a[0].codes), len(b[0].codes)
 
     def add(

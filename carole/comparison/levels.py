@@ -60,7 +60,7 @@ def level_table(
     bounds: Sequence[float],
     pool: ThreadPoolExecutor,
     comparator: AnyComparator = "jaccard",
-    flip: float = 0.0,
+    randomised_response: float = 0.0,
 ) -> NDArray[np.int8]:
     """Level of every pair of distinct signatures, or values, of a field.
 
@@ -74,7 +74,7 @@ def level_table(
         Runs blocks of rows of `a`.
     comparator : {"jaccard", "jaro", "jaro_winkler"}
         The last two for values, in trusted mode.
-    flip : float
+    randomised_response : float
         Probability with which each bit was flipped on either side.
 
     Returns
@@ -98,7 +98,7 @@ def level_table(
         for _ in pool.map(compare_values, range(0, a.n_distinct, ROWS_PER_BLOCK)):
             pass
         return table
-    limits = read_only(disagreement_limits(a.bits, bounds, flip))
+    limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
     tiles = read_only(word_major_tiles(b.signatures))
 
     def compare(first: int) -> None:
@@ -117,7 +117,7 @@ def level_counts(
     pool: ThreadPoolExecutor,
     table: NDArray[np.int8] | None = None,
     comparator: AnyComparator = "jaccard",
-    flip: float = 0.0,
+    randomised_response: float = 0.0,
 ) -> NDArray[np.int64]:
     """Exact number of pairs of rows at each level, over all pairs of two files.
 
@@ -127,7 +127,7 @@ def level_counts(
         As for `level_table`.
     table : ndarray of int8, optional
         From `level_table`; without it the levels are computed in strips and forgotten.
-    comparator, flip
+    comparator, randomised_response
         As for `level_table`.
 
     Returns
@@ -141,7 +141,7 @@ def level_counts(
     total = np.zeros(n_levels, dtype=np.int64)
     if a.n_distinct == 0 or b.n_distinct == 0:
         return total
-    limits = read_only(disagreement_limits(a.bits, bounds, flip))
+    limits = read_only(disagreement_limits(a.bits, bounds, randomised_response))
     trusted = comparator != "jaccard"
     tiles = read_only(word_major_tiles(b.signatures if table is None and not trusted else b.signatures[:0]))
     values = [unpack_values(side.signatures, "comparison") if trusted else [] for side in (a, b)]
@@ -176,7 +176,7 @@ class FieldComparison:
         Inclusive upper bounds of the levels.
     table : ndarray of int8, optional
         From `level_table`; without it, pairs are compared as they come.
-    comparator, flip
+    comparator, randomised_response
         As for `level_table`.
     """
 
@@ -187,7 +187,7 @@ class FieldComparison:
         bounds: Sequence[float],
         table: NDArray[np.int8] | None = None,
         comparator: AnyComparator = "jaccard",
-        flip: float = 0.0,
+        randomised_response: float = 0.0,
     ) -> None:
         self.n_levels = len(bounds)
         self._values: ValuePairs | None = None
@@ -195,7 +195,7 @@ class FieldComparison:
             self._values = ValuePairs(a, b, bounds, comparator)
         self._table = None if table is None else read_only(table)
         self._sides = field_rows(a), field_rows(b)
-        self._levels = read_only(levels_by_disagreement(a.bits, bounds, flip))
+        self._levels = read_only(levels_by_disagreement(a.bits, bounds, randomised_response))
 
     @property
     def missing(self) -> int:
@@ -270,7 +270,7 @@ def level_distribution(
     exact_limit: int,
     sample: int,
     comparator: AnyComparator = "jaccard",
-    flip: float = 0.0,
+    randomised_response: float = 0.0,
 ) -> NDArray[np.float64]:
     """Numbers of pairs by level over all pairs of two files, or over a random sample of them.
 
@@ -285,7 +285,7 @@ def level_distribution(
     sample : int
         Beyond it, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
         slower than signatures, and a sixteenth of both limits holds for them.
-    comparator, flip
+    comparator, randomised_response
         As for `level_table`.
 
     Returns
@@ -307,10 +307,10 @@ def level_distribution(
     if comparator != "jaccard":
         exact_limit, sample = exact_limit // 16, sample // 16
     if table is not None or a.n_distinct * b.n_distinct <= exact_limit:
-        return level_counts(a, b, bounds, pool, table, comparator, flip).astype(np.float64)
+        return level_counts(a, b, bounds, pool, table, comparator, randomised_response).astype(np.float64)
     compared = None if comparator == "jaccard" else ValuePairs(a, b, bounds, comparator)
     # The level of a pair with no disagreeing bit is set apart, so that equal pairs can be left out.
-    lookup = levels_by_disagreement(a.bits, bounds, flip)
+    lookup = levels_by_disagreement(a.bits, bounds, randomised_response)
     lookup[0] = len(bounds)
     levels = read_only(lookup)
     sides = field_rows(a), field_rows(b)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def disagreement_limits(bits: int, bounds: Sequence[float], flip: float = 0.0) -> NDArray[np.int16]:
+def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> NDArray[np.int16]:
     """Largest number of disagreeing bits with which a pair still exceeds each bound but the last.
 
     Parameters
@@ -17,7 +17,7 @@ def disagreement_limits(bits: int, bounds: Sequence[float], flip: float = 0.0) -
         Length of the signatures, at most 8192.
     bounds : sequence of float
         Inclusive upper bounds of the levels, ascending, the last of them 1.
-    flip : float
+    randomised_response : float
         Probability with which each bit was flipped on either side.
 
     Returns
@@ -30,7 +30,7 @@ def disagreement_limits(bits: int, bounds: Sequence[float], flip: float = 0.0) -
     -----
     `(2n/M - 1)/c > s`, where `c = (1 - 2r)**2`, is `n > M(1 + cs)/2`, decided in fractions.
     """
-    contrast = (1 - 2 * Fraction(str(flip))) ** 2
+    contrast = (1 - 2 * Fraction(str(randomised_response))) ** 2
     limits = []
     for bound in bounds[:-1]:
         smallest_above = math.floor(bits * (1 + contrast * Fraction(str(bound))) / 2) + 1
@@ -38,9 +38,9 @@ def disagreement_limits(bits: int, bounds: Sequence[float], flip: float = 0.0) -
     return np.array(limits, dtype=np.int16)
 
 
-def levels_by_disagreement(bits: int, bounds: Sequence[float], flip: float = 0.0) -> NDArray[np.int8]:
+def levels_by_disagreement(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> NDArray[np.int8]:
     """Level of each possible number of disagreeing bits; shape (bits + 1,)."""
     disagreeing = np.arange(bits + 1)
-    limits = disagreement_limits(bits, bounds, flip)
+    limits = disagreement_limits(bits, bounds, randomised_response)
     levels: NDArray[np.int8] = (disagreeing[:, None] <= limits).sum(axis=1).astype(np.int8)
     return levels

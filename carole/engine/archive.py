@@ -61,7 +61,7 @@ def array_of(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int
     array = arrays.get(name)
     if array is None or array.dtype != np.dtype(kind) or array.ndim != len(shape):
         raise malformed(f"no {name} of the right kind")
-    if any(wanted not in (None, there) for wanted, there in zip(shape, array.shape, strict=True)):
+    if any(selected not in (None, there) for selected, there in zip(shape, array.shape, strict=True)):
         raise malformed(f"{name} of another shape")
     return array
 

@@ -36,7 +36,7 @@ class BlockKeyedFiles:
     @property
     def distinct_records(self) -> BothSets:
         """Those of the rule that has most, in each file."""
-        return self._a.most_rows(), self._b.most_rows()
+        return self._a.max_rows(), self._b.max_rows()
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless both hold what the plan needs.

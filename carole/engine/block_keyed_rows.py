@@ -44,7 +44,7 @@ class BlockKeyedRows:
         """Rows of each rule: the records that have a key under it."""
         return tuple(int(n) for n in np.diff(self.starts))
 
-    def most_rows(self) -> SignatureSet:
+    def max_rows(self) -> SignatureSet:
         """The rows of the rule that has most, of which each is another record; without their keys."""
         rule = int(np.argmax(np.diff(self.starts)))
         own = slice(self.starts[rule], self.starts[rule + 1])

@@ -15,13 +15,13 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.duplicates import cautions as duplicate_cautions
 from tryst.carole.engine.duplicates import duplicates
+from tryst.carole.engine.duplicates import warnings as duplicate_warnings
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan, RulePlan
 from tryst.carole.engine.refinement import estimation, refine
 from tryst.carole.engine.result import Linkage, ScoredPatterns
-from tryst.carole.engine.run_warnings import recall_cautions, rival_cautions
+from tryst.carole.engine.run_warnings import recall_warnings, rival_warnings
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import FieldsPresent, best_possible
 from tryst.carole.fellegi_sunter import (
@@ -34,7 +34,7 @@ from tryst.carole.fellegi_sunter import (
     fit_scheme,
     link_probabilities,
 )
-from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.common.progress import Progress
 
@@ -52,11 +52,11 @@ class Candidates:
     levels
         Pairs by field and level over all pairs of records, shape (n_fields, most levels); None where nothing was
         blocked.
-    beyond
+    outside_blocks
         Pairs that blocking left out, where fields may depend on each other.
     pattern
         int32, shape (n_kept,): row of `patterns` of each kept pair.
-    wanted
+    selected
         int64: rows of `patterns` of which the pairs were kept.
     lacking
         Of A and of B: which fields records lack.
@@ -79,9 +79,9 @@ class Candidates:
     n_b: int
     patterns: PatternCounts = dataclass_field(repr=False)
     levels: NDArray[np.float64] | None = dataclass_field(repr=False)
-    beyond: Beyond | None = dataclass_field(repr=False)
+    outside_blocks: OutsideBlocks | None = dataclass_field(repr=False)
     pattern: NDArray[np.int32] = dataclass_field(repr=False)
-    wanted: NDArray[np.int64] = dataclass_field(repr=False)
+    selected: NDArray[np.int64] = dataclass_field(repr=False)
     lacking: tuple[FieldsPresent, FieldsPresent]
     equal: tuple[int, int]
     missing: dict[str, tuple[float, float]]
@@ -125,7 +125,7 @@ def conclude(
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
     kept = KeptPairs(row_a, row_b, found.pattern)
     fitted, posterior = refine(
-        fitted, patterns, kept, plan, rule_fields(plan), found.levels, found.beyond,
+        fitted, patterns, kept, plan, rule_fields(plan), found.levels, found.outside_blocks,
         lambda fraction: progress("decide", fraction),
     )  # fmt: skip
     scored = scored_patterns(fitted, patterns)
@@ -147,20 +147,20 @@ def conclude(
         threshold=decision.threshold,
         duplicates=twice,
         best_possible=(best_possible(found.lacking[0], plan, fitted), best_possible(found.lacking[1], plan, fitted)),
-        floor=_floor(scored.weight, found.wanted),
-        matches_below_floor=float(matches.sum() - matches[found.wanted].sum()),
+        floor=_floor(scored.weight, found.selected),
+        matches_below_floor=float(matches.sum() - matches[found.selected].sum()),
         n_candidates=patterns.n_pairs,
         candidates_per_rule=_per_rule(patterns, plan),
         blocking=blocking,
         missing=found.missing,
         warnings=(
             *found.warnings,
-            *(recall_cautions(blocking) if plan.rules else ()),
-            *fitted.cautions,
+            *(recall_warnings(blocking) if plan.rules else ()),
+            *fitted.warnings,
             *model.warnings,
             *(() if posterior is None else posterior.warnings),
-            *rival_cautions(decision.pairs, plan),
-            *duplicate_cautions(twice, plan),
+            *rival_warnings(decision.pairs, plan),
+            *duplicate_warnings(twice, plan),
         ),
         seconds={**found.seconds, "decide": time.perf_counter() - started},
         peak_bytes=found.peak_bytes,
@@ -231,7 +231,7 @@ def _recall(
     position = {field.name: q for q, field in enumerate(model.fields)}
     for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         agreement[[position[name] for name in swap]] *= model.m[q, 0]
-    agreement[model.learnt_from < FEW_MATCHES] = np.nan
+    agreement[model.matches_behind_m < FEW_MATCHES] = np.nan
     return blocking_recall(mask, matches, rule_fields(plan), agreement)
 
 

@@ -42,7 +42,7 @@ def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, 
     return Duplicates(equal[0], _sharing(row_a, row_b)), Duplicates(equal[1], _sharing(row_b, row_a))
 
 
-def cautions(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[str]:
+def warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[str]:
     """What to say of duplicates where a record should have one match at most."""
     many_allowed = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",)}.get(plan.assignment, ())
     for side, one in zip(("Alice", "Bob"), found, strict=True):

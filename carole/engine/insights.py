@@ -95,13 +95,13 @@ def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
             continue
         gamma = scored.gamma[k]
         parts = [float(scheme.weights[q, level]) if level >= 0 else 0.0 for q, level in enumerate(gamma)]
-        told = gamma
+        reported = gamma
         if not scheme.scheme.facts.graded:
-            told = scheme.estimated(gamma[None], [len(field.bounds) for field in plan.compared])[0]
+            reported = scheme.estimated(gamma[None], [len(field.bounds) for field in plan.compared])[0]
         found[int(k)] = {
             "what": what,
             "pairs": int(scored.count[k]),
-            "gamma": told.tolist(),
+            "gamma": reported.tolist(),
             "prior": prior,
             "weights": parts,
             "together": float(scored.weight[k]) - sum(parts),

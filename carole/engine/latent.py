@@ -45,7 +45,7 @@ from tryst.risk.models import JointDistribution, JointVariable
 FEWEST_PAIRS = 5
 """A group of pairs is explained only if it has so many: an average tells of nobody."""
 
-MOST_EXPLAINED = 100
+MAX_EXPLAINED = 100
 """Pairs of a group that its average is taken over."""
 
 KEPT_BYTES = 200
@@ -213,7 +213,7 @@ def extended(
             decision.links,
             linkage,
             latent,
-            fit.em.wanted if posterior is None else posterior.expected_links,
+            fit.em.unconstrained_matches if posterior is None else posterior.expected_links,
         ),
     )
 
@@ -280,7 +280,7 @@ def explained_groups(
     for what, pairs, chosen in groups:
         if len(chosen) < FEWEST_PAIRS:
             continue
-        shown = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_EXPLAINED)).astype(np.int64)]
+        shown = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MAX_EXPLAINED)).astype(np.int64)]
         sums: dict[tuple[str, str], float] = {}
         for i in shown:
             gamma = patterns.gamma[pairs.pattern[i]]
@@ -304,7 +304,7 @@ def _result(
     links: NDArray[np.int64],
     before: Linkage,
     latent: LatentPlan,
-    wanted: float,
+    unconstrained_matches: float,
 ) -> LatentResult:
     model = fit.scheme.model
     expected = before.pairs.link_probability
@@ -314,7 +314,7 @@ def _result(
         alone=tuple(fit.values.variables[column].name for column in fit.values.alone_columns),
         dependences=fit.value_fit.dependences,
         records=fit.value_fit.records,
-        wanted=wanted,
+        unconstrained_matches=unconstrained_matches,
         held=float(model.p) * model.n_a * model.n_b,
         iterations=fit.em.iterations,
         converged=fit.em.converged and fit.value_fit.converged,

@@ -14,7 +14,7 @@ from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probabi
 from tryst.carole.fellegi_sunter.model import probability as logistic
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
 
-LEAST_LINK = 0.01
+MIN_LINK = 0.01
 """No pair less probable than this is linked to fill up a wanted rate of false links."""
 
 
@@ -84,7 +84,7 @@ def decide(
         threshold = plan.threshold
         links = assigned(row_a, row_b, given_rivals, threshold, plan.assignment)
     else:
-        possible = assigned(row_a, row_b, given_rivals, LEAST_LINK, plan.assignment)
+        possible = assigned(row_a, row_b, given_rivals, MIN_LINK, plan.assignment)
         links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
     pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
     return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)

@@ -25,13 +25,13 @@ from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.outside_blocks import outside_blocks, wanted_outside
+from tryst.carole.engine.outside_blocks import sample_outside_blocks, selected_outside
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan, Resources
 from tryst.carole.engine.preparation import all_pairs_levels, input_bytes, level_tables, missing_shares
 from tryst.carole.engine.refinement import worth_keeping
 from tryst.carole.engine.result import Linkage
-from tryst.carole.engine.run_warnings import run_cautions
+from tryst.carole.engine.run_warnings import run_warnings
 from tryst.carole.engine.selection import choose_patterns
 from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from tryst.carole.engine.unlinkable import fields_present
@@ -161,18 +161,20 @@ class _Run:
         with self._stage("model"):
             fitted = fitted_scheme(patterns, levels, n_a, n_b, plan)
             scored = scored_patterns(fitted, patterns)
-            most = budget.free // KEPT_BYTES
-            selection = choose_patterns(worth_keeping(fitted, scored, plan, levels), plan.threshold, most, KEPT_BYTES)
+            maximum = budget.free // KEPT_BYTES
+            selection = choose_patterns(
+                worth_keeping(fitted, scored, plan, levels), plan.threshold, maximum, KEPT_BYTES
+            )
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
         with self._stage("keep") as progress:
-            wanted = selection.patterns
-            kept = stream.keep(code[wanted], mask[wanted], wanted, progress, last=plan.latent is None)
+            selected = selection.patterns
+            kept = stream.keep(code[selected], mask[selected], selected, progress, last=plan.latent is None)
             if plan.latent is not None:
                 self._passes = StreamedPairs(stream, code, mask, int(count.sum()))
-            beyond = None
-            if wanted_outside(found.pairs, plan):
+            outside_blocks = None
+            if selected_outside(found.pairs, plan):
                 known = files.sample_tables(tables)
-                beyond = outside_blocks(
+                outside_blocks = sample_outside_blocks(
                     files, found.pairs, plan.seed, self._packing,
                     lambda pairs: self._stream(pairs, files.samples, known, pool, twice=False),
                 )  # fmt: skip
@@ -183,13 +185,13 @@ class _Run:
             n_b=n_b,
             patterns=patterns,
             levels=levels,
-            beyond=beyond,
+            outside_blocks=outside_blocks,
             pattern=kept.pattern,
-            wanted=wanted,
+            selected=selected,
             lacking=(fields_present(records_a, plan), fields_present(records_b, plan)),
             equal=(equal_records(records_a, plan), equal_records(records_b, plan)),
             missing=missing,
-            warnings=(*run_cautions(*files.rows, plan, found, selection, missing), *files.warnings()),
+            warnings=(*run_warnings(*files.rows, plan, found, selection, missing), *files.warnings()),
             seconds=self._seconds,
             peak_bytes=budget.peak,
             rarity=self._rarity(kept),
@@ -246,10 +248,10 @@ class _Run:
     ) -> PairStream:
         budget = self._budget
         # Their number is only known when they are counted; what is set aside for them is taken then.
-        most_patterns = min(pairs.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
+        max_patterns = min(pairs.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
         store = twice and budget.try_take(PairStream.stored_bytes(pairs.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, self._plan, self._packing, tables)
-        return PairStream(pairs, vectors, pool, self._threads, most_patterns=most_patterns, store=store)
+        return PairStream(pairs, vectors, pool, self._threads, max_patterns=max_patterns, store=store)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:

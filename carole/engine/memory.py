@@ -22,12 +22,12 @@ class MemoryBudget:
     def __init__(self, total: int) -> None:
         self.total = total
         self.free = total
-        self._least_free = total
+        self._min_free = total
 
     @property
     def peak(self) -> int:
         """Largest memory in use at any time."""
-        return self.total - self._least_free
+        return self.total - self._min_free
 
     def take(self, n_bytes: int, purpose: str, remedy: str) -> None:
         """Reserve memory.
@@ -60,4 +60,4 @@ class MemoryBudget:
 
     def _use(self, n_bytes: int) -> None:
         self.free -= n_bytes
-        self._least_free = min(self._least_free, self.free)
+        self._min_free = min(self._min_free, self.free)

@@ -18,7 +18,7 @@ from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.sources import BlockedPairs
 from tryst.carole.engine.stream import PairStream
-from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -62,18 +62,18 @@ class RandomPairs:
         return n
 
 
-def wanted_outside(pairs: AllPairs | BlockedPairs, plan: LinkagePlan) -> TypeGuard[BlockedPairs]:
+def selected_outside(pairs: AllPairs | BlockedPairs, plan: LinkagePlan) -> TypeGuard[BlockedPairs]:
     """Whether pairs are left out, and the model must know what their fields do together."""
     return not isinstance(pairs, AllPairs) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
 
 
-def outside_blocks(
+def sample_outside_blocks(
     files: LinkageInput,
     pairs: BlockedPairs,
     seed: int,
     packing: Packing,
     stream_of: Callable[[RandomPairs], PairStream],
-) -> Beyond:
+) -> OutsideBlocks:
     """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
 
     Of block-keyed samples each field is drawn by itself: their pairs are as strangers are whose fields are independent.
@@ -97,15 +97,15 @@ def outside_blocks(
     n_a, n_b = files.n_records
     sample_a, sample_b = files.samples
     mark = files.sample_mark(pairs)
-    for most in SAMPLES:
-        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(most, n_a * n_b), seed)
+    for maximum in SAMPLES:
+        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed)
         try:
             code, mask, count = stream_of(drawn).count(lambda fraction: None)
             break
         except TrystError as error:
             # Fewer pairs have fewer distinct vectors, of which memory holds so many.
-            if error.code is not ErrorCode.MEMORY or most == SAMPLES[-1]:
+            if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
                 raise
     outside = mask == 0
     scale = n_a * n_b / drawn.n_pairs
-    return Beyond(packing.unpack(code[outside]), count[outside] * scale, scale)
+    return OutsideBlocks(packing.unpack(code[outside]), count[outside] * scale, scale)

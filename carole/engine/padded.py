@@ -94,7 +94,7 @@ def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
         found,
         patterns=patterns,
         pattern=place[found.pattern[real]].astype(np.int32),
-        wanted=place[found.wanted[stays[found.wanted]]].astype(np.int64),
+        selected=place[found.selected[stays[found.selected]]].astype(np.int64),
         rarity=None if found.rarity is None else found.rarity[real],
     )
 

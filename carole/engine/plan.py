@@ -33,7 +33,7 @@ class FieldPlan:
         Whether agreement on a rare value counts for more.
     missing_as_level
         Whether it says something that a value is missing; otherwise it is missing at random.
-    flip
+    randomised_response
         Probability with which each bit of its signatures was flipped, on either side.
     """
 
@@ -43,7 +43,7 @@ class FieldPlan:
     comparator: AnyComparator = "jaccard"
     value_frequencies: bool = False
     missing_as_level: bool = False
-    flip: float = 0.0
+    randomised_response: float = 0.0
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -81,13 +81,13 @@ class Similar:
     """Values of a field of a least estimated similarity."""
 
     field: str
-    least: float
+    minimum: float
 
 
 PRESENT_BOUNDS = (0.5, 1.0)
 """Levels of the comparison of what is there: missing on either side, there on both."""
 
-MOST_BLOCK_PAIRS = 100_000_000
+MAX_BLOCK_PAIRS = 100_000_000
 """Pairs of a block beyond which it is split or dropped, unless the rule says otherwise."""
 
 
@@ -112,7 +112,7 @@ class RulePlan:
     name: str
     fields: tuple[str, ...]
     formed: Bands | Canopies | Similar | None = None
-    limit: int = MOST_BLOCK_PAIRS
+    limit: int = MAX_BLOCK_PAIRS
     split: str | None = None
 
 
@@ -245,7 +245,9 @@ class LinkagePlan:
         """
         crosswise = (
             FieldPlan(
-                f"{first}-{second}-exchanged", 64, crosswise_bounds(self.field(first).bits, self.field(first).flip)
+                f"{first}-{second}-exchanged",
+                64,
+                crosswise_bounds(self.field(first).bits, self.field(first).randomised_response),
             )
             for first, second in self.swaps
         )

@@ -76,7 +76,7 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
                 ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged have signatures of one length",
                 where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same bits",
             )  # fmt: skip
-        made.append(CrosswiseComparison(in_a, in_b, plan.field(first).flip))
+        made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
     return made
 
 
@@ -110,7 +110,9 @@ def level_tables(
         copies = side_b.signatures.nbytes * 2
         cells = sizes[field.name]
         if cells <= CELLS_PER_PAIR * n_pairs and budget.try_take(cells + copies, TABLES_SHARE):
-            tables[field.name] = level_table(side_a, side_b, field.bounds, pool, field.comparator, field.flip)
+            tables[field.name] = level_table(
+                side_a, side_b, field.bounds, pool, field.comparator, field.randomised_response
+            )
             budget.give_back(copies)
         progress((done + 1) / len(plan.fields))
     return tables
@@ -141,7 +143,7 @@ def all_pairs_levels(
         counts[q, : len(field.bounds)] = level_distribution(
             a.fields[field.name], b.fields[field.name], field.bounds, pool, rng,
             table=tables.get(field.name), exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-            comparator=field.comparator, flip=field.flip,
+            comparator=field.comparator, randomised_response=field.randomised_response,
         )  # fmt: skip
         progress((q + 1) / len(plan.compared))
     for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):

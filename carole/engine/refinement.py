@@ -12,7 +12,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
-from tryst.carole.fellegi_sunter.dependence import Beyond, Misfit, Teaching, fit_joint, misfits
+from tryst.carole.fellegi_sunter.dependence import EstimationMask, Misfit, OutsideBlocks, fit_joint, misfits
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
@@ -61,7 +61,7 @@ def refine(
     plan: LinkagePlan,
     rules: Sequence[RuleFields],
     level_counts: NDArray[np.float64] | None,
-    beyond: Beyond | None,
+    outside_blocks: OutsideBlocks | None,
     progress: StageProgress,
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
     """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other; with errors.
@@ -75,7 +75,7 @@ def refine(
     kept : KeptPairs
     plan, rules, level_counts
         As the pairwise fit had them.
-    beyond : Beyond or None
+    outside_blocks : Beyond or None
         Pairs that blocking left out, where fields may depend on each other.
     progress : callable
         Told the fraction done, on the calling thread.
@@ -90,32 +90,36 @@ def refine(
     model = fitted.model
     bounds = [field.bounds for field in plan.compared]
     n_levels = tuple(len(field) for field in bounds)
-    told = estimation(plan)
+    reported = estimation(plan)
     scheme, gamma = fitted.scheme, patterns.gamma
     patterns, level_counts = scheme.patterns(patterns, n_levels), scheme.level_counts(level_counts, n_levels)
     if not scheme.facts.calibrated:
-        fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, told, rules, level_counts))
+        fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
         if not plan.one_to_one:
             return fitted, None
         weight = fitted.match_weights(gamma)[kept.pattern]
         return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b, progress=progress)
-    beyond = None if beyond is None else replace(beyond, gamma=scheme.vectors(beyond.gamma, n_levels))
+    outside_blocks = (
+        None
+        if outside_blocks is None
+        else replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
+    )
     pairs, posterior = None, None
     if plan.one_to_one:
         pairs = kept.row_a, kept.row_b, kept.pattern
-        model, posterior = refined(model, patterns, *pairs, told, rules, level_counts, progress=progress)
+        model, posterior = refined(model, patterns, *pairs, reported, rules, level_counts, progress=progress)
     if plan.dependence == "none":
         found = _misfits(model, patterns, kept, posterior, rules)
         if posterior is None:
-            errors = pairwise_errors(model, patterns, told, rules, level_counts)
+            errors = pairwise_errors(model, patterns, reported, rules, level_counts)
         else:
             errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=False)
         return replace(scheme.of(model, bounds), misfits=found, standard_errors=errors), posterior
     model, joint, posterior = fit_joint(
-        model, patterns, plan.dependence, told, rules, level_counts, beyond, pairs, posterior, progress
+        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, posterior, progress
     )
     dependent = bool(joint.matches.structure.edges or joint.others.structure.edges)
-    if not joint.settled:
+    if not joint.converged:
         errors = no_errors(model, "the model of dependent fields had not settled")
     elif posterior is None:
         each = np.arange(patterns.n_patterns)
@@ -154,7 +158,7 @@ def _misfits(
         matches = patterns.count * model.match_probabilities(gamma)
     else:
         matches = np.bincount(kept.pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
-    within = misfits("matches", gamma, matches, model.fields, Teaching(patterns.mask, rules) if rules else None)
+    within = misfits("matches", gamma, matches, model.fields, EstimationMask(patterns.mask, rules) if rules else None)
     if rules:
         return within
     return (*within, *misfits("others", gamma, np.maximum(patterns.count - matches, 0.0), model.fields))

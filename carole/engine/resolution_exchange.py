@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.coded_links import coded_links
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan, Resources
-from tryst.carole.engine.resolution_request import Question, pack_answer
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_result
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
 from tryst.carole.engine.run_documents import findings
 from tryst.common.errors import ErrorCode, TrystError
@@ -25,11 +25,11 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
-from tryst.common.wire.row_handles import CODES_ROWS, HANDLES, RECORDS, About, open_answer
+from tryst.common.wire.row_handles import CODES_ROWS, HANDLES, RECORDS, About, open_row_handles
 
 
 @dataclass(frozen=True)
-class Told:
+class ResolvedHandles:
     """What a custodian told, checked.
 
     Attributes
@@ -69,7 +69,9 @@ class Reader:
         known = members or Members.load(folder.members)
         return cls(known.in_role(role).name, known, SealingKey.load(folder.sealing))
 
-    def open(self, run: str, spec: Specification, question: Question, side: Side, sealed: bytes | memoryview) -> Told:
+    def open(
+        self, run: str, spec: Specification, request: ResolutionRequest, side: Side, sealed: bytes | memoryview
+    ) -> ResolvedHandles:
         """What a custodian told of the pairs of a question.
 
         Raises
@@ -84,22 +86,24 @@ class Reader:
             run=run,
             side=side,
             specification=specification_digest(spec),
-            question=question.asked[at],
+            request=request.requested[at],
             reader=self.name,
             key=self.key.public,
         )
-        told = open_answer(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
-        found = question.found
+        reported = open_row_handles(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
+        found = request.found
         n_records = (found.n_a, found.n_b)[at]
-        among = None if spec.padding is None else told.get(RECORDS, np.empty(0, dtype=np.uint32))
-        handles, known = checked_handles(told[HANDLES], len(found.pattern), n_records, among)
+        among = None if spec.padding is None else reported.get(RECORDS, np.empty(0, dtype=np.uint32))
+        handles, known = checked_handles(reported[HANDLES], len(found.pattern), n_records, among)
         if spec.assessment is None:
-            return Told(handles, known)
-        return Told(handles, known, checked_codes(told.get(CODES_ROWS), known, n_records))
+            return ResolvedHandles(handles, known)
+        return ResolvedHandles(handles, known, checked_codes(reported.get(CODES_ROWS), known, n_records))
 
 
-def answer(question: Question, a: Told, b: Told, plan: LinkagePlan, progress: Progress, run: str) -> bytes:
-    """What a question comes to, once it is known which rows are one record: for `unpack_answer`.
+def decide(
+    request: ResolutionRequest, a: ResolvedHandles, b: ResolvedHandles, plan: LinkagePlan, progress: Progress, run: str
+) -> bytes:
+    """What a question comes to, once it is known which rows are one record: for `unpack_result`.
 
     Parameters
     ----------
@@ -112,12 +116,10 @@ def answer(question: Question, a: Told, b: Told, plan: LinkagePlan, progress: Pr
         UPLOAD_CORRUPT if two pairs are said to be the same two records.
     """
     _refuse_repeated(a.handles, b.handles, run)
-    linkage, whole, order = conclude_padded(
-        question.found, a.handles, b.handles, (a.records, b.records), plan, progress
-    )
-    document = findings(linkage, plan, Resources(question.found.peak_bytes, question.threads), {})
+    linkage, whole, order = conclude_padded(request.found, a.handles, b.handles, (a.records, b.records), plan, progress)
+    document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
     coded = None if a.codes is None or b.codes is None else coded_links(linkage, a.codes, b.codes)
-    return pack_answer(whole, order, document, coded)
+    return pack_result(whole, order, document, coded)
 
 
 def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:

@@ -22,32 +22,32 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.carole.fellegi_sunter.dependence import Beyond
+from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import TrystErrors
 
 
 @dataclass(frozen=True)
-class Question:
+class ResolutionRequest:
     """What a resolver is asked.
 
     Attributes
     ----------
     found
         What the comparison found, for `conclude`.
-    asked
+    requested
         Digest of what Alice, and what Bob, was asked about rows of the same pairs.
     threads
         Threads that Carole used, for the document.
     """
 
     found: Candidates = dataclass_field(repr=False)
-    asked: tuple[bytes, bytes]
+    requested: tuple[bytes, bytes]
     threads: int
 
 
 @dataclass(frozen=True)
-class Answer:
+class ResolutionResult:
     """What a resolver has decided.
 
     Attributes
@@ -68,46 +68,46 @@ class Answer:
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
 
 
-def pack_question(question: Question, order: NDArray[np.int64]) -> bytes:
+def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
     """The question of a comparison, its pairs in another order than Carole found them in.
 
     Parameters
     ----------
-    question : Question
+    request : Question
     order : ndarray of int64, shape (n_kept,)
         Which kept pair comes at each place.
     """
-    found = question.found
+    found = request.found
     arrays: Arrays = {
         "gamma": found.patterns.gamma,
         "mask": found.patterns.mask,
         "count": found.patterns.count,
         "pattern": found.pattern[order],
-        "wanted": found.wanted,
+        "wanted": found.selected,
     }
     if found.levels is not None:
         arrays["levels"] = found.levels
-    if found.beyond is not None:
-        arrays["beyond_gamma"], arrays["beyond_count"] = found.beyond.gamma, found.beyond.count
+    if found.outside_blocks is not None:
+        arrays["outside_gamma"], arrays["beyond_count"] = found.outside_blocks.gamma, found.outside_blocks.count
     for side, lacking in zip("ab", found.lacking, strict=True):
         arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
     document = {
         "n_a": found.n_a,
         "n_b": found.n_b,
-        "scale": None if found.beyond is None else found.beyond.scale,
+        "scale": None if found.outside_blocks is None else found.outside_blocks.scale,
         "equal": list(found.equal),
         "missing": {name: list(shares) for name, shares in found.missing.items()},
         "warnings": list(found.warnings),
         "seconds": found.seconds,
         "peak_bytes": found.peak_bytes,
-        "threads": question.threads,
-        "asked": [digest.hex() for digest in question.asked],
+        "threads": request.threads,
+        "asked": [digest.hex() for digest in request.requested],
     }
     return packed(arrays, document)
 
 
-def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
-    """What `pack_question` was given, from another party.
+def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> ResolutionRequest:
+    """What `pack_request` was given, from another party.
 
     Raises
     ------
@@ -126,11 +126,11 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
         )
         widest = max(len(field.bounds) for field in plan.compared)
         levels = array_of(arrays, "levels", np.float64, (n_fields, widest)) if "levels" in arrays else None
-        beyond = None
+        outside_blocks = None
         if document["scale"] is not None:
-            beyond_gamma = array_of(arrays, "beyond_gamma", np.int8, (None, n_fields))
-            counts = array_of(arrays, "beyond_count", np.float64, (len(beyond_gamma),))
-            beyond = Beyond(beyond_gamma, counts, float(document["scale"]))
+            outside_gamma = array_of(arrays, "outside_gamma", np.int8, (None, n_fields))
+            counts = array_of(arrays, "beyond_count", np.float64, (len(outside_gamma),))
+            outside_blocks = OutsideBlocks(outside_gamma, counts, float(document["scale"]))
         lacking = []
         for side in "ab":
             kinds = array_of(arrays, f"lacking_{side}", np.bool_, (None, len(plan.fields)))
@@ -140,9 +140,9 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
             n_b=int(document["n_b"]),
             patterns=patterns,
             levels=levels,
-            beyond=beyond,
+            outside_blocks=outside_blocks,
             pattern=_below(array_of(arrays, "pattern", np.int32, (None,)), n_patterns),
-            wanted=_below(array_of(arrays, "wanted", np.int64, (None,)), n_patterns),
+            selected=_below(array_of(arrays, "wanted", np.int64, (None,)), n_patterns),
             lacking=(lacking[0], lacking[1]),
             equal=(int(document["equal"][0]), int(document["equal"][1])),
             missing={str(name): (float(a), float(b)) for name, (a, b) in document["missing"].items()},
@@ -154,12 +154,12 @@ def unpack_question(content: bytes | memoryview, plan: LinkagePlan) -> Question:
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
                 raise malformed("a comparison level that the plan does not have")
         alice, bob = (bytes.fromhex(digest) for digest in document["asked"])
-        return Question(found, (alice, bob), int(document["threads"]))
+        return ResolutionRequest(found, (alice, bob), int(document["threads"]))
     except (KeyError, TypeError, ValueError, IndexError):
         raise malformed("parts that are missing or of another kind") from None
 
 
-def pack_answer(
+def pack_result(
     linkage: Linkage, order: NDArray[np.int64], document: StatisticsDocument, coded: CodedLinks | None = None
 ) -> bytes:
     """The answer that a conclusion gives, its pairs in the order of the question.
@@ -187,9 +187,9 @@ def pack_answer(
     return packed(arrays, document.plain())
 
 
-def unpack_answer(
+def unpack_result(
     content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32], expected: Expected | None = None
-) -> Answer:
+) -> ResolutionResult:
     """A resolver's answer, for pairs of known rows.
 
     Parameters
@@ -230,7 +230,7 @@ def unpack_answer(
         statistics = StatisticsDocument.of(document, "statistics")
     except TrystErrors as error:
         raise malformed(f"statistics that are none: {error}") from None
-    return Answer(pairs, links, statistics, coded)
+    return ResolutionResult(pairs, links, statistics, coded)
 
 
 def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:

@@ -139,7 +139,7 @@ class LatentResult:
         Pairs of variables that the joint distribution's graph joins.
     records
         Weight of the pairs that the value model was learnt from.
-    wanted, held
+    unconstrained_matches, held
         Matches that there would seem to be with the values, and as many as the prevalence stands for.
     iterations, converged
         Of the EM for m, and whether that and the value model came to rest.
@@ -155,7 +155,7 @@ class LatentResult:
     alone: tuple[str, ...]
     dependences: tuple[tuple[str, str], ...]
     records: float
-    wanted: float
+    unconstrained_matches: float
     held: float
     iterations: int
     converged: bool

@@ -20,7 +20,7 @@ from tryst.carole.fellegi_sunter.model import Model, log2_ratios
 from tryst.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
-MOST_PATTERNS = 500
+MAX_PATTERNS = 500
 """Comparison vectors told, the most frequent ones first."""
 
 _STEEPEST = 99.0
@@ -186,7 +186,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
         "records": float(found.records),
         "held": found.held,
-        "wanted": found.wanted,
+        "wanted": found.unconstrained_matches,
         "iterations": found.iterations,
         "converged": found.converged,
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
@@ -233,7 +233,7 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     expected = _expected_counts(linkage, gamma)
     # Where two fields were exchanged they are missing for a reason that is not chance: no yardstick for these.
     straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
-    frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MOST_PATTERNS, int(straight.sum()))]
+    frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MAX_PATTERNS, int(straight.sum()))]
     return [
         {
             "gamma": gamma[i].tolist(),

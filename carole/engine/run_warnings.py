@@ -19,7 +19,7 @@ MANY_MISSING = 0.5
 """Share of rows without a value beyond which a field is."""
 
 
-def run_cautions(
+def run_warnings(
     a: SignatureSet,
     b: SignatureSet,
     plan: LinkagePlan,
@@ -33,8 +33,8 @@ def run_cautions(
             if share > MANY_MISSING:
                 yield f"{side} has no value of {name} in {share:.0%} of the rows"
     if not isinstance(source.pairs, AllPairs):
-        yield from _skew_cautions(plan, source)
-        yield from _block_cautions(a, b, plan, source.pairs)
+        yield from _skew_warnings(plan, source)
+        yield from _block_warnings(a, b, plan, source.pairs)
     if selection.raised:
         yield (
             f"only the pairs of match weight {selection.floor:.1f} and more were kept ({selection.n_pairs:,}); "
@@ -42,13 +42,13 @@ def run_cautions(
         )
 
 
-def recall_cautions(blocking: BlockingRecall) -> Iterator[str]:
+def recall_warnings(blocking: BlockingRecall) -> Iterator[str]:
     """What to say where nothing tells what blocking lost."""
     if blocking.recall is None:
         yield f"what blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}"
 
 
-def rival_cautions(pairs: ScoredPairs, plan: LinkagePlan) -> Iterator[str]:
+def rival_warnings(pairs: ScoredPairs, plan: LinkagePlan) -> Iterator[str]:
     """What to say where a record of A's may have one match, and the model gives it several.
 
     Estimation takes each pair by itself then, and a household is as good a match class as a person.
@@ -66,7 +66,7 @@ def rival_cautions(pairs: ScoredPairs, plan: LinkagePlan) -> Iterator[str]:
         )
 
 
-def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs) -> Iterator[str]:
+def _block_warnings(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs) -> Iterator[str]:
     large = source.blocks_above(LARGE_BLOCK)
     for number, rule in enumerate(plan.rules):
         blocks = [block for block in large if block.rule == number]
@@ -82,7 +82,7 @@ def _block_cautions(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source:
             yield f"{rows:,} of {side} {n_rows:,} rows have no blocking key under any rule and cannot be linked"
 
 
-def _skew_cautions(plan: LinkagePlan, source: Source) -> Iterator[str]:
+def _skew_warnings(plan: LinkagePlan, source: Source) -> Iterator[str]:
     """What became of blocks above a rule's limit, by their sizes."""
     for rule, skew in zip(plan.rules, source.skews, strict=True):
         if skew.largest_split is not None:

@@ -14,7 +14,7 @@ from tryst.common.errors import ErrorCode, TrystError
 KEPT_PROBABILITY = 1e-4
 """Pairs of a smaller match probability are never kept."""
 
-MOST_PAIRS = 5_000_000
+MAX_PAIRS = 5_000_000
 """More pairs than this are kept only if they reach the threshold of a link."""
 
 
@@ -40,8 +40,8 @@ class Selection:
     raised: bool
 
 
-def choose_patterns(scored: ScoredPatterns, threshold: float, most: int, bytes_each: int) -> Selection:
-    """Choose the vectors of highest weight that `most` pairs allow for.
+def choose_patterns(scored: ScoredPatterns, threshold: float, maximum: int, bytes_each: int) -> Selection:
+    """Choose the vectors of highest weight that `maximum` pairs allow for.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def choose_patterns(scored: ScoredPatterns, threshold: float, most: int, bytes_e
         All vectors.
     threshold : float
         Smallest probability of a link: such pairs must fit, or the decision would be wrong.
-    most : int
+    maximum : int
         Pairs that memory allows.
     bytes_each : int
         Memory of a pair, for the error.
@@ -63,7 +63,7 @@ def choose_patterns(scored: ScoredPatterns, threshold: float, most: int, bytes_e
     -----
     Vectors of equal weight stay together, so that what is kept does not depend on an arbitrary order.
     """
-    return choose_classes(scored.weight, scored.probability, scored.count, threshold, most, bytes_each)
+    return choose_classes(scored.weight, scored.probability, scored.count, threshold, maximum, bytes_each)
 
 
 def choose_classes(
@@ -71,7 +71,7 @@ def choose_classes(
     probability: NDArray[np.float64],
     count: NDArray[np.integer] | NDArray[np.float64],
     threshold: float,
-    most: int,
+    maximum: int,
     bytes_each: int,
 ) -> Selection:
     """The same for any classes of pairs, given their weights, match probabilities and numbers of pairs."""
@@ -80,23 +80,23 @@ def choose_classes(
     total = np.cumsum(count[order])
     n_links = int(np.searchsorted(-probability, -threshold, side="right"))
     for_links = int(total[n_links - 1]) if n_links else 0
-    if for_links > most:
+    if for_links > maximum:
         raise TrystError(
             ErrorCode.MEMORY,
             f"the {for_links:,} pairs that reach the threshold need {mebibytes(for_links * bytes_each)} of memory "
-            f"and {mebibytes(most * bytes_each)} are left",
+            f"and {mebibytes(maximum * bytes_each)} are left",
             where="resources.memory_bytes",
             remedy="raise links.threshold, grant more memory, or look at the model: it may take blocks for matches",
         )
-    wanted = int(np.searchsorted(-probability, -KEPT_PROBABILITY, side="right"))
-    limit = min(most, max(MOST_PAIRS, for_links))
+    selected = int(np.searchsorted(-probability, -KEPT_PROBABILITY, side="right"))
+    limit = min(maximum, max(MAX_PAIRS, for_links))
     fitting = int(np.searchsorted(total, limit, side="right"))
-    chosen = min(wanted, fitting)
-    if chosen < wanted:
+    chosen = min(selected, fitting)
+    if chosen < selected:
         chosen = max(int(np.searchsorted(-weight, -weight[chosen], side="left")), n_links)
     return Selection(
         patterns=np.sort(order[:chosen]).astype(np.int64),
         n_pairs=int(total[chosen - 1]) if chosen else 0,
         floor=float(weight[chosen - 1]) if chosen else np.inf,
-        raised=chosen < wanted,
+        raised=chosen < selected,
     )

@@ -67,17 +67,19 @@ def _rule(
         keys_a, keys_b, skew = _keys(a, b, rule)
         return KeyedRule([keys_a], [keys_b]), skew
     side_a, side_b = a.fields[formed.field], b.fields[formed.field]
-    flip = plan.field(formed.field).flip
+    randomised_response = plan.field(formed.field).randomised_response
     if isinstance(formed, Bands):
         take_index(a, b, formed.bands, budget)
         bands = zip(*(band_keys(side, formed.bands, formed.bits) for side in (side_a, side_b)), strict=True)
         capped = [without_large_blocks(in_a, in_b, rule.limit) for in_a, in_b in bands]
         return KeyedRule([keys for keys, _, _ in capped], [keys for _, keys, _ in capped]), _together(capped)
-    most = int(VALUE_PAIRS_SHARE * budget.free) // BYTES_EACH
+    maximum = int(VALUE_PAIRS_SHARE * budget.free) // BYTES_EACH
     if isinstance(formed, Similar):
-        related = similar_pairs(side_a, side_b, formed.least, most, progress, flip)
+        related = similar_pairs(side_a, side_b, formed.minimum, maximum, progress, randomised_response)
     else:
-        related = canopy_pairs(side_a, side_b, formed.tight, formed.loose, plan.seed, most, progress, flip)
+        related = canopy_pairs(
+            side_a, side_b, formed.tight, formed.loose, plan.seed, maximum, progress, randomised_response
+        )
     budget.take(BYTES_EACH * len(related.partner), f"the similar values of rule {rule.name}", "ask for more similarity")
     return ValueRule(related, side_a.codes, side_b.codes), Skew()
 

@@ -27,7 +27,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
                 spec.comparator_of(field),
                 field.value_frequencies,
                 field.missing_as == "level",
-                field.flip,
+                field.randomised_response,
             )
             for field in spec.fields
         ),
@@ -37,7 +37,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         u=spec.model.u,
         dependence=spec.model.dependence,
         assignment=spec.links.assignment,
-        threshold=spec.links.least_probability or 0.5,
+        threshold=spec.links.min_probability or 0.5,
         false_link_rate=spec.links.false_link_rate,
         seed=spec.model.seed,
         max_iterations=spec.model.max_iterations,
@@ -65,7 +65,7 @@ def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
     # A scheme without grades has nothing between equal and unequal: no need to count what it does not look at.
     if SCHEMES[spec.model.scheme].graded:
         return field.bounds
-    return field.widened(LEVELS["exact"]) if field.flip else LEVELS["exact"]
+    return field.tolerant_bounds(LEVELS["exact"]) if field.randomised_response else LEVELS["exact"]
 
 
 def _rule(rule: BlockingRule) -> RulePlan:
@@ -75,5 +75,5 @@ def _rule(rule: BlockingRule) -> RulePlan:
     elif rule.canopies is not None:
         formed = Canopies(rule.canopies.field, rule.canopies.tight, rule.canopies.loose)
     elif rule.similar is not None:
-        formed = Similar(rule.similar.field, rule.similar.least)
+        formed = Similar(rule.similar.field, rule.similar.minimum)
     return RulePlan(rule.name, rule.fields, formed, rule.limit, rule.split)

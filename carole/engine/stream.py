@@ -65,7 +65,7 @@ class PairStream:
         Runs the parts.
     threads : int
         Threads of the pool.
-    most_patterns : int
+    max_patterns : int
         Distinct (vector, mask) that memory allows.
     store : bool
         Whether to keep the packed vectors between the passes.
@@ -78,14 +78,14 @@ class PairStream:
         pool: ThreadPoolExecutor,
         threads: int,
         *,
-        most_patterns: int,
+        max_patterns: int,
         store: bool,
     ) -> None:
         self._source = source
         self._vectors = vectors
         self._pool = pool
         self._threads = threads
-        self._most_patterns = most_patterns
+        self._max_patterns = max_patterns
         self._stored: dict[Part, NDArray[np.int64]] | None = {} if store else None
         self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
         for _ in range(threads):
@@ -110,7 +110,7 @@ class PairStream:
             MEMORY if there are more distinct vectors than memory allows.
         """
         tables: queue.SimpleQueue[PatternCounter] = queue.SimpleQueue()
-        everything = [PatternCounter(self._most_patterns) for _ in range(self._threads)]
+        everything = [PatternCounter(self._max_patterns) for _ in range(self._threads)]
         for table in everything:
             tables.put(table)
         one = np.ones(1, dtype=np.int64)
@@ -131,7 +131,7 @@ class PairStream:
 
         self._run(count_part, progress)
         code, mask, count = merged(everything)
-        if len(code) > self._most_patterns:
+        if len(code) > self._max_patterns:
             raise self._too_many_patterns()
         return code, mask, count
 
@@ -162,7 +162,7 @@ class PairStream:
         KeptPairs
             In the order of the source.
         """
-        wanted = _wanted(code, mask, pattern)
+        selected = _selected(code, mask, pattern)
         found: list[KeptPairs] = []
 
         def keep_part(part: Part) -> int:
@@ -174,7 +174,7 @@ class PairStream:
                 else:
                     self._vectors.write(work.row_a, work.row_b, n, work.code)
                     codes = work.code
-                kept = wanted.find(codes, work.mask, n, work.position, work.pattern)
+                kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 at = work.position[:kept]
                 pairs[part] = KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
             finally:
@@ -219,7 +219,7 @@ class PairStream:
         Result
             Of every part, in the order of the source.
         """
-        wanted = _wanted(code, mask, np.arange(len(code), dtype=np.int64))
+        selected = _selected(code, mask, np.arange(len(code), dtype=np.int64))
 
         def visit_part(part: Part) -> tuple[int, Result]:
             work = self._workspaces.get()
@@ -230,7 +230,7 @@ class PairStream:
                 else:
                     self._vectors.write(work.row_a, work.row_b, n, work.code)
                     codes = work.code
-                kept = wanted.find(codes, work.mask, n, work.position, work.pattern)
+                kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 if kept == n:
                     rows = work.row_a[:n], work.row_b[:n]
                 else:
@@ -257,7 +257,7 @@ class PairStream:
     def _too_many_patterns(self) -> TrystError:
         return TrystError(
             ErrorCode.MEMORY,
-            f"more than {self._most_patterns:,} distinct comparison vectors, which is what memory allows for",
+            f"more than {self._max_patterns:,} distinct comparison vectors, which is what memory allows for",
             where="resources.memory_bytes",
             remedy="compare fewer fields, give them fewer levels, or grant more memory",
         )
@@ -290,7 +290,7 @@ class StreamedPairs:
         return self.stream.map(self.code, self.mask, visit, progress)
 
 
-def _wanted(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
+def _selected(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
     """A table from some vectors to what they are called."""
     table = PatternCounter(max(1, len(code)))
     if not table.add(code, mask, pattern + 1, len(code)):

@@ -45,7 +45,7 @@ class ComparisonVectors:
                 field.bounds,
                 tables.get(field.name),
                 field.comparator,
-                field.flip,
+                field.randomised_response,
             )
             for field in plan.fields
         ]

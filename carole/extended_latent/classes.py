@@ -19,7 +19,7 @@ from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
-MOST_CLASSES = 1 << 23
+MAX_CLASSES = 1 << 23
 """Distinct patterns and Bayes factors that are counted."""
 
 _ONE = np.ones(1, dtype=np.int64)
@@ -110,9 +110,9 @@ def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: St
     Raises
     ------
     TrystError
-        MEMORY if there are more than `MOST_CLASSES` classes.
+        MEMORY if there are more than `MAX_CLASSES` classes.
     """
-    table = PatternCounter(MOST_CLASSES)
+    table = PatternCounter(MAX_CLASSES)
 
     def visit(
         row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
@@ -126,7 +126,7 @@ def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: St
         if not table.add(code, mask, count, len(code)):
             raise TrystError(
                 ErrorCode.MEMORY,
-                f"more than {MOST_CLASSES:,} distinct patterns and Bayes factors",
+                f"more than {MAX_CLASSES:,} distinct patterns and Bayes factors",
                 where="latent.resolution",
                 remedy="use a coarser resolution",
             )
@@ -155,15 +155,15 @@ class KeptPairs:
 
 
 def kept(
-    pairs: Pairs, factors: BayesFactors, score: NDArray[np.float64], least: float, progress: StageProgress
+    pairs: Pairs, factors: BayesFactors, score: NDArray[np.float64], minimum: float, progress: StageProgress
 ) -> KeptPairs:
-    """Pairs whose pattern's score and log Bayes factor together reach `least` (natural logarithms)."""
+    """Pairs whose pattern's score and log Bayes factor together reach `minimum` (natural logarithms)."""
 
     def visit(
         row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
         log_factor = factors.log(row_a, row_b)
-        at = np.flatnonzero(score[pattern] + log_factor >= least)
+        at = np.flatnonzero(score[pattern] + log_factor >= minimum)
         return row_a[at], row_b[at], pattern[at], log_factor[at]
 
     found = list(pairs.map(visit, progress))

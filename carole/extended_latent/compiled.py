@@ -23,7 +23,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.factors import Factor
 from tryst.risk.models.fitted import FittedModel
 
-MOST_PLANS = 1 << 12
+MAX_PLANS = 1 << 12
 """Cases that are laid out."""
 
 
@@ -157,10 +157,10 @@ def check_cases(values: Values) -> None:
         own = [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
         n_shapes.append(len(_shapes(file, own).known))
     n_sets = 1 << len(values.model_keys)
-    if n_shapes[0] * n_shapes[1] * n_sets > MOST_PLANS:
+    if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
         raise TrystError(
             ErrorCode.MEMORY,
-            f"more than {MOST_PLANS} combinations of missing variables and agreeing keys",
+            f"more than {MAX_PLANS} combinations of missing variables and agreeing keys",
             where="latent",
             got=f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys",
             remedy="make missing a category of its own, or let keys stand alone",

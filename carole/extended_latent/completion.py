@@ -15,7 +15,7 @@ from tryst.risk.models.counts import SparseCounts, distinct_rows
 from tryst.risk.models.fitted import FittedModel
 from tryst.risk.models.incomplete import IncompleteCounts
 
-LEAST = 1e-18
+MINIMUM = 1e-18
 """Probability of a cell that EM has emptied: nothing of it is left but rounding."""
 
 
@@ -62,7 +62,7 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
         probability = after
         if converged:
             break
-    some = probability > LEAST
+    some = probability > MINIMUM
     kept = np.ascontiguousarray(cells[first[some]])
     return SparseCounts(data.names, data.levels, kept, probability[some] * data.total), converged
 

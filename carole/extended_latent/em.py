@@ -17,11 +17,11 @@ from tryst.carole.extended_latent.classes import Classes
 from tryst.carole.extended_latent.kernels import expectation
 from tryst.carole.extended_latent.settings import ExtendedSettings
 from tryst.carole.extended_latent.variables import wrong
-from tryst.carole.fellegi_sunter.estimation_mask import unlearnable
+from tryst.carole.fellegi_sunter.estimation_mask import unidentified_fields
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.refinement import taught
+from tryst.carole.fellegi_sunter.refinement import expected_levels
 from tryst.carole.fellegi_sunter.settings import RuleFields
 from tryst.carole.fellegi_sunter.u import shares, within_levels
 
@@ -40,7 +40,7 @@ class ExtendedEM:
         At each step, but for a constant.
     converged
         Whether m and p came to rest within the tolerance.
-    wanted
+    unconstrained_matches
         Expected matches of the last step: where p is held, what it would have moved to.
     """
 
@@ -48,7 +48,7 @@ class ExtendedEM:
     matches: NDArray[np.float64] = field(repr=False)
     log_likelihood: NDArray[np.float64] = field(repr=False)
     converged: bool
-    wanted: float
+    unconstrained_matches: float
 
     @property
     def iterations(self) -> int:
@@ -88,11 +88,11 @@ def extended_em(
     n_pairs = float(model.n_a) * model.n_b
     width = model.m.shape[1]
     valid = within_levels([field.n_levels for field in model.fields])
-    fixed = unlearnable(rules, len(model.fields))[:, None]
+    fixed = unidentified_fields(rules, len(model.fields))[:, None]
     u = _u(model, gamma, patterns.count, settings, valid)
     prior_m = _sized(settings.priors.m, valid, "m")
-    most = min(1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
-    m, p = model.m, min(model.p, most)
+    maximum = min(1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
+    m, p = model.m, min(model.p, maximum)
     matches = np.zeros(len(gamma))
     with np.errstate(divide="ignore"):
         log_u = np.hstack([np.log(u), np.zeros((len(u), 1))])
@@ -113,20 +113,20 @@ def extended_em(
             classes.pattern, classes.log_factor, classes.count, log_odds, log_other + math.log1p(-p), matches
         )
         trace.append(likelihood)
-        wanted = float(matches.sum())
-        learnt = taught(patterns, rules, matches, width) + prior_m
+        unconstrained_matches = float(matches.sum())
+        learnt = expected_levels(patterns, rules, matches, width) + prior_m
         new_m = m if weights is not None else np.where(fixed, m, shares(learnt, valid, settings.prior))
         new_p = p
         if settings.p == "free":
             given = settings.priors
-            new_p = (max(wanted, 1e-6) + given.matches) / (n_pairs + given.matches + given.non_matches)
-            new_p = min(new_p, most)
+            new_p = (max(unconstrained_matches, 1e-6) + given.matches) / (n_pairs + given.matches + given.non_matches)
+            new_p = min(new_p, maximum)
         distance = max(float(np.abs(new_m - m).max()), abs(math.log(new_p / p)))
         rate = distance / before if 0 < before < math.inf else 1.0
         left = distance * rate / (1 - rate) if rate < 1 else math.inf
         converged = distance == 0 or max(distance, left) < settings.tolerance
         m, p, before = new_m, new_p, distance
-    learnt_from = taught(patterns, rules, matches, width).sum(axis=1)
+    matches_behind_m = expected_levels(patterns, rules, matches, width).sum(axis=1)
     return ExtendedEM(
         model=Model(
             fields=model.fields,
@@ -140,7 +140,7 @@ def extended_em(
             iterations=len(trace),
             distance=distance,
             identified=model.identified,
-            learnt_from=learnt_from,
+            matches_behind_m=matches_behind_m,
             warnings=model.warnings,
             history=model.history,
             notes=model.notes,
@@ -148,7 +148,7 @@ def extended_em(
         matches=matches,
         log_likelihood=np.array(trace),
         converged=converged,
-        wanted=wanted,
+        unconstrained_matches=unconstrained_matches,
     )
 
 

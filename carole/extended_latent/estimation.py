@@ -30,13 +30,13 @@ from tryst.risk.models.scores import HyperDirichlet
 SATURATED_CELLS = 2**20
 """Completions of the records up to which complete counts come from the saturated model."""
 
-MOST_GRAPHS = 8
+MAX_GRAPHS = 8
 """Rounds of completing and searching beyond."""
 
-LEAST_WEIGHT = 1e-12
+MIN_WEIGHT = 1e-12
 """Pairs that are less probable matches teach nothing, and would be lost in rounding."""
 
-MOST_CELLS = 2**22
+MAX_CELLS = 2**22
 """Pairs of configurations up to which weights are added up in a table of all of them."""
 
 TOLERANCE = 1e-6
@@ -106,7 +106,7 @@ def estimate(
     if not values.model_columns:
         return ValueFit(ValueModel.of(None, alone), None, weighted.total + n_training, n_training)
     data = match_records(values, weighted, training)
-    counts, settled = complete_counts(data, settings)
+    counts, converged = complete_counts(data, settings)
     search = found = None
     if len(data.names) > 1:
         search = found_graph(counts, settings)
@@ -122,7 +122,7 @@ def estimate(
     if settings.separate:
         files = [file_model(values, side, settings) for side in ("alice", "bob")]
         model = ValueModel(fitted.model, files[0], files[1], alone)
-    return ValueFit(model, search, data.total, n_training, settled and fitted.converged)
+    return ValueFit(model, search, data.total, n_training, converged and fitted.converged)
 
 
 def match_records(
@@ -134,13 +134,13 @@ def match_records(
     """
     a, b = values.configurations_a, values.configurations_b
     number = a.of_row[weighted.row_a].astype(np.int64) * len(b.codes) + b.of_row[weighted.row_b]
-    if len(a.codes) * len(b.codes) <= MOST_CELLS:
+    if len(a.codes) * len(b.codes) <= MAX_CELLS:
         sums = np.bincount(number, weighted.weight, minlength=len(a.codes) * len(b.codes)).astype(np.float64)
         place = np.arange(len(sums))
     else:
         place, member = np.unique(number, return_inverse=True)
         sums = np.bincount(member, weighted.weight, minlength=len(place)).astype(np.float64)
-    some = sums > LEAST_WEIGHT
+    some = sums > MIN_WEIGHT
     of_a, of_b = a.codes[place[some] // len(b.codes)], b.codes[place[some] % len(b.codes)]
     keys = np.array([values.variables[v].is_key for v in values.model_columns])
     records = np.where(keys, np.where(of_a == of_b, of_a, -1), np.maximum(of_a, of_b)).astype(np.int32)
@@ -165,7 +165,7 @@ def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple
         return saturated_counts(data, TOLERANCE, MAX_ITERATIONS)
     graph = empty_graph(data.names)
     seen: list[Graph] = []
-    while graph not in seen and len(seen) < MOST_GRAPHS:
+    while graph not in seen and len(seen) < MAX_GRAPHS:
         seen.append(graph)
         fitted = fit_incomplete(
             data, graph, precision=settings.precision, tolerance=1e-5, max_iterations=MAX_ITERATIONS

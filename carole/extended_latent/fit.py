@@ -25,10 +25,10 @@ from tryst.carole.fellegi_sunter.settings import RuleFields
 from tryst.common.progress import Progress, StageProgress
 from tryst.risk.models.fitted import FittedModel
 
-MOST_TAKEN = 1 << 22
+MAX_TAKEN = 1 << 22
 """Pairs to learn from, about: with more expected matches than make so many, each stands for more."""
 
-MOST_OVERFIT = 1.0
+MAX_OVERFIT = 1.0
 """Over-fitting in bits a match from which up it is a warning: odds wrong by a factor of two."""
 
 
@@ -101,11 +101,11 @@ class ExtendedFit:
         return np.asarray(weights[self.classes.pattern] + self.classes.log_factor / math.log(2.0))
 
     def keep(
-        self, pairs: Pairs, patterns: PatternCounts, least: float, progress: StageProgress = lambda _: None
+        self, pairs: Pairs, patterns: PatternCounts, minimum: float, progress: StageProgress = lambda _: None
     ) -> KeptPairs:
-        """Pairs whose match weight is at least `least` bits, in a pass over all pairs."""
+        """Pairs whose match weight is at least `minimum` bits, in a pass over all pairs."""
         score = self.scheme.match_weights(patterns.gamma) * math.log(2.0)
-        return kept(pairs, self.factors, score, least * math.log(2.0), progress)
+        return kept(pairs, self.factors, score, minimum * math.log(2.0), progress)
 
 
 def fit_extended(
@@ -176,35 +176,35 @@ def fit_extended(
     free = fitted.joint is None and fitted.scheme.facts.calibrated
     weights = None if free else fitted.match_weights(patterns.gamma)
 
-    def told(stage: str) -> StageProgress:
+    def reported(stage: str) -> StageProgress:
         return lambda done: progress(stage, done)
 
     heaviest = settings.heaviest
     if heaviest:
-        heaviest = min(max(heaviest, fitted.model.expected_matches / MOST_TAKEN), 1.0)
+        heaviest = min(max(heaviest, fitted.model.expected_matches / MAX_TAKEN), 1.0)
     if known is not None:
         value_fit = ValueFit(known_model(values, known))
     else:
         if learn_from is None:
             by_pattern = fitted.match_probabilities(patterns.gamma)
-            learn_from = sampled_pairs(pairs, by_pattern, heaviest, settings.seed, told("learn"))
+            learn_from = sampled_pairs(pairs, by_pattern, heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     rounds: list[Round] = []
     before: ValueFit | None = None
     for done in range(settings.rounds + 1):
         factors = BayesFactors(value_fit.model, values)
-        classes = counted(pairs, factors, settings.resolution, told("count"))
+        classes = counted(pairs, factors, settings.resolution, reported("count"))
         em = extended_em(fitted.model, estimated, classes, settings, rules, weights)
         scheme = replace(fitted.scheme.of(em.model, bounds), misfits=fitted.misfits) if free else fitted
         if known is None and learn_from is not None and (settings.rounds or settings.held_out):
             bits = held_out(values, value_fit, learn_from, settings, training)
-            rounds.append(round_of(value_fit, before, bits, em.wanted, settings.seed))
+            rounds.append(round_of(value_fit, before, bits, em.unconstrained_matches, settings.seed))
         if done == settings.rounds or known is not None:
             break
         before = value_fit
         p = em.model.p
         log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
-        learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, told("learn"))
+        learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     progress("model", 1.0)
     warnings = (*_warnings(value_fit, em, settings), *_overfitting(rounds))
@@ -249,9 +249,10 @@ def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -
         found.append(f"m had not settled after {em.iterations} steps beside the values' Bayes factors")
     n_pairs = float(em.model.n_a) * em.model.n_b
     expected = em.model.p * n_pairs
-    if settings.p == "held" and not 0.5 * expected <= em.wanted <= 2 * expected:
+    if settings.p == "held" and not 0.5 * expected <= em.unconstrained_matches <= 2 * expected:
         found.append(
-            f"with the values there seem to be {em.wanted:.0f} matches, while the prevalence was held at "
+            f"with the values there seem to be {em.unconstrained_matches:.0f} matches, while the prevalence was held"
+            f" at "
             f"{expected:.0f}: probabilities may be off by as much"
         )
     if settings.p == "free" and settings.one_to_one and em.model.p >= (1 - 1e-9) / max(em.model.n_a, em.model.n_b):
@@ -262,7 +263,7 @@ def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -
 def _overfitting(rounds: Sequence[Round]) -> list[str]:
     found = []
     for number, done in enumerate(rounds):
-        if done.overfit > MOST_OVERFIT:
+        if done.overfit > MAX_OVERFIT:
             found.append(
                 f"estimation {number + 1} of the value model over-fits: it says {done.overfit:.1f} bits more of an "
                 "expected match that it was learnt from than of another"

@@ -79,8 +79,8 @@ def held_out(
     if min(part.total for part in parts) < 1:
         return inside, math.nan
     outside = 0.0
-    for learnt_from, tried_on in (parts, parts[::-1]):
-        model = estimate(values, learnt_from, settings, training).model.match
+    for matches_behind_m, tried_on in (parts, parts[::-1]):
+        model = estimate(values, matches_behind_m, settings, training).model.match
         if model is not None:
             outside += _bits(values, model, tried_on) * tried_on.total / weighted.total
     return inside, outside

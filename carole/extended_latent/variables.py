@@ -22,7 +22,7 @@ Holder = Literal["alice", "bob", "both"]
 ALONE_ABOVE = 64
 """A key with more levels than this stands alone, unless it is said not to."""
 
-MOST_MODEL_KEYS = 8
+MAX_MODEL_KEYS = 8
 """Keys in the joint model: every set of them that may agree has a distribution of its own."""
 
 
@@ -92,7 +92,7 @@ class Values:
     ------
     TrystError
         No variables, names that repeat, codes out of range, codes in a column that the other party holds, or more
-        than `MOST_MODEL_KEYS` keys that do not stand alone.
+        than `MAX_MODEL_KEYS` keys that do not stand alone.
     """
 
     variables: tuple[Variable, ...]
@@ -103,9 +103,9 @@ class Values:
         names = [variable.name for variable in self.variables]
         if not names or len(set(names)) != len(names):
             raise wrong("expected at least one variable, with different names", "variables", str(len(names)))
-        if len(self.model_keys) > MOST_MODEL_KEYS:
+        if len(self.model_keys) > MAX_MODEL_KEYS:
             raise wrong(
-                f"at most {MOST_MODEL_KEYS} keys can depend on other variables",
+                f"at most {MAX_MODEL_KEYS} keys can depend on other variables",
                 "variables",
                 str(len(self.model_keys)),
                 "let some keys stand alone",

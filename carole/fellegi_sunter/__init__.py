@@ -1,7 +1,7 @@
 """Fellegi-Sunter linkage from counts of comparison patterns.
 
 `patterns` holds the counts, `em` estimates m, u and p from them (`settings` says how, `u` and `learning` which pairs
-teach what, `identification` and `cautions` what not to believe), `schemes` says how similarity enters the model,
+teach what, `identification` and `warnings` what not to believe), `schemes` says how similarity enters the model,
 `model` scores comparison vectors, `misfit` sets expected beside observed counts, and `recall` estimates what blocking
 lost. `one_to_one` turns match weights into link probabilities where a record has one match at
 most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement` estimates under it.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 
-NOBODY = -1
+UNASSIGNED = -1
 
 
 def optimal_assignment(
@@ -89,8 +89,8 @@ def assign(
     n_rows = len(first) - 1
     u = np.zeros(n_rows)
     v = np.zeros(n_columns)
-    chosen = np.full(n_rows, NOBODY, dtype=np.int64)
-    row_of = np.full(n_columns, NOBODY, dtype=np.int64)
+    chosen = np.full(n_rows, UNASSIGNED, dtype=np.int64)
+    row_of = np.full(n_columns, UNASSIGNED, dtype=np.int64)
     distance = np.full(n_columns, np.inf)
     entry_to = np.empty(n_columns, dtype=np.int64)
     row_to = np.empty(n_columns, dtype=np.int64)
@@ -101,18 +101,18 @@ def assign(
             u[i] = max(u[i], weight[e] - v[column[e]])
         n_seen = 0
         n_done = 0
-        heap = [(0.0, np.int64(NOBODY))]
+        heap = [(0.0, np.int64(UNASSIGNED))]
         heap.pop()
         row = i
         here = 0.0
         best = u[i]
         last_row = i
-        last_column = np.int64(NOBODY)
+        last_column = np.int64(UNASSIGNED)
         while True:
             if here + u[row] < best:
                 best = here + u[row]
                 last_row = row
-                last_column = np.int64(NOBODY)
+                last_column = np.int64(UNASSIGNED)
             for e in range(first[row], first[row + 1]):
                 j = column[e]
                 there = here + max(u[row] + v[j] - weight[e], 0.0)
@@ -123,18 +123,18 @@ def assign(
                     distance[j] = there
                     entry_to[j] = e
                     row_to[j] = row
-                    if row_of[j] == NOBODY:
+                    if row_of[j] == UNASSIGNED:
                         best = there
                         last_column = j
                     else:
                         _push(heap, there, j)
-            j = np.int64(NOBODY)
+            j = np.int64(UNASSIGNED)
             while len(heap) > 0:
                 there, j = _pop(heap)
                 if there == distance[j] and there < best:
                     break
-                j = np.int64(NOBODY)
-            if j == NOBODY:
+                j = np.int64(UNASSIGNED)
+            if j == UNASSIGNED:
                 break
             here = distance[j]
             done[n_done] = j
@@ -146,22 +146,22 @@ def assign(
             j = done[k]
             v[j] += best - distance[j]
             u[row_of[j]] -= best - distance[j]
-        if last_column == NOBODY:
+        if last_column == UNASSIGNED:
             row = last_row
             u[row] = 0.0
             if row != i:
                 j = column[chosen[row]]
-                chosen[row] = NOBODY
+                chosen[row] = UNASSIGNED
             else:
-                j = np.int64(NOBODY)
+                j = np.int64(UNASSIGNED)
         else:
             j = last_column
-        while j != NOBODY:
+        while j != UNASSIGNED:
             row = row_to[j]
             before = chosen[row]
             chosen[row] = entry_to[j]
             row_of[j] = row
-            j = column[before] if row != i else np.int64(NOBODY)
+            j = column[before] if row != i else np.int64(UNASSIGNED)
         for k in range(n_seen):
             distance[seen[k]] = np.inf
     return chosen, u, v

@@ -20,7 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import check_rules, default_m, starting_m, teaching_bits, unlearnable
+from tryst.carole.fellegi_sunter.estimation_mask import (
+    check_rules,
+    default_m,
+    identified_bits,
+    starting_m,
+    unidentified_fields,
+)
 from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
 from tryst.carole.fellegi_sunter.kernels import expectation
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
@@ -37,7 +43,7 @@ PLAIN_STEPS = 10
 STARTS = ((2 / 3, 1.0), (0.9, 0.5), (0.5, 2.0), (2 / 3, 0.1))
 """Starts where u is free: share of the top level in m, and a factor of the number of matches to start with."""
 
-LEAST_GROWTH = 1e-4
+MIN_GROWTH = 1e-4
 """Growth in one step, as a share, with which a probability has not settled, however small it is."""
 
 FEWEST_MATCHES = 1e-6
@@ -64,7 +70,7 @@ class _State:
         A leap may throw a probability that far down, from where EM brings it back by a factor a step.
         """
         before, after = np.stack([self.m, self.u]), np.stack([later.m, later.u])
-        return bool((after > before * (1 + LEAST_GROWTH)).any(where=before > 0))
+        return bool((after > before * (1 + MIN_GROWTH)).any(where=before > 0))
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,8 @@ class _Fit:
     converged: bool
     iterations: int
     distance: float
-    learnt_from: NDArray[np.float64]
-    wanted: float
+    matches_behind_m: NDArray[np.float64]
+    unconstrained_matches: float
 
 
 def fit(
@@ -146,17 +152,17 @@ def fit(
         iterations=best.iterations,
         distance=best.distance,
         identified=reason is None,
-        learnt_from=best.learnt_from,
+        matches_behind_m=best.matches_behind_m,
         warnings=warnings_of(
             fields=fields,
             m=state.m,
             u=state.u,
             level_counts=everywhere,
-            learnt_from=best.learnt_from,
-            unlearnable=algorithm.fixed_m,
+            matches_behind_m=best.matches_behind_m,
+            unidentified_fields=algorithm.fixed_m,
             reason=reason,
-            wanted=best.wanted,
-            most=algorithm.most * n_a * n_b if settings.one_to_one else math.inf,
+            unconstrained_matches=best.unconstrained_matches,
+            maximum=algorithm.maximum * n_a * n_b if settings.one_to_one else math.inf,
             fewest=FEWEST_MATCHES,
             iterations=None if best.converged else best.iterations,
             distance=best.distance,
@@ -187,7 +193,7 @@ class _Algorithm:
     ) -> None:
         self._gamma = np.ascontiguousarray(patterns.gamma)
         self._count = patterns.count.astype(np.float64)
-        self._learns = teaching_bits(patterns.mask, rules, len(fields))
+        self._identified = identified_bits(patterns.mask, rules, len(fields))
         self._fields = fields
         self._settings = settings
         self._everywhere = everywhere
@@ -195,20 +201,20 @@ class _Algorithm:
         self._valid = within_levels([field.n_levels for field in fields])
         self._n_pairs = float(n_a) * n_b
         self._left_out = self._n_pairs - patterns.n_pairs
-        self.most = min(1 / max(n_a, n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
+        self.maximum = min(1 / max(n_a, n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
         self._first_p = (settings.expected_matches or float(min(n_a, n_b))) / self._n_pairs
-        self.fixed_m = unlearnable(rules, len(fields))
+        self.fixed_m = unidentified_fields(rules, len(fields))
         self._default_m = default_m(fields, width)
         self._matches = np.zeros((len(fields), width))
         self._others = np.zeros((len(fields), width))
-        self._wanted = 0.0
+        self._selected = 0.0
 
     def run(self, top: float, factor: float) -> _Fit:
         """EM from one start: the top level's share in m, and a factor of p."""
         m = np.where(self.fixed_m[:, None], self._default_m, starting_m(self._fields, self._width, top))
         u = shares(self._everywhere, self._valid, self._settings.prior)
         # An even chance of a match is as high as a start can sensibly be, in files of one record.
-        state = _State(m, u, min(self._first_p * factor, self.most, 0.5))
+        state = _State(m, u, min(self._first_p * factor, self.maximum, 0.5))
         path: list[tuple[_State, float]] = []
         steps, distance, converged = 0, math.inf, False
         while not converged and steps < self._settings.max_iterations:
@@ -230,7 +236,7 @@ class _Algorithm:
                 state = landed
         _, likelihood, _ = self._step(state)
         path.append((state, likelihood))
-        return _Fit(state, path, converged, steps, distance, self._matches.sum(axis=1), self._wanted)
+        return _Fit(state, path, converged, steps, distance, self._matches.sum(axis=1), self._selected)
 
     def _step(self, state: _State) -> tuple[_State, float, float]:
         """One EM step: the next state, and the log likelihood and the objective of this one."""
@@ -240,7 +246,7 @@ class _Algorithm:
         total, counted = expectation(
             self._gamma,
             self._count,
-            self._learns,
+            self._identified,
             np.hstack([log_m, missing]),
             np.hstack([log_u, missing]),
             math.log(state.p),
@@ -253,8 +259,8 @@ class _Algorithm:
         prior = self._settings.prior
         smoothing = np.where(self._valid & (state.m > 0), log_m, 0.0) / self._valid.sum(axis=1, keepdims=True)
         objective = likelihood + prior * float(smoothing.sum())
-        self._wanted = total
-        p = min(max(total, FEWEST_MATCHES) / self._n_pairs, self.most)
+        self._selected = total
+        p = min(max(total, FEWEST_MATCHES) / self._n_pairs, self.maximum)
         m = np.where(self.fixed_m[:, None], self._default_m, shares(self._matches, self._valid, prior))
         if self._settings.u == "corrected":
             u = corrected(self._everywhere, m, p, self._valid, prior)
@@ -281,7 +287,7 @@ class _Algorithm:
             return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
         log_p = p0 + 2 * length * (p1 - p0) + length**2 * (p2 - 2 * p1 + p0)
-        p = min(max(math.exp(min(log_p, 0.0)), FEWEST_MATCHES / self._n_pairs), self.most)
+        p = min(max(math.exp(min(log_p, 0.0)), FEWEST_MATCHES / self._n_pairs), self.maximum)
         u = u2 if self._settings.u == "all_pairs" else leap(u0, u1, u2)
         return _State(leap(m0, m1, m2), u, p)
 

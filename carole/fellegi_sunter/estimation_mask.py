@@ -43,7 +43,7 @@ def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
             )
 
 
-def teaching_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.uint64]:
+def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.uint64]:
     """Fields that each row of pattern counts may teach, as a bit per field.
 
     Parameters
@@ -69,7 +69,7 @@ def teaching_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_field
     return bits
 
 
-def unlearnable(rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.bool_]:
+def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.bool_]:
     """Fields that every rule involves, so that no pair can teach their m."""
     if not rules:
         return np.zeros(n_fields, dtype=np.bool_)

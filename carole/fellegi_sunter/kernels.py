@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 def expectation(
     gamma: NDArray[np.int8],
     count: NDArray[np.float64],
-    learns: NDArray[np.uint64],
+    identified: NDArray[np.uint64],
     log_m: NDArray[np.float64],
     log_u: NDArray[np.float64],
     log_p: float,
@@ -29,7 +29,7 @@ def expectation(
     ----------
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     count : ndarray of float64, shape (n_patterns,)
-    learns : ndarray of uint64, shape (n_patterns,)
+    identified : ndarray of uint64, shape (n_patterns,)
         Bit q is set where a row may teach m of field q.
     log_m, log_u : ndarray of float64, shape (n_fields, n_levels + 1)
     log_p, log_q : float
@@ -69,7 +69,7 @@ def expectation(
         g *= count[i]
         h = count[i] - g
         total += g
-        bits = learns[i]
+        bits = identified[i]
         for q in range(n_fields):
             k = gamma[i, q]
             if k >= 0 and (bits >> np.uint64(q)) & np.uint64(1):

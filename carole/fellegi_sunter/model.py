@@ -52,7 +52,7 @@ class Model:
         Extrapolated distance from the fixed point.
     identified : bool
         False if other parameters fit these counts as well.
-    learnt_from : ndarray of float64, shape (n_fields,)
+    matches_behind_m : ndarray of float64, shape (n_fields,)
         Expected matches that taught each row of `m`.
     warnings : tuple of str
         What a user should know before believing the numbers.
@@ -72,7 +72,7 @@ class Model:
     iterations: int
     distance: float
     identified: bool
-    learnt_from: NDArray[np.float64]
+    matches_behind_m: NDArray[np.float64]
     warnings: tuple[str, ...]
     history: History
     notes: tuple[str, ...] = ()

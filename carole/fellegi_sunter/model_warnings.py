@@ -21,11 +21,11 @@ def warnings_of(
     m: NDArray[np.float64],
     u: NDArray[np.float64],
     level_counts: NDArray[np.float64],
-    learnt_from: NDArray[np.float64],
-    unlearnable: NDArray[np.bool_],
+    matches_behind_m: NDArray[np.float64],
+    unidentified_fields: NDArray[np.bool_],
     reason: str | None,
-    wanted: float,
-    most: float,
+    unconstrained_matches: float,
+    maximum: float,
     fewest: float,
     iterations: int | None,
     distance: float,
@@ -38,13 +38,13 @@ def warnings_of(
         The model.
     level_counts : ndarray of float64, shape (n_fields, n_levels)
         Pairs by level over all pairs.
-    learnt_from : ndarray of float64, shape (n_fields,)
+    matches_behind_m : ndarray of float64, shape (n_fields,)
         Expected matches that taught each field.
-    unlearnable : ndarray of bool, shape (n_fields,)
+    unidentified_fields : ndarray of bool, shape (n_fields,)
         Fields that every blocking rule involves.
     reason : str or None
         Why the model is not identified.
-    wanted, most, fewest : float
+    unconstrained_matches, maximum, fewest : float
         Expected matches as the last step gave them, and the bounds they were held in.
     iterations : int or None
         Steps made without converging; None if EM converged.
@@ -61,21 +61,24 @@ def warnings_of(
     if iterations is not None:
         far = f"about {distance:.1g} from its fixed point" if math.isfinite(distance) else "still moving away"
         found.append(f"not converged: after {iterations} steps EM is {far}; raise model.max_iterations")
-    if wanted <= fewest:
+    if unconstrained_matches <= fewest:
         found.append("no sign of matches: their expected number fell to 0")
-    elif wanted > most * (1 + 1e-9):
+    elif unconstrained_matches > maximum * (1 + 1e-9):
         found.append(
-            f"p wants {wanted:.1f} matches but one-to-one linkage allows {most:.0f}, where it is held: "
+            f"p wants {unconstrained_matches:.1f} matches but one-to-one linkage allows {maximum:.0f},"
+            " where it is held: "
             "either nearly every record has its match, or something else than matching makes pairs agree"
         )
     for q, field in enumerate(fields):
-        found.extend(_about_field(field, m[q], u[q], level_counts[q], bool(unlearnable[q])))
+        found.extend(_about_field(field, m[q], u[q], level_counts[q], bool(unidentified_fields[q])))
     poorly = [
         f"{field.name} {learnt:.1f}"
-        for field, learnt, counts, never in zip(fields, learnt_from, level_counts, unlearnable, strict=True)
+        for field, learnt, counts, never in zip(
+            fields, matches_behind_m, level_counts, unidentified_fields, strict=True
+        )
         if learnt < FEW_MATCHES and np.count_nonzero(counts) > 1 and not never
     ]
-    if poorly and wanted > fewest:
+    if poorly and unconstrained_matches > fewest:
         found.append(f"m was learnt from few expected matches: {', '.join(poorly)}")
     return tuple(found)
 
@@ -97,7 +100,7 @@ def _about_field(
     m: NDArray[np.float64],
     u: NDArray[np.float64],
     counts: NDArray[np.float64],
-    unlearnable: bool,
+    unidentified_fields: bool,
 ) -> list[str]:
     counts = counts[: field.n_levels]
     if counts.sum() == 0:
@@ -105,7 +108,7 @@ def _about_field(
     if np.count_nonzero(counts) == 1:
         return [f"{field.name} takes one level in every pair: it says nothing"]
     found = []
-    if unlearnable and not field.exception:
+    if unidentified_fields and not field.exception:
         found.append(
             f"every blocking rule involves {field.name}, so how often matches agree on it cannot be learnt: assumed "
             f"{TOP_SHARE_BY_DEFAULT:.0%} at the top level; add a rule without it"

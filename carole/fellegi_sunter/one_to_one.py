@@ -128,33 +128,33 @@ def link_probabilities(
     prior = prior or BetaBipartite(n_a, n_b)
     graph = candidate_graph(a, b)
     messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
-    most = float(prior.most)
-    low = _fixed_point(messages, prior, 0.0, most, tolerance, lambda done: progress(0.5 * done))
-    high = _fixed_point(messages, prior, most, low.n, tolerance, lambda done: progress(0.5 + 0.5 * done))
+    maximum = float(prior.maximum)
+    low = _fixed_point(messages, prior, 0.0, maximum, tolerance, lambda done: progress(0.5 * done))
+    high = _fixed_point(messages, prior, maximum, low.n, tolerance, lambda done: progress(0.5 + 0.5 * done))
     warnings: list[str] = []
     chosen = low
-    settled = low.beliefs.unsettled == 0 == high.beliefs.unsettled
-    if settled and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
+    converged = low.beliefs.not_converged == 0 == high.beliefs.not_converged
+    if converged and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
         chosen = max(low, high, key=lambda point: point.log_posterior)
         other = high if chosen is low else low
         warnings.append(
             f"{chosen.n:.1f} links explain the pairs best, but so do {other.n:.1f} less well "
             f"(log posterior lower by {chosen.log_posterior - other.log_posterior:.2g})"
         )
-    if not settled:
+    if not converged:
         chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
         warnings.append(f"the expected number of links had not settled after {MAX_PRIORS} steps")
-    if chosen.beliefs.unsettled:
+    if chosen.beliefs.not_converged:
         warnings.append(
-            f"{chosen.beliefs.unsettled} groups of competing records had not settled after "
+            f"{chosen.beliefs.not_converged} groups of competing records had not settled after "
             f"{chosen.beliefs.rounds} rounds: their probabilities are approximate"
         )
     return LinkProbabilities(
         probability=probability(chosen.beliefs.log_odds),
         expected_links=chosen.n,
         log_prior_odds=chosen.log_prior_odds,
-        converged=chosen.converged and chosen.beliefs.unsettled == 0,
+        converged=chosen.converged and chosen.beliefs.not_converged == 0,
         rounds=chosen.beliefs.rounds,
         warnings=tuple(warnings),
     )
@@ -178,11 +178,11 @@ def _fixed_point(
         expected = _expected(beliefs, prior)
         near = tolerance * max(1.0, math.sqrt(expected))
         converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
-        if converged and beliefs.unsettled:
+        if converged and beliefs.not_converged:
             beliefs = messages.run(log_prior_odds)
             expected = _expected(beliefs, prior)
             # What has not settled by now will not: better to say so than to try again from nearby.
-            converged = abs(expected - n) <= near or creeping or beliefs.unsettled > 0
+            converged = abs(expected - n) <= near or creeping or beliefs.not_converged > 0
         progress(1.0 if converged else step / MAX_PRIORS)
         if converged:
             break
@@ -192,7 +192,7 @@ def _fixed_point(
         else:
             above = tried
         creeping = step + 1 >= PLAIN_STEPS
-        n = _cut(below, above, prior.most, middle=step % 3 == 0) if creeping else expected
+        n = _cut(below, above, prior.maximum, middle=step % 3 == 0) if creeping else expected
     log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
     return _FixedPoint(expected, beliefs, log_prior_odds, log_posterior, converged)
 
@@ -206,17 +206,17 @@ class _Tried:
 
 
 def _expected(beliefs: Beliefs, prior: BetaBipartite) -> float:
-    return min(float(probability(beliefs.log_odds).sum()), float(prior.most))
+    return min(float(probability(beliefs.log_odds).sum()), float(prior.maximum))
 
 
-def _cut(below: _Tried, above: _Tried, most: int, *, middle: bool) -> float:
+def _cut(below: _Tried, above: _Tried, maximum: int, *, middle: bool) -> float:
     """Where to cut a bracket, on a scale that stretches both ends: few links, and few records without one."""
-    low, high = (math.log((tried.n + 0.5) / (most - tried.n + 0.5)) for tried in (below, above))
+    low, high = (math.log((tried.n + 0.5) / (maximum - tried.n + 0.5)) for tried in (below, above))
     share = 0.5
     if not middle and math.isfinite(below.gap) and math.isfinite(above.gap) and below.gap > above.gap:
         share = min(max(below.gap / (below.gap - above.gap), 0.05), 0.95)
     odds = math.exp(low + share * (high - low))
-    return min(max(odds / (1 + odds) * (most + 1) - 0.5, below.n), above.n)
+    return min(max(odds / (1 + odds) * (maximum + 1) - 0.5, below.n), above.n)
 
 
 def _wrong(expected: str, got: str) -> TrystError:

@@ -42,18 +42,18 @@ class BetaBipartite:
     beta: float = 1.0
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """Greatest number of links."""
         return min(self.n_a, self.n_b)
 
     def log_odds(self, n: float) -> float:
         """Logarithm of the prior odds of one more link around n links: d log P(Z) / d n."""
         larger = max(self.n_a, self.n_b)
-        return float(psi(n + self.alpha) - psi(larger - n + 1) - psi(self.most - n + self.beta))
+        return float(psi(n + self.alpha) - psi(larger - n + 1) - psi(self.maximum - n + self.beta))
 
     def log_density(self, n: float) -> float:
-        """log P(Z) of a matching with n links, n any number in 0 to `most`."""
-        larger, smaller = max(self.n_a, self.n_b), self.most
+        """log P(Z) of a matching with n links, n any number in 0 to `maximum`."""
+        larger, smaller = max(self.n_a, self.n_b), self.maximum
         parts = [gammaln(larger - n + 1) - gammaln(larger + 1), gammaln(n + self.alpha)]
         parts += [gammaln(smaller - n + self.beta), -gammaln(smaller + self.alpha + self.beta)]
         parts += [gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)]

@@ -29,12 +29,12 @@ GREATEST_LOG_WEIGHT = 600.0
 """Weights are held within e to this power, beyond any evidence, so that their products stay in range."""
 
 MAX_ROUNDS = 500
-"""Rounds after which a component is stopped and counted as unsettled; fewer in a giant one, see `MOST_MESSAGES`."""
+"""Rounds after which a component is stopped and counted as unsettled; fewer in a giant one, see `MAX_MESSAGES`."""
 
-MOST_MESSAGES = 5e7
-"""Messages that a giant component may take to settle, unless that is less than `LEAST_ROUNDS`: a few seconds."""
+MAX_MESSAGES = 5e7
+"""Messages that a giant component may take to settle, unless that is less than `MIN_ROUNDS`: a few seconds."""
 
-LEAST_ROUNDS = 30
+MIN_ROUNDS = 30
 
 GIANT_EDGES = 10_000
 """Pairs of a component beyond which it is called giant."""
@@ -89,14 +89,14 @@ class Beliefs:
         Bethe's logarithm of the summed weights of all matchings, the empty one weighing 1.
     rounds : int
         Most rounds that a component took.
-    unsettled : int
+    not_converged : int
         Components that were stopped before they settled.
     """
 
     log_odds: NDArray[np.float64]
     log_weight_sum: float
     rounds: int
-    unsettled: int
+    not_converged: int
 
 
 def candidate_graph(a: NDArray[np.integer], b: NDArray[np.integer]) -> CandidateGraph:
@@ -176,10 +176,10 @@ class Propagation:
         graph = self._graph
         log_weight = np.clip(self._log_ratio + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
         self._edges[:, _WEIGHT] = np.exp(log_weight)
-        rounds, unsettled, log_sum = _propagate(self._edges, graph, max_rounds, *self._tolerances)
+        rounds, not_converged, log_sum = _propagate(self._edges, graph, max_rounds, *self._tolerances)
         log_odds = np.empty(graph.n_edges)
         log_odds[graph.order] = log_weight + np.log(self._edges[:, _TO_B]) + np.log(self._edges[:, _TO_A])
-        return Beliefs(log_odds, log_sum, rounds, unsettled)
+        return Beliefs(log_odds, log_sum, rounds, not_converged)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -194,15 +194,15 @@ def _propagate(
     in_order = np.arange(len(edges))
     row_waits = np.ones(len(graph.row_first) - 1, dtype=np.bool_)
     column_waits = np.ones(len(graph.column_first) - 1, dtype=np.bool_)
-    most = 0
-    unsettled = 0
+    maximum = 0
+    not_converged = 0
     log_sum = 0.0
     for c in range(len(graph.component_row) - 1):
         size = graph.row_first[graph.component_row[c + 1]] - graph.row_first[graph.component_row[c]]
-        least = tolerance if size <= GIANT_EDGES else giant_tolerance
+        minimum = tolerance if size <= GIANT_EDGES else giant_tolerance
         allowed = max_rounds
         if size > GIANT_EDGES:
-            allowed = min(allowed, max(LEAST_ROUNDS, int(MOST_MESSAGES / (2 * size))))
+            allowed = min(allowed, max(MIN_ROUNDS, int(MAX_MESSAGES / (2 * size))))
         rounds = 0
         waiting = 1
         while waiting > 0 and rounds < allowed:
@@ -211,7 +211,7 @@ def _propagate(
                     row_waits[i] = False
                     _answer(
                         in_order, graph.row_first[i], graph.row_first[i + 1], edges, _TO_A, _TO_B, graph.edge_column,
-                        column_waits, least,
+                        column_waits, minimum,
                     )  # fmt: skip
             waiting = 0
             for j in range(graph.component_column[c], graph.component_column[c + 1]):
@@ -219,12 +219,12 @@ def _propagate(
                     column_waits[j] = False
                     waiting += _answer(
                         graph.column_edge, graph.column_first[j], graph.column_first[j + 1], edges, _TO_B, _TO_A,
-                        graph.edge_row, row_waits, least,
+                        graph.edge_row, row_waits, minimum,
                     )  # fmt: skip
             rounds += 1
-        most = max(most, rounds)
+        maximum = max(maximum, rounds)
         if waiting > 0:
-            unsettled += 1
+            not_converged += 1
         for i in range(graph.component_row[c], graph.component_row[c + 1]):
             total = 1.0
             for e in range(graph.row_first[i], graph.row_first[i + 1]):
@@ -238,7 +238,7 @@ def _propagate(
                 e = graph.column_edge[k]
                 total += edges[e, _WEIGHT] * edges[e, _TO_B]
             log_sum += np.log(total)
-    return most, unsettled, log_sum
+    return maximum, not_converged, log_sum
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -248,7 +248,7 @@ def _answer(
     last: int,
     edges: NDArray[np.float64],
     heard: int,
-    said: int,
+    message: int,
     other: NDArray[np.int64],
     waits: NDArray[np.bool_],
     tolerance: float,
@@ -271,15 +271,15 @@ def _answer(
             heaviest = k
         else:
             rest += x
-    told = 0
+    reported = 0
     for k in range(first, last):
         e = which[k]
         x = edges[e, _WEIGHT] * edges[e, heard]
         new = 1.0 / rest if k == heaviest else 1.0 / (top + (rest - x))
         # The change of the link's probability, from that of its odds.
-        odds, before = x * new, x * edges[e, said]
+        odds, before = x * new, x * edges[e, message]
         if abs(odds - before) > tolerance * (1.0 + odds) * (1.0 + before):
-            edges[e, said] = new
+            edges[e, message] = new
             waits[other[e]] = True
-            told += 1
-    return told
+            reported += 1
+    return reported

@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 
 from tryst.carole.fellegi_sunter.settings import RuleFields
 
-MOST_RULES = 12
+MAX_RULES = 12
 """Rules up to which the union is worked out by the model: inclusion and exclusion has 2**rules terms."""
 
 
@@ -188,7 +188,7 @@ def _disjoint_pairs(
 
 def _by_model(rules: Sequence[RuleFields], agreement: NDArray[np.float64] | None) -> float | None:
     """Probability that all fields of some rule agree, by inclusion and exclusion over sets of fields."""
-    if agreement is None or len(rules) > MOST_RULES:
+    if agreement is None or len(rules) > MAX_RULES:
         return None
     involved = sorted({q for rule in rules for q in rule.fields})
     if not involved or any(not rule.fields for rule in rules) or np.isnan(agreement[involved]).any():

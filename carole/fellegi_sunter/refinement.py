@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import default_m, teaching_bits, unlearnable
+from tryst.carole.fellegi_sunter.estimation_mask import default_m, identified_bits, unidentified_fields
 from tryst.carole.fellegi_sunter.identifiability import why_not_identified
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import Model
@@ -94,45 +94,45 @@ def refined(
     n_pairs = float(model.n_a) * model.n_b
     width = model.m.shape[1]
     valid = within_levels([field.n_levels for field in model.fields])
-    fixed = unlearnable(rules, len(model.fields))
+    fixed = unidentified_fields(rules, len(model.fields))
     everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
     current = believed_model(model, patterns, settings, level_counts)
     believed = current.m
     posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, 0))
     learnt = np.zeros_like(model.m)
-    settled = False
+    converged = False
     for done in range(max_rounds):
         if done >= MAX_UNSETTLED_ROUNDS and not posterior.converged:
             break
         links = np.bincount(pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
-        learnt = taught(patterns, rules, links, width)
+        learnt = expected_levels(patterns, rules, links, width)
         p = min(max(posterior.expected_links, FEWEST_LINKS) / n_pairs, 1 - 1e-9)
         m = np.where(fixed[:, None], believed, shares(learnt + pseudo_matches * believed, valid, 0.0))
         u = current.u if settings.u == "all_pairs" else corrected(everywhere, m, p, valid, settings.prior)
         current = replace(current, m=m, u=u, p=p)
         before = posterior.expected_links
         posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, done + 1))
-        settled = abs(posterior.expected_links - before) <= 3e-3 * max(1.0, math.sqrt(before))
-        if settled:
+        converged = abs(posterior.expected_links - before) <= 3e-3 * max(1.0, math.sqrt(before))
+        if converged:
             break
     warnings = warnings_of(
         fields=model.fields,
         m=current.m,
         u=current.u,
         level_counts=everywhere,
-        learnt_from=learnt.sum(axis=1),
-        unlearnable=fixed,
+        matches_behind_m=learnt.sum(axis=1),
+        unidentified_fields=fixed,
         reason=None if model.identified else why_not_identified(model.fields, everywhere, settings.u),
-        wanted=posterior.expected_links,
-        most=math.inf,
+        unconstrained_matches=posterior.expected_links,
+        maximum=math.inf,
         fewest=FEWEST_LINKS,
         iterations=None if model.converged else model.iterations,
         distance=model.distance,
     )
     current = replace(
         current,
-        learnt_from=learnt.sum(axis=1),
-        warnings=(*warnings, *_disagreement(model, posterior, settled)),
+        matches_behind_m=learnt.sum(axis=1),
+        warnings=(*warnings, *_disagreement(model, posterior, converged)),
     )
     return current, posterior
 
@@ -154,7 +154,7 @@ def believed_model(
     return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
-def _disagreement(model: Model, posterior: LinkProbabilities, settled: bool) -> list[str]:
+def _disagreement(model: Model, posterior: LinkProbabilities, converged: bool) -> list[str]:
     """What to say of a pairwise fit that one-to-one does not bear out."""
     found = []
     pairwise, links = model.expected_matches, posterior.expected_links
@@ -163,7 +163,7 @@ def _disagreement(model: Model, posterior: LinkProbabilities, settled: bool) -> 
             f"pair by pair {pairwise:.0f} matches seem to be there, but one-to-one allows about {links:.0f}: something "
             "else than matching makes pairs agree; m, u and p are those of one-to-one"
         )
-    if not settled:
+    if not converged:
         found.append("estimates under one-to-one had not settled: the number of links still moves")
     return found
 
@@ -186,14 +186,14 @@ def _part(progress: StageProgress, done: int) -> StageProgress:
     return lambda fraction: progress(after if fraction == 1 else before + (after - before) * fraction)
 
 
-def taught(
+def expected_levels(
     patterns: PatternCounts, rules: Sequence[RuleFields], links: NDArray[np.float64], n_levels: int
 ) -> NDArray[np.float64]:
     """Expected links by field and level, of the patterns that may teach the field: shape (n_fields, n_levels)."""
     gamma = patterns.gamma
-    learns = teaching_bits(patterns.mask, rules, patterns.n_fields)
+    identified = identified_bits(patterns.mask, rules, patterns.n_fields)
     learnt = np.zeros((gamma.shape[1], n_levels))
     for q in range(gamma.shape[1]):
-        teaches = (gamma[:, q] >= 0) & ((learns >> np.uint64(q)) & np.uint64(1) == 1)
-        learnt[q] = np.bincount(gamma[teaches, q], links[teaches], minlength=n_levels)
+        identifies = (gamma[:, q] >= 0) & ((identified >> np.uint64(q)) & np.uint64(1) == 1)
+        learnt[q] = np.bincount(gamma[identifies, q], links[identifies], minlength=n_levels)
     return learnt

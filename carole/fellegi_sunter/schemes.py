@@ -170,7 +170,7 @@ class FittedScheme:
     standard_errors: StandardErrors | None = None
 
     @property
-    def cautions(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """What a user should know of the scheme before believing its probabilities."""
         facts = self.scheme.facts
         return () if facts.calibrated else (UNCALIBRATED.format(facts.name),)

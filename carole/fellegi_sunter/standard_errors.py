@@ -30,11 +30,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import teaching_bits, unlearnable
+from tryst.carole.fellegi_sunter.estimation_mask import identified_bits, unidentified_fields
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, taught
+from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, expected_levels
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import shares, within_levels
 
@@ -49,7 +49,7 @@ DOUBT = 0.1
 FEWEST = 1.0
 """Expected matches at a level, the prior's among them, below which its m has no standard error."""
 
-LEAST_CURVATURE = 1e-9
+MIN_CURVATURE = 1e-9
 """Smallest eigenvalue of the information, each parameter scaled to 1, with which the parameters are told apart."""
 
 
@@ -124,7 +124,7 @@ def pairwise_errors(
     everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
     total = everywhere.sum(axis=1)
     n_pairs = float(model.n_a) * model.n_b
-    learns = teaching_bits(patterns.mask, rules, patterns.n_fields)
+    identified = identified_bits(patterns.mask, rules, patterns.n_fields)
     g = model.match_probabilities(gamma)
     count = patterns.count.astype(np.float64)
     sampled = np.minimum(total / n_pairs, 1.0) if rules else np.ones(len(total))
@@ -133,21 +133,21 @@ def pairwise_errors(
     for first in range(0, len(gamma), BATCH):
         part = slice(first, first + BATCH)
         m_score, u_score, odds = layout.scores(gamma[part])
-        taught_m = m_score * layout.teaches(learns[part])
+        identified_m = m_score * layout.identifies(identified[part])
         doubt = (count[part] * g[part] * (1 - g[part]))[:, None]
         likely, unlikely = g[part, None], 1 - g[part, None]
         ones = np.ones((len(likely), int(layout.has_p)))
         if settings.u == "free":
-            moved = np.hstack([taught_m, -u_score, ones])
-            told = np.hstack([likely * taught_m, unlikely * u_score, likely * ones])
+            moved = np.hstack([identified_m, -u_score, ones])
+            reported = np.hstack([likely * identified_m, unlikely * u_score, likely * ones])
         else:
-            moved = np.hstack([taught_m, np.zeros_like(u_score), ones])
-            told = np.hstack([likely * taught_m, layout.residuals(gamma[part], model.p), likely * ones])
+            moved = np.hstack([identified_m, np.zeros_like(u_score), ones])
+            reported = np.hstack([likely * identified_m, layout.residuals(gamma[part], model.p), likely * ones])
         curvature -= (doubt * moved).T @ odds
-        squares += (count[part, None] * told).T @ told
+        squares += (count[part, None] * reported).T @ reported
     matches, others = np.zeros_like(model.m), np.zeros_like(model.m)
     for q in range(len(model.fields)):
-        there = (gamma[:, q] >= 0) & ((learns >> np.uint64(q)) & np.uint64(1) == 1)
+        there = (gamma[:, q] >= 0) & ((identified >> np.uint64(q)) & np.uint64(1) == 1)
         matches[q] = np.bincount(gamma[there, q], (count * g)[there], minlength=width)
         others[q] = np.bincount(gamma[there, q], (count * (1 - g))[there], minlength=width)
     layout.add_multinomial(curvature, layout.m_at, model.m, matches.sum(axis=1) + settings.prior)
@@ -208,12 +208,12 @@ def linked_errors(
         return no_errors(model, "the model is not identified")
     layout = _Layout(model, Estimation(u="all_pairs", one_to_one=False, prior=0), rules)
     gamma = np.ascontiguousarray(patterns.gamma)
-    learns = teaching_bits(patterns.mask, rules, patterns.n_fields)
+    identified = identified_bits(patterns.mask, rules, patterns.n_fields)
     if not layout.has_p:
         return no_errors(model, "there is no sign of matches")
     expected = patterns.count[pattern] * probability if row is None else probability
     links = np.bincount(pattern, expected, minlength=len(gamma)).astype(np.float64)
-    learnt = taught(patterns, rules, links, model.m.shape[1])
+    learnt = expected_levels(patterns, rules, links, model.m.shape[1])
     complete = np.zeros((layout.size, layout.size))
     layout.add_multinomial(complete, layout.m_at, model.m, learnt.sum(axis=1) + PSEUDO_MATCHES)
     matched = float(links.sum())
@@ -224,17 +224,17 @@ def linked_errors(
     missing, own = np.zeros_like(complete), np.zeros_like(complete)
     for chosen, group in _doubtful(row, probability):
         m_score, _, odds = layout.scores(gamma[pattern[chosen]])
-        told = np.hstack([m_score * layout.teaches(learns[pattern[chosen]]), np.ones((len(chosen), 1))])
+        reported = np.hstack([m_score * layout.identifies(identified[pattern[chosen]]), np.ones((len(chosen), 1))])
         weight = probability[chosen, None]
         if group is None:
             scale = patterns.count[pattern[chosen], None] * weight * (1 - weight)
-            missing += (scale * told).T @ odds
-            own += (scale * told).T @ told
+            missing += (scale * reported).T @ odds
+            own += (scale * reported).T @ reported
             continue
-        mean_told = np.add.reduceat(weight * told, group, axis=0)
+        mean_reported = np.add.reduceat(weight * reported, group, axis=0)
         mean_odds = np.add.reduceat(weight * odds, group, axis=0)
-        missing += (weight * told).T @ odds - mean_told.T @ mean_odds
-        own += (weight * told).T @ told - mean_told.T @ mean_told
+        missing += (weight * reported).T @ odds - mean_reported.T @ mean_odds
+        own += (weight * reported).T @ reported - mean_reported.T @ mean_reported
     covariance = _covariance(complete - missing, None if not rules else complete - own)
     if covariance is None:
         return no_errors(model, "the links are too doubtful")
@@ -287,14 +287,14 @@ class _Layout:
 
     def __init__(self, model: Model, settings: Estimation, rules: Sequence[RuleFields]) -> None:
         self._model = model
-        fixed = unlearnable(rules, len(model.fields))
+        fixed = unidentified_fields(rules, len(model.fields))
         self.m_at = self._places(model.m, fixed)
         self.u_at = [] if settings.u == "all_pairs" else self._places(model.u, np.zeros_like(fixed))
         if settings.u == "corrected":
             # A level all of whose pairs are taken for matches has the prior's share, whatever m and p.
             self.u_at = [(q, k) for q, k in self.u_at if model.u[q, k] > 0]
-        most = 1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0
-        self.has_p = 1e-6 / (model.n_a * model.n_b) < model.p < most * (1 - 1e-9)
+        maximum = 1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0
+        self.has_p = 1e-6 / (model.n_a * model.n_b) < model.p < maximum * (1 - 1e-9)
         self.size = len(self.m_at) + len(self.u_at) + int(self.has_p)
 
     @staticmethod
@@ -325,10 +325,10 @@ class _Layout:
         """What pairs contribute to the equations of a corrected u."""
         return self._scores(gamma, self.u_at, p * self._model.m + (1 - p) * self._model.u)
 
-    def teaches(self, learns: NDArray[np.uint64]) -> Floats:
+    def identifies(self, identified: NDArray[np.uint64]) -> Floats:
         """1 where a pattern may teach the field of a parameter of m: shape (n_patterns, n_m)."""
         fields = np.array([q for q, _ in self.m_at], dtype=np.uint64)
-        return ((learns[:, None] >> fields[None, :]) & np.uint64(1)).astype(np.float64)
+        return ((identified[:, None] >> fields[None, :]) & np.uint64(1)).astype(np.float64)
 
     def add_multinomial(self, into: Floats, places: list[tuple[int, int]], table: Floats, number: Floats) -> None:
         """Add the information of so many draws of each field's level."""
@@ -397,10 +397,10 @@ def _covariance(curvature: Floats, squares: Floats | None) -> Floats | None:
     scaled = curvature * np.outer(scale, scale)
     if squares is None:
         scaled = (scaled + scaled.T) / 2
-        if np.linalg.eigvalsh(scaled)[0] < LEAST_CURVATURE:
+        if np.linalg.eigvalsh(scaled)[0] < MIN_CURVATURE:
             return None
         return np.asarray(np.linalg.inv(scaled) * np.outer(scale, scale))
-    if np.linalg.eigvals(scaled).real.min() < LEAST_CURVATURE:
+    if np.linalg.eigvals(scaled).real.min() < MIN_CURVATURE:
         return None
     inverse = np.linalg.inv(scaled)
     found = inverse @ (squares * np.outer(scale, scale)) @ inverse.T * np.outer(scale, scale)

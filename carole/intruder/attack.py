@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
 from tryst.carole.extended_latent.settings import P
-from tryst.carole.extended_latent.variables import MOST_MODEL_KEYS, Holder
+from tryst.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, fit_scheme, link_probabilities
 from tryst.carole.fellegi_sunter.dependence import fit_joint
 from tryst.carole.fellegi_sunter.model import probability as logistic
@@ -31,10 +31,10 @@ WIDE = 12
 """A key of more levels than this stands alone in the value model: with several such keys, the completions of pairs that
 agree on few of them are too many to go through, and a file that is worth attacking too small to tell them apart."""
 
-MOST_KEPT = 300_000
+MAX_KEPT = 300_000
 """Pairs that are judged together, at most, unless more are a suspicion by themselves."""
 
-LEAST_LINKED = 0.25
+MIN_LINKED = 0.25
 """Share of the matches expected pair by pair below which judging pairs together is given up."""
 
 _LINK_FLOOR = -9.0
@@ -95,8 +95,8 @@ def fellegi_sunter_attack(
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
     scores = fitted.match_weights(pairs.patterns.gamma)
     prior = _log_odds(fitted.model.p)
-    least = _least(prior, one_to_one, scores, pairs.patterns.count)
-    high = scores >= least
+    minimum = _minimum(prior, one_to_one, scores, pairs.patterns.count)
+    high = scores >= minimum
 
     def visit(
         person: NDArray[np.int32], record: NDArray[np.int32], pattern: NDArray[np.int32]
@@ -105,7 +105,7 @@ def fellegi_sunter_attack(
         return person[at], record[at], scores[pattern[at]]
 
     found = [np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True)]
-    warnings = (*fitted.model.warnings, *fitted.cautions)
+    warnings = (*fitted.model.warnings, *fitted.warnings)
     return _suspicions("Fellegi-Sunter", files, found[0], found[1], found[2], prior, one_to_one, warnings)
 
 
@@ -148,8 +148,8 @@ def extended_attack(
         training=training,
     )
     prior = fit.log_prior_odds
-    least = _least(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)
-    kept = fit.keep(pairs, pairs.patterns, least)
+    minimum = _minimum(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)
+    kept = fit.keep(pairs, pairs.patterns, minimum)
     weight = fit.scheme.match_weights(pairs.patterns.gamma)[kept.pattern] + kept.log_factor / _LOG2
     warnings = (*fitted.model.warnings, *fit.warnings)
     return _suspicions("extended latent", files, kept.row_a, kept.row_b, weight, prior, one_to_one, warnings)
@@ -180,7 +180,7 @@ def _values(files: AttackedFiles) -> Values:
     variables = []
     # Every set of keys that may agree has a distribution of its own: where there are many, the widest stand alone.
     narrow = sorted((q for q in files.keys if files.levels[q] <= WIDE), key=lambda q: files.levels[q])
-    joint = set(narrow[:MOST_MODEL_KEYS])
+    joint = set(narrow[:MAX_MODEL_KEYS])
     for q, (name, levels) in enumerate(zip(files.names, files.levels, strict=True)):
         if q in files.keys:
             variables.append(Variable(name, "both", levels, alone=q not in joint))
@@ -196,19 +196,19 @@ def _log_odds(p: float) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def _least(
+def _minimum(
     prior: float, one_to_one: bool, weights: NDArray[np.float64], counts: NDArray[np.integer] | NDArray[np.floating]
 ) -> float:
     """Match weight in bits from which pairs are kept: lower where pairs are to be judged together, as far as they fit.
 
-    `weights` and `counts` are of classes of pairs. Of more than `MOST_KEPT` the strongest classes are kept, and never
+    `weights` and `counts` are of classes of pairs. Of more than `MAX_KEPT` the strongest classes are kept, and never
     fewer than those that are a suspicion by themselves.
     """
     alone = (_log_odds(FLOOR) - prior) / _LOG2
     if not one_to_one:
         return alone
     order = np.argsort(-weights, kind="stable")
-    fitting = np.cumsum(counts[order]) <= MOST_KEPT
+    fitting = np.cumsum(counts[order]) <= MAX_KEPT
     weakest = float(weights[order][fitting].min()) if fitting.any() else alone
     return min(alone, max((_LINK_FLOOR - prior) / _LOG2, weakest))
 
@@ -226,7 +226,7 @@ def _suspicions(
     expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
     if one_to_one and len(person):
         links = link_probabilities(person, record, weight, len(files.known), len(files.released))
-        if links.expected_links >= LEAST_LINKED * expected:
+        if links.expected_links >= MIN_LINKED * expected:
             high = links.probability >= FLOOR
             return Suspicions(
                 f"{method}, one to one",

@@ -21,7 +21,7 @@ INTRUDERS: dict[str, Intruder] = {
 }
 
 
-def judged(files: AttackedFiles, found: Suspicions, least: float = 0.5) -> dict[str, Any]:
+def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dict[str, Any]:
     """One intruder's suspicions as measures: what he claims, what is true of it, whether his probabilities hold."""
     truth = files.is_match(found.person, found.record)
     measures: dict[str, Any] = {
@@ -29,9 +29,11 @@ def judged(files: AttackedFiles, found: Suspicions, least: float = 0.5) -> dict[
         "claims": {
             "most_probable": _claims(claim_most_probable(found.probability, truth)),
             "best_of_each_person": _claims(claim_best_of_each(found.person, found.probability, truth)),
-            "best_of_each_person_if_likely": _claims(claim_best_of_each(found.person, found.probability, truth, least)),
+            "best_of_each_person_if_likely": _claims(
+                claim_best_of_each(found.person, found.probability, truth, minimum)
+            ),
         },
-        "least": least,
+        "least": minimum,
         "warnings": list(found.warnings),
     }
     if truth is not None:
@@ -61,7 +63,7 @@ def _claims(claims: Claims) -> dict[str, Any]:
 def assess(
     files: AttackedFiles,
     *,
-    least: float = 0.5,
+    minimum: float = 0.5,
     dummies: Sequence[float] = (),
     kind: Kind = "twins",
     seed: int = 1,
@@ -72,7 +74,7 @@ def assess(
     ----------
     files
         What the intruder knows, and the release.
-    least
+    minimum
         Probability from which an intruder makes a claim.
     dummies
         Numbers of dummy records to try, as shares of the release.
@@ -93,7 +95,7 @@ def assess(
         "known": [n for q, n in enumerate(files.names) if q not in files.keys and (files.known[:, q] >= 0).any()],
         "learnt": [n for q, n in enumerate(files.names) if (files.known[:, q] < 0).all()],
         "truth_known": files.record_of is not None,
-        "intruders": {name: judged(files, intruder(files), least) for name, intruder in INTRUDERS.items()},
+        "intruders": {name: judged(files, intruder(files), minimum) for name, intruder in INTRUDERS.items()},
         "dummies": [],
     }
     for share in dummies:
@@ -103,7 +105,9 @@ def assess(
             {
                 "share": share,
                 "kind": kind,
-                "intruders": {name: judged(changed, intruder(changed), least) for name, intruder in INTRUDERS.items()},
+                "intruders": {
+                    name: judged(changed, intruder(changed), minimum) for name, intruder in INTRUDERS.items()
+                },
             }
         )
     return found

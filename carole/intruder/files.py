@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 
-NOBODY = -1
+NO_PERSON = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class AttackedFiles:
     keys
         Positions of the variables that are compared: those that both files have.
     record_of : ndarray of int64, shape (n_people,), optional
-        The truth: the record of each person, or `NOBODY`. Only the owner of the release has it.
+        The truth: the record of each person, or `NO_PERSON`. Only the owner of the release has it.
     """
 
     names: tuple[str, ...]
@@ -59,7 +59,7 @@ class AttackedFiles:
             )
         if self.record_of is not None and (
             len(self.record_of) != len(self.known)
-            or self.record_of.min() < NOBODY
+            or self.record_of.min() < NO_PERSON
             or self.record_of.max() >= len(self.released)
         ):
             raise _wrong("the record of each person, or -1", "truth", "others")
@@ -125,7 +125,7 @@ class AttackedFiles:
     @property
     def n_matches(self) -> int | None:
         """People who are in the release."""
-        return None if self.record_of is None else int((self.record_of != NOBODY).sum())
+        return None if self.record_of is None else int((self.record_of != NO_PERSON).sum())
 
     def is_match(self, row_known: NDArray[np.integer], row_released: NDArray[np.integer]) -> NDArray[np.bool_] | None:
         """Whether each pair is of one person; None where the truth is not known."""
@@ -151,7 +151,7 @@ def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:
             remedy="attack a release of one record per person",
         )
     place = {person: row for row, person in enumerate(records)}
-    return np.array([place.get(person, NOBODY) for person in people], dtype=np.int64)
+    return np.array([place.get(person, NO_PERSON) for person in people], dtype=np.int64)
 
 
 def _wrong(expected: str, where: str, got: str) -> TrystError:

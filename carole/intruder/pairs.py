@@ -17,9 +17,9 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 from tryst.risk.models.counts import distinct_rows
 
-MOST_PAIRS = 400_000_000
+MAX_PAIRS = 400_000_000
 _PART = 1 << 20
-_MOST_KEYS = 18
+_MAX_KEYS = 18
 BOUNDS = (0.5, 1.0)
 """Levels of a key: differs, agrees."""
 
@@ -35,7 +35,7 @@ class AllPairs:
     Raises
     ------
     TrystError
-        More than `MOST_PAIRS` pairs, or more than 18 keys.
+        More than `MAX_PAIRS` pairs, or more than 18 keys.
 
     Notes
     -----
@@ -46,16 +46,16 @@ class AllPairs:
         keys = list(files.keys)
         self._n_b = len(files.released)
         self.n_pairs = len(files.known) * self._n_b
-        if self.n_pairs > MOST_PAIRS:
+        if self.n_pairs > MAX_PAIRS:
             raise TrystError(
                 ErrorCode.MEMORY,
-                f"more than {MOST_PAIRS:,} pairs",
+                f"more than {MAX_PAIRS:,} pairs",
                 where="files",
                 got=f"{self.n_pairs:,}",
                 remedy="attack a sample of the people known: risk per person does not depend on how many there are",
             )
-        if len(keys) > _MOST_KEYS:
-            raise TrystError(ErrorCode.PARAMETER, f"at most {_MOST_KEYS} keys", where="keys", got=str(len(keys)))
+        if len(keys) > _MAX_KEYS:
+            raise TrystError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys", where="keys", got=str(len(keys)))
         levels = [files.levels[q] + 1 for q in keys]
         a, b = files.known[:, keys], files.released[:, keys]
         first_a, self._of_a = distinct_rows(a + 1, levels)

@@ -4,17 +4,17 @@
 `tasks` derives what a custodian is to do. The store applies what these return, in one transaction.
 """
 
-from tryst.carole.projects.project import Approval, Judgement, KeyReport, Project, Run, Upload
-from tryst.carole.projects.state import Grant, JoinedBy, LetterKind, Policy, RunState, State
+from tryst.carole.projects.project import Approval, KeyReport, PolicyDecision, Project, Run, Upload
+from tryst.carole.projects.state import Grant, JoinedBy, MessageKind, Policy, RunState, State
 
 __all__ = [
     "Approval",
     "Grant",
     "JoinedBy",
-    "Judgement",
     "KeyReport",
-    "LetterKind",
+    "MessageKind",
     "Policy",
+    "PolicyDecision",
     "Project",
     "Run",
     "RunState",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from tryst.carole.projects.state import Grant, LetterKind, Policy, RunState, State
+from tryst.carole.projects.state import Grant, MessageKind, Policy, RunState, State
 from tryst.common.parties import Role, Side
 
 
@@ -61,12 +61,12 @@ class Run:
     attempt: int = 0
     released: bool = False
     """Whether its result may be fetched."""
-    handed: frozenset[Side] = frozenset()
+    handles_received_from: frozenset[Side] = frozenset()
     """Sides that have given handles for the rows of its candidate pairs, in mode block_keyed."""
 
 
 @dataclass(frozen=True)
-class Judgement:
+class PolicyDecision:
     """What the assessment of a run's combined output came to.
 
     Attributes
@@ -96,7 +96,7 @@ class Project:
         What each recipient's specification lets it have: Alice's and Bob's role, and the coordinator's.
     approvals
         By role.
-    letters
+    messages
         The seed agreement's mailbox, by sender and kind.
     reports
         What each custodian reported of its keys.
@@ -119,7 +119,7 @@ class Project:
     state: State = State.DRAFT
     epoch: int = 1
     approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
-    letters: Mapping[tuple[Side, LetterKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    messages: Mapping[tuple[Side, MessageKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
     pending: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))

@@ -73,7 +73,7 @@ class JoinedBy(StrEnum):
     """The linkage unit itself: the fall-back, as the specification may let it."""
 
 
-class LetterKind(IntEnum):
+class MessageKind(IntEnum):
     """A step of the seed agreement, left in Carole's mailbox for the other custodian."""
 
     OFFER = 1

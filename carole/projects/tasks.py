@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from tryst.carole.projects.operations import key_trouble
+from tryst.carole.projects.operations import key_mismatch
 from tryst.carole.projects.project import Project
-from tryst.carole.projects.state import Grant, LetterKind, RunState, State
+from tryst.carole.projects.state import Grant, MessageKind, RunState, State
 from tryst.common.parties import Side
 
 
@@ -45,7 +45,7 @@ def next_task(project: Project, side: Side) -> Task | None:
         case State.KEYED if not project.contributed(side):
             return Task(TaskKind.CONTRIBUTE, project.name)
         case State.CONTRIBUTED if (active := project.active_run) is not None:
-            if active.state is RunState.RESOLVING and side not in active.handed:
+            if active.state is RunState.RESOLVING and side not in active.handles_received_from:
                 return Task(TaskKind.HANDLES, project.name, active.run)
         case State.RELEASED if side not in project.acknowledged:
             run = project.released_run
@@ -61,17 +61,17 @@ def choose(projects: Iterable[Project], side: Side, waiting: Collection[str]) ->
     must not keep the custodian from the others.
     """
     tasks = [
-        (key_trouble(project) is not None, task)
+        (key_mismatch(project) is not None, task)
         for project in projects
         if project.name not in waiting and (task := next_task(project, side)) is not None
     ]
     return min(tasks, key=lambda pair: pair[0])[1] if tasks else None
 
 
-def trouble(project: Project) -> str:
+def blocking_error(project: Project) -> str:
     """Why the project cannot go on, in words; empty when it can."""
     if project.state is State.APPROVED:
-        error = key_trouble(project)
+        error = key_mismatch(project)
         return "" if error is None else str(error)
     if project.state is State.KEYED:
         expired = [str(side) for side, upload in sorted(project.uploads.items()) if upload.expired]
@@ -87,9 +87,9 @@ def trouble(project: Project) -> str:
 def _can_agree(project: Project, side: Side) -> bool:
     """Whether there is a step the custodian can take now, not knowing whether it uses letters or a seed file."""
     if side in project.reports:
-        return key_trouble(project) is not None
-    for kind in LetterKind:
-        mine, theirs = ((sender, kind) in project.letters for sender in (side, side.other))
+        return key_mismatch(project) is not None
+    for kind in MessageKind:
+        mine, theirs = ((sender, kind) in project.messages for sender in (side, side.other))
         if mine and not theirs:
             return False
         if not mine:

@@ -27,7 +27,7 @@ class Action(StrEnum):
     CREATE = "create"
     AMEND = "amend"
     APPROVE = "approve"
-    POST_LETTER = "post-letter"
+    POST_MESSAGE = "post-letter"
     REPORT_KEYS = "report-keys"
     BEGIN_UPLOAD = "begin-upload"
     COMMIT_UPLOAD = "commit-upload"
@@ -35,8 +35,8 @@ class Action(StrEnum):
     TAKE_RUN = "take-run"
     REQUEUE_RUN = "requeue-run"
     FAIL_RUN = "fail-run"
-    ASK_HANDLES = "ask-handles"
-    GIVE_HANDLES = "give-handles"
+    REQUEST_ROW_HANDLES = "ask-handles"
+    SUBMIT_ROW_HANDLES = "give-handles"
     RESOLVE_RUN = "resolve-run"
     JOIN = "join"
     FINISH_RUN = "finish-run"
@@ -161,7 +161,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         "proposed another specification with the same encoding, for all to consent to",
     ),
     _row(
-        Action.POST_LETTER,
+        Action.POST_MESSAGE,
         _CUSTODIANS,
         {State.APPROVED},
         None,
@@ -190,14 +190,14 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(Action.REQUEUE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "queued the run again, which its worker had left"),
     _row(Action.FAIL_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "gave the run up"),
     _row(
-        Action.ASK_HANDLES,
+        Action.REQUEST_ROW_HANDLES,
         _SYSTEM,
         {State.CONTRIBUTED},
         None,
         "asked the custodians, for the one who joins, which of their rows of the run's candidate pairs are one record",
     ),
     _row(
-        Action.GIVE_HANDLES,
+        Action.SUBMIT_ROW_HANDLES,
         _CUSTODIANS,
         {State.CONTRIBUTED},
         None,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.service.auditing import Auditing
-from tryst.carole.service.context import Limits, Office
+from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
@@ -68,7 +68,9 @@ class Application:
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
-        self._office = Office(self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2))
+        self._service = ServiceContext(
+            self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2)
+        )
         self._supervisor = supervise(self.store, self._path)
         self._server: RunningServer | None = None
 
@@ -101,10 +103,10 @@ class Application:
             self._server = start_server(
                 self.configuration.listen,
                 [
-                    (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._office)),
-                    (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._office, self._members)),
-                    (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._office)),
-                    (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._office)),
+                    (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._service)),
+                    (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._service, self._members)),
+                    (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._service)),
+                    (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._service)),
                 ],
                 self._credentials,
                 self._admission,
@@ -117,7 +119,7 @@ class Application:
 
     def stop(self) -> None:
         """Say NOT_SERVING, let calls under way end, stop the worker, close the store."""
-        self._office.stopping.set()
+        self._service.stopping.set()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
         self._supervisor.stop()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tryst.carole.projects import Project, operations
 from tryst.carole.projects.operations import Outcome
-from tryst.carole.service.context import Office, known_id, project_name
-from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.pki.members import Member
@@ -17,7 +17,7 @@ from tryst.protos.linkage.v1 import resolution_pb2
 
 
 def fetch_artifact(
-    office: Office, request: resolution_pb2.FetchArtifactRequest, side: Side | None
+    service: ServiceContext, request: resolution_pb2.FetchArtifactRequest, side: Side | None
 ) -> resolution_pb2.FetchArtifactResponse:
     """A chunk of an artifact for a custodian (its side given) or for the resolver.
 
@@ -30,24 +30,24 @@ def fetch_artifact(
     if side is not None and artifact == resolution_pb2.RUN_ARTIFACT_ROWS:
         name = rows_of(side)
     elif side is None and artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST:
-        name = QUESTION
+        name = RESOLUTION_REQUEST
     elif side is None and artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
         name = handles_of(side_from_wire(request.side))
     else:
         raise _not_for_you(artifact)
-    chunk = office.store.papers.fetch(project_name(request.project), known_id(request.run), name, request.index)
+    chunk = service.store.artifacts.fetch(project_name(request.project), known_id(request.run), name, request.index)
     return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
 
 
 def put_artifact(
-    office: Office, request: resolution_pb2.PutArtifactRequest, member: Member, side: Side | None
+    service: ServiceContext, request: resolution_pb2.PutArtifactRequest, member: Member, side: Side | None
 ) -> resolution_pb2.PutArtifactResponse:
     """Take a chunk of a custodian's handles, or of the resolver's answer.
 
     Raises
     ------
     TrystError
-        PARAMETER if the artifact is not this caller's to bring; what `Papers.put` refuses.
+        PARAMETER if the artifact is not this caller's to bring; what `Artifacts.put` refuses.
     """
     name, run = project_name(request.project), known_id(request.run)
     done: Callable[[Project], Outcome]
@@ -55,10 +55,10 @@ def put_artifact(
         artifact, giver = handles_of(side), side
 
         def done(project: Project) -> Outcome:
-            return operations.give_handles(project, giver, member.name, run)
+            return operations.submit_row_handles(project, giver, member.name, run)
 
     elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
-        artifact = ANSWER
+        artifact = RESOLUTION_RESULT
 
         def done(project: Project) -> Outcome:
             return operations.resolve_run(project, member.name, run)
@@ -66,7 +66,7 @@ def put_artifact(
     else:
         raise _not_for_you(request.artifact)
     chunk = Chunk.of(request.chunk)
-    office.store.papers.put(name, run, artifact, chunk, office.limits.max_upload_bytes, done)
+    service.store.artifacts.put(name, run, artifact, chunk, service.limits.max_upload_bytes, done)
     return resolution_pb2.PutArtifactResponse()
 
 

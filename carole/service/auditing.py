@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from tryst.carole.service.context import Office
+from tryst.carole.service.context import ServiceContext
 from tryst.common.parties import SIDE_OF_ROLE, Role
 from tryst.common.pki.members import Members
 from tryst.common.rpc.server import caller
@@ -15,8 +15,8 @@ from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 class Auditing(audit_pb2_grpc.AuditServicer):
     """The audit log's service."""
 
-    def __init__(self, office: Office, members: Members) -> None:
-        self._log = office.store.audit
+    def __init__(self, service: ServiceContext, members: Members) -> None:
+        self._log = service.store.audit
         self._members = members
 
     def Witness(  # noqa: N802
@@ -26,7 +26,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
         member = caller(context)
         seen = checkpoint_from_wire(request.seen) if request.HasField("seen") else None
         newest, continues = self._log.continued(0 if seen is None else seen.size)
-        answer = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
+        response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
         if seen is not None:
             seen.verify(self._members.in_role(Role.LINKER).identity)
             seen.verify_countersignature(request.countersignature, member.identity)
@@ -35,7 +35,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
         noted = self._log.noted(other.name)
         if noted is not None:
             theirs, countersignature = noted
-            answer.other.CopyFrom(checkpoint_to_wire(theirs))
-            answer.other_countersignature = countersignature
-            answer.other_continues.extend(self._log.proof(theirs.size, newest.size))
-        return answer
+            response.other.CopyFrom(checkpoint_to_wire(theirs))
+            response.other_countersignature = countersignature
+            response.other_continues.extend(self._log.proof(theirs.size, newest.size))
+        return response

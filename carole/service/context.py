@@ -24,7 +24,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _REQUEST = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _POLL_SECONDS = 0.1
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Office:
+class ServiceContext:
     """The store, the limits, and whether the service is about to stop."""
 
     store: Store
@@ -59,14 +59,16 @@ class Office:
         text = self.store.projects.specification(name)
         return text, load_specification(text, f"specification of {name}")
 
-    def wait(self, look: Callable[[], Answer | None], seconds: float, context: grpc.ServicerContext) -> Answer | None:
+    def wait(
+        self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
+    ) -> Response | None:
         """Look now and whenever a project has changed, until there is something or the time is over.
 
         Waiting callers hold a thread each; when too many do, a caller is not made to wait.
         """
         deadline = time.monotonic() + seconds
         version = self.store.projects.version()
-        found = look()
+        found = read_project()
         if found is not None or not self.waiters.acquire(blocking=False):
             return found
         try:
@@ -75,7 +77,7 @@ class Office:
                     break
                 now = self.store.projects.version()
                 if now != version:
-                    version, found = now, look()
+                    version, found = now, read_project()
         finally:
             self.waiters.release()
         return found
@@ -119,7 +121,7 @@ def request_id(text: str) -> str:
     return text
 
 
-def approve(office: Office, member: Member, name: str, digest: bytes, signature: bytes) -> Project:
+def approve(service: ServiceContext, member: Member, name: str, digest: bytes, signature: bytes) -> Project:
     """Verify and keep a member's consent.
 
     Raises
@@ -128,4 +130,4 @@ def approve(office: Office, member: Member, name: str, digest: bytes, signature:
         SIGNATURE if the signature is not this member's over this project and digest; else as `operations.approve`.
     """
     member.identity.verify(signature, SigningPurpose.APPROVAL, name.encode(), digest)
-    return office.store.projects.approve(name, member.role, member.name, digest, signature)
+    return service.store.projects.approve(name, member.role, member.name, digest, signature)

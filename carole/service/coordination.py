@@ -10,7 +10,7 @@ import grpc
 
 from tryst.carole.projects import Grant, Policy
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
-from tryst.carole.service.context import Office, approve, known_id, project_name, request_id
+from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.wire import run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
 from tryst.common.errors import ErrorCode, TrystError
@@ -27,14 +27,14 @@ _WATCH_SECONDS = 0.2
 class Coordination(coordination_pb2_grpc.CoordinationServicer):
     """The coordinator's service."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, service: ServiceContext) -> None:
+        self._service = service
 
     def CreateProject(  # noqa: N802
         self, request: coordination_pb2.CreateProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.CreateProjectResponse:
         """Create the project that a specification describes."""
-        project = self._office.store.projects.create(_read(request.specification), caller(context).name)
+        project = self._service.store.projects.create(_read(request.specification), caller(context).name)
         return coordination_pb2.CreateProjectResponse(status=status_to_wire(project))
 
     def ApproveProject(  # noqa: N802
@@ -42,14 +42,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ApproveProjectResponse:
         """Consent to a specification."""
         name = project_name(request.project)
-        project = approve(self._office, caller(context), name, request.specification_digest, request.signature)
+        project = approve(self._service, caller(context), name, request.specification_digest, request.signature)
         return coordination_pb2.ApproveProjectResponse(status=status_to_wire(project))
 
     def AmendProject(  # noqa: N802
         self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.AmendProjectResponse:
         """Put another specification with the same encoding in the place of a project's."""
-        project = self._office.store.projects.amend(_read(request.specification), caller(context).name)
+        project = self._service.store.projects.amend(_read(request.specification), caller(context).name)
         return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
 
     def GetProject(  # noqa: N802
@@ -58,22 +58,22 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """Where a project stands."""
         name = project_name(request.project)
         return coordination_pb2.GetProjectResponse(
-            status=status_to_wire(self._office.store.projects.get(name)),
-            specification=self._office.store.projects.specification(name),
+            status=status_to_wire(self._service.store.projects.get(name)),
+            specification=self._service.store.projects.specification(name),
         )
 
     def ListProjects(  # noqa: N802
         self, request: coordination_pb2.ListProjectsRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.ListProjectsResponse:
         """Where every project stands."""
-        projects = self._office.store.projects.all()
+        projects = self._service.store.projects.all()
         return coordination_pb2.ListProjectsResponse(projects=[status_to_wire(project) for project in projects])
 
     def StartRun(  # noqa: N802
         self, request: coordination_pb2.StartRunRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.StartRunResponse:
         """Ask for a run."""
-        run = self._office.store.runs.start(
+        run = self._service.store.runs.start(
             project_name(request.project), caller(context).name, request_id(request.request), secrets.token_hex(16)
         )
         return coordination_pb2.StartRunResponse(run=run_to_wire(run))
@@ -82,7 +82,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.GetRunRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetRunResponse:
         """Where a run stands."""
-        run = self._office.store.runs.get(project_name(request.project), known_id(request.run))
+        run = self._service.store.runs.get(project_name(request.project), known_id(request.run))
         return coordination_pb2.GetRunResponse(run=run_to_wire(run))
 
     def WatchRun(  # noqa: N802
@@ -91,39 +91,39 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """Every change of a run until it ends, or shortly before the deadline comes."""
         name, run = project_name(request.project), known_id(request.run)
         end = time.monotonic() + max(0.0, context.time_remaining() - 2 * _WATCH_SECONDS)
-        shown = self._office.store.runs.get(name, run)
+        shown = self._service.store.runs.get(name, run)
         yield run_to_wire(shown)
-        if not self._office.waiters.acquire(blocking=False):
+        if not self._service.waiters.acquire(blocking=False):
             return  # too many wait already; the caller can ask again
         try:
             while shown.state.active and time.monotonic() < end and context.is_active():
-                if self._office.stopping.wait(_WATCH_SECONDS):
+                if self._service.stopping.wait(_WATCH_SECONDS):
                     return
-                found = self._office.store.runs.get(name, run)
+                found = self._service.store.runs.get(name, run)
                 if found != shown:
                     shown = found
                     yield run_to_wire(shown)
         finally:
-            self._office.waiters.release()
+            self._service.waiters.release()
 
     def FetchArtifact(  # noqa: N802
         self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.FetchArtifactResponse:
         """A chunk of a run's question to the resolver, or of the handles sealed to it."""
-        return fetch_artifact(self._office, request, None)
+        return fetch_artifact(self._service, request, None)
 
     def PutArtifact(  # noqa: N802
         self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
         """Take a chunk of the resolver's answer."""
-        return put_artifact(self._office, request, caller(context), None)
+        return put_artifact(self._service, request, caller(context), None)
 
     def GetStatistics(  # noqa: N802
         self, request: coordination_pb2.GetStatisticsRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetStatisticsResponse:
         """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
-        chunk = self._office.store.results.fetch(name, Role.COORDINATOR, run, request.index)
+        chunk = self._service.store.results.fetch(name, Role.COORDINATOR, run, request.index)
         return coordination_pb2.GetStatisticsResponse(chunk=chunk.message())
 
     def EraseProject(  # noqa: N802
@@ -131,7 +131,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.EraseProjectResponse:
         """Destroy the keys of everything stored for a project."""
         member = caller(context)
-        project = self._office.store.projects.erase(project_name(request.project), member.role, member.name)
+        project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
         return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import grpc
 
-from tryst.carole.projects import KeyReport, LetterKind, Project
-from tryst.carole.projects.operations import key_trouble
+from tryst.carole.projects import KeyReport, MessageKind, Project
+from tryst.carole.projects.operations import key_mismatch
 from tryst.carole.projects.tasks import Task, TaskKind, choose
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
-from tryst.carole.service.context import Office, approve, known_id, new_id, project_name
+from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
 from tryst.carole.service.wire import leakage_details, messages_to_wire, status_to_wire
 from tryst.common.errors import ErrorCode, TrystError
@@ -36,8 +36,8 @@ _KINDS = {
 class Custody(custody_pb2_grpc.CustodyServicer):
     """The custodians' service."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, service: ServiceContext) -> None:
+        self._service = service
 
     def NextTask(  # noqa: N802
         self, request: custody_pb2.NextTaskRequest, context: grpc.ServicerContext
@@ -47,13 +47,13 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         waiting = frozenset(request.waiting[:MAX_WAITING])
         projects: list[Project] = []
 
-        def look() -> Task | None:
-            projects[:] = self._office.store.projects.all()
+        def read_project() -> Task | None:
+            projects[:] = self._service.store.projects.all()
             return choose(projects, side, waiting)
 
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
-        task = self._office.wait(look, min(seconds, max(0.0, remaining - 0.5)), context)
+        task = self._service.wait(read_project, min(seconds, max(0.0, remaining - 0.5)), context)
         response = custody_pb2.NextTaskResponse(
             kind=custody_pb2.TASK_KIND_IDLE, projects=[status_to_wire(project) for project in projects]
         )
@@ -61,7 +61,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             project = next(project for project in projects if project.name == task.project)
             response.kind = _KINDS[task.kind]
             response.status.CopyFrom(status_to_wire(project))
-            response.specification = self._office.store.projects.specification(task.project)
+            response.specification = self._service.store.projects.specification(task.project)
             response.messages.extend(messages_to_wire(project))
             response.run = task.run
         return response
@@ -72,7 +72,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
-        project = approve(self._office, member, name, request.specification_digest, request.signature)
+        project = approve(self._service, member, name, request.specification_digest, request.signature)
         return custody_pb2.ApproveResponse(status=status_to_wire(project))
 
     def PostMessage(  # noqa: N802
@@ -83,15 +83,15 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
             raise TrystError(ErrorCode.PARAMETER, f"the sender of {side}'s messages is {side}", where="message.sender")
-        if int(request.message.kind) not in set(LetterKind):
+        if int(request.message.kind) not in set(MessageKind):
             raise TrystError(
                 ErrorCode.PARAMETER,
                 "a message is an offer or a confirmation",
                 where="message.kind",
                 got=str(request.message.kind),
             )
-        kind = LetterKind(request.message.kind)
-        self._office.store.projects.post_letter(name, side, member.name, request.epoch, kind, request.message.body)
+        kind = MessageKind(request.message.kind)
+        self._service.store.projects.post_message(name, side, member.name, request.epoch, kind, request.message.payload)
         return custody_pb2.PostMessageResponse()
 
     def ReportKeys(  # noqa: N802
@@ -108,10 +108,10 @@ class Custody(custody_pb2_grpc.CustodyServicer):
                 where="report",
                 got=f"{len(report.key_check_value)} and {len(report.canary_digest)}",
             )
-        project = self._office.store.projects.report_keys(name, side, member.name, request.epoch, report)
-        trouble = key_trouble(project)
-        if trouble is not None:
-            raise trouble
+        project = self._service.store.projects.report_keys(name, side, member.name, request.epoch, report)
+        blocking_error = key_mismatch(project)
+        if blocking_error is not None:
+            raise blocking_error
         return custody_pb2.ReportKeysResponse(status=status_to_wire(project))
 
     def BeginUpload(  # noqa: N802
@@ -119,18 +119,18 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     ) -> contribution_pb2.BeginUploadResponse:
         """Announce a contribution, or ask how far it is."""
         member, side = _custodian(context)
-        limits = self._office.limits
+        limits = self._service.limits
         name = project_name(request.manifest.project)
-        project = self._office.store.projects.get(name)
+        project = self._service.store.projects.get(name)
         manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
         if manifest.side is not side:
             raise TrystError(
                 ErrorCode.NOT_ADMITTED, "a custodian contributes for its own side only", where="manifest.side"
             )
-        _, spec = self._office.specification(name)
+        _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
         upload = new_id(request.upload, "upload")
-        progress = self._office.store.uploads.begin(
+        progress = self._service.store.uploads.begin(
             name, side, member.name, upload, manifest.layout, leakage_details(request)
         )
         return contribution_pb2.BeginUploadResponse(
@@ -146,7 +146,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     ) -> contribution_pb2.PutChunkResponse:
         """Take one chunk."""
         _, side = _custodian(context)
-        self._office.store.uploads.put(
+        self._service.store.uploads.put(
             project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk)
         )
         return contribution_pb2.PutChunkResponse()
@@ -156,7 +156,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     ) -> contribution_pb2.CommitUploadResponse:
         """Make a complete upload count."""
         member, side = _custodian(context)
-        self._office.store.uploads.commit(
+        self._service.store.uploads.commit(
             project_name(request.project),
             side,
             member.name,
@@ -172,14 +172,14 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     ) -> resolution_pb2.FetchArtifactResponse:
         """A chunk of the caller's own rows of a run's candidate pairs."""
         _, side = _custodian(context)
-        return fetch_artifact(self._office, request, side)
+        return fetch_artifact(self._service, request, side)
 
     def PutArtifact(  # noqa: N802
         self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
         """Take a chunk of the caller's handles."""
         member, side = _custodian(context)
-        return put_artifact(self._office, request, member, side)
+        return put_artifact(self._service, request, member, side)
 
     def FetchResult(  # noqa: N802
         self, request: custody_pb2.FetchResultRequest, context: grpc.ServicerContext
@@ -187,7 +187,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """A chunk of the caller's own sealed share."""
         member, _ = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
-        chunk = self._office.store.results.fetch(name, member.role, run, request.index)
+        chunk = self._service.store.results.fetch(name, member.role, run, request.index)
         return custody_pb2.FetchResultResponse(chunk=chunk.message())
 
     def AcknowledgeResult(  # noqa: N802
@@ -196,7 +196,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """The caller holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
-        self._office.store.results.acknowledge(name, side, member.name, run, request.root)
+        self._service.store.results.acknowledge(name, side, member.name, run, request.root)
         return custody_pb2.AcknowledgeResultResponse()
 
 

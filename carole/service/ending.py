@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tryst.carole.assessment import Combined, assess
 from tryst.carole.engine.plan import Resources
-from tryst.carole.projects import Judgement
+from tryst.carole.projects import PolicyDecision
 from tryst.carole.service.shares import Decided, shares
 from tryst.carole.store import Store
 from tryst.carole.store.results import REPORT
@@ -69,6 +69,6 @@ def end_run(
     if assessed is not None:
         sealed[REPORT] = (assessed.report,)
     links = int(decided.links.size)
-    judgement = None if assessed is None else Judgement(assessed.judged, assessed.breaches, assessed.digest)
-    store.runs.finish(lease, links, sealed, judgement)
+    policy_decision = None if assessed is None else PolicyDecision(assessed.judged, assessed.breaches, assessed.digest)
+    store.runs.finish(lease, links, sealed, policy_decision)
     return links

@@ -16,7 +16,7 @@ from tryst.common.rpc.tls import channel_credentials
 SECONDS = 5.0
 
 
-def ask_health(path: Path) -> str:
+def check_health(path: Path) -> str:
     """The address at which the Carole of this configuration serves.
 
     She is called with her own certificate, so nothing need be opened to anyone for it.

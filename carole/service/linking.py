@@ -12,7 +12,7 @@ from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project
 from tryst.carole.service.ending import end_run
-from tryst.carole.service.resolving import ask_or_release
+from tryst.carole.service.resolving import resolve_or_release
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
 from tryst.common.encoding.signature_sets import SignatureSet
@@ -46,7 +46,7 @@ def carry_out(
     project = store.projects.get(lease.project)
     _refuse_too_large(project, resources)
     if spec.mode == "block_keyed":
-        return ask_or_release(store, lease, spec, reader, resources, progress)
+        return resolve_or_release(store, lease, spec, reader, resources, progress)
     started = time.perf_counter()
     progress("read", 0.0)
     alice = _contribution(store, lease.project, Side.ALICE)

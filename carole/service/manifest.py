@@ -8,7 +8,7 @@ from tryst.carole.projects import Project
 from tryst.common.encoding.layout import CODES, SAMPLE, SAMPLE_ROWS, Layout, SetLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.model.padding import most_rows
+from tryst.common.specification.model.padding import max_rows
 from tryst.common.wire.manifest import Manifest
 
 _REMEDY = "make the contribution again from the specification that all parties have approved"
@@ -68,10 +68,10 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
     if sample.rows != min(layout.records, SAMPLE_ROWS):
         what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
         raise _encoding("manifest.sets", what, f"{sample.rows} of {layout.records}")
-    most = layout.records * (1 if spec.padding is None else most_rows(spec.padding))
+    maximum = layout.records * (1 if spec.padding is None else max_rows(spec.padding))
     for part in layout.sets:
-        if part.rows > most:
-            what = f"at most {most} rows under a rule, by {layout.records} records and padding {spec.padding}"
+        if part.rows > maximum:
+            what = f"at most {maximum} rows under a rule, by {layout.records} records and padding {spec.padding}"
             raise _encoding("manifest.sets", what, str(part.rows))
 
 

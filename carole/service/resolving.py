@@ -20,22 +20,22 @@ from tryst.carole.assessment import combine_coded
 from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
 from tryst.carole.engine.coded_links import Expected
 from tryst.carole.engine.plan import Resources
-from tryst.carole.engine.resolution_exchange import Reader, Told, answer
-from tryst.carole.engine.resolution_request import Question, pack_question, unpack_answer, unpack_question
+from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run
 from tryst.carole.store import Store
-from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.carole.store.runs import Lease
 from tryst.common.encoding.columns import random_order
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
-from tryst.common.wire.row_handles import RowsQuestion, question_digest
+from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
 
 
-def ask_or_release(
+def resolve_or_release(
     store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
 ) -> int | None:
     """The half of a run that is due: the number of links, or None where the run now waits for others.
@@ -46,25 +46,27 @@ def ask_or_release(
         As `carry_out`; UPLOAD_CORRUPT if the resolver's answer is none; what `Reader.open` refuses; LEAKAGE if Carole
         would join the rows of more records than the specification lets her.
     """
-    found: bytes | memoryview | None = store.papers.read(lease.run, ANSWER)
+    found: bytes | memoryview | None = store.artifacts.read(lease.run, RESOLUTION_RESULT)
     if found is None and spec.resolution.joined:
         found = _join(store, lease, spec, reader, progress)
     if found is None:
-        _ask(store, lease, spec, resources, progress)
+        _request_resolution(store, lease, spec, resources, progress)
         return None
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
     if spec.assessment is None:
-        decided, combined = unpack_answer(found, row_a, row_b), None
+        decided, combined = unpack_result(found, row_a, row_b), None
     else:
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(spec).one_to_one)
-        decided = unpack_answer(found, row_a, row_b, expected)
+        decided = unpack_result(found, row_a, row_b, expected)
         combined = combine_coded(decided, alice, bob, spec)
     return end_run(store, lease, spec, reader.members, decided, decided.document, combined, resources, progress)
 
 
-def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress) -> None:
+def _request_resolution(
+    store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress
+) -> None:
     parts: list[BlockKeyedRows] = []
     for side in Side:
         progress("read", len(parts) / 2)
@@ -78,46 +80,48 @@ def _ask(store: Store, lease: Lease, spec: Specification, resources: Resources, 
         spec.resolution.refuse_above(part.fewest_records(rows), side.title(), _where(lease))
     order = random_order(len(kept.pattern))
     held = store.projects.get(lease.project)
-    asked = {
-        side: RowsQuestion(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()
+    requested = {
+        side: RowHandlesRequest(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()
         for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     }
-    digests = question_digest(asked[Side.ALICE]), question_digest(asked[Side.BOB])
-    contents = {rows_of(side): [content] for side, content in asked.items()}
-    contents[QUESTION] = [pack_question(Question(found, digests, resources.threads), order)]
-    store.runs.ask(lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER)
+    digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
+    contents = {rows_of(side): [content] for side, content in requested.items()}
+    contents[RESOLUTION_REQUEST] = [pack_request(ResolutionRequest(found, digests, resources.threads), order)]
+    store.runs.request_row_handles(
+        lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
+    )
 
 
 def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> bytes | None:
     """The answer to the run's own question, by the handles that custodians gave Carole; None before they have."""
-    question = store.papers.read(lease.run, QUESTION)
-    sealed = {side: store.papers.read(lease.run, handles_of(side)) for side in Side}
-    if question is None or any(paper is None for paper in sealed.values()):
+    request = store.artifacts.read(lease.run, RESOLUTION_REQUEST)
+    sealed = {side: store.artifacts.read(lease.run, handles_of(side)) for side in Side}
+    if request is None or any(artifact is None for artifact in sealed.values()):
         return None
     progress("join", 0.0)
-    asked = unpack_question(question, plan_of(spec))
-    told: dict[Side, Told] = {}
-    for side, paper in sealed.items():
-        assert paper is not None  # noqa: S101 - seen above
-        told[side] = reader.open(lease.run, spec, asked, side, paper)
-    records = {side: len(np.unique(of_side.handles)) for side, of_side in told.items()}
-    most = spec.resolution.most_records
-    assert most is not None  # noqa: S101 - no specification joins without a cap
-    store.runs.join(lease, reader.name, records, most)
+    requested = unpack_request(request, plan_of(spec))
+    reported: dict[Side, ResolvedHandles] = {}
+    for side, artifact in sealed.items():
+        assert artifact is not None  # noqa: S101 - seen above
+        reported[side] = reader.open(lease.run, spec, requested, side, artifact)
+    records = {side: len(np.unique(of_side.handles)) for side, of_side in reported.items()}
+    maximum = spec.resolution.max_records
+    assert maximum is not None  # noqa: S101 - no specification joins without a cap
+    store.runs.join(lease, reader.name, records, maximum)
     for side, count in records.items():
         spec.resolution.refuse_above(count, side.title(), _where(lease))
-    said = (
+    warning = (
         f"Carole joined the rows of {records[Side.ALICE]:,} of Alice's and {records[Side.BOB]:,} of Bob's records, of"
-        f" at most {most:,} each: the fall-back of mode block_keyed (resolution: by carole)"
+        f" at most {maximum:,} each: the fall-back of mode block_keyed (resolution: by carole)"
     )
-    asked = replace(asked, found=replace(asked.found, warnings=(said, *asked.found.warnings)))
-    return answer(asked, told[Side.ALICE], told[Side.BOB], plan_of(spec), progress, lease.run)
+    requested = replace(requested, found=replace(requested.found, warnings=(warning, *requested.found.warnings)))
+    return decide(requested, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), progress, lease.run)
 
 
 def _rows(store: Store, run: str, side: Side) -> NDArray[np.int32]:
-    content = store.papers.read(run, rows_of(side))
+    content = store.artifacts.read(run, rows_of(side))
     assert content is not None  # noqa: S101 - written with the question whose answer is there
-    return RowsQuestion.unpack(content).rows.astype(np.int32)
+    return RowHandlesRequest.unpack(content).rows.astype(np.int32)
 
 
 def _where(lease: Lease) -> str:

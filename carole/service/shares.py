@@ -33,7 +33,7 @@ _ID_BYTES = 8
 
 
 class Decided(Protocol):
-    """Pairs by rows of the two uploads, and which of them are links: a `Linkage`, or a resolver's `Answer`."""
+    """Pairs by rows of the two uploads, and which of them are links: a `Linkage`, or a resolver's `Response`."""
 
     @property
     def pairs(self) -> ScoredPairs:

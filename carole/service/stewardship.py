@@ -7,14 +7,14 @@ import hashlib
 import grpc
 
 from tryst.carole.projects import State
-from tryst.carole.service.context import Office, known_id, project_name
+from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.wire import status_to_wire
 from tryst.common.audit.steward_decision import verify_decision
 from tryst.common.rpc.server import caller
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
-MOST_ENTRIES = 200
+MAX_ENTRIES = 200
 
 _JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
 
@@ -22,8 +22,8 @@ _JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
 class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     """The steward's service."""
 
-    def __init__(self, office: Office) -> None:
-        self._store = office.store
+    def __init__(self, service: ServiceContext) -> None:
+        self._store = service.store
 
     def ListAssessed(  # noqa: N802
         self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
@@ -60,7 +60,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     ) -> stewardship_pb2.ListEntriesResponse:
         """Entries of the audit log, each with the proof that it is in the log."""
         project = project_name(request.project) if request.project else None
-        shown, entries = self._store.audit.proven(project, request.after, MOST_ENTRIES)
+        shown, entries = self._store.audit.proven(project, request.after, MAX_ENTRIES)
         return stewardship_pb2.ListEntriesResponse(
             entries=[
                 stewardship_pb2.AuditEntry(

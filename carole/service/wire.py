@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tryst.carole.projects import Project, Run
 from tryst.carole.projects.operations.outcome import Detail
-from tryst.carole.projects.tasks import trouble
+from tryst.carole.projects.tasks import blocking_error
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire.sides import side_to_wire
@@ -43,7 +43,7 @@ def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
             for side, upload in sorted(project.uploads.items())
             if not upload.expired
         ],
-        trouble=trouble(project),
+        blocking_error=blocking_error(project),
         run=None if run is None else run_to_wire(run),
         sides=[_side_to_wire(project, side) for side in Side],
     )
@@ -92,9 +92,9 @@ def messages_to_wire(project: Project) -> list[custody_pb2.AgreementMessage]:
     """The seed agreement's messages so far, of both custodians."""
     return [
         custody_pb2.AgreementMessage(
-            kind=custody_pb2.AgreementMessageKind.Name(int(kind)), sender=side_to_wire(sender), body=body
+            kind=custody_pb2.AgreementMessageKind.Name(int(kind)), sender=side_to_wire(sender), payload=payload
         )
-        for (sender, kind), body in sorted(project.letters.items())
+        for (sender, kind), payload in sorted(project.messages.items())
     ]
 
 

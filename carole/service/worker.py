@@ -33,7 +33,7 @@ from tryst.common.pki.members import Members
 from tryst.common.specification import load_specification
 
 POLL_SECONDS = 0.2
-BEAT_SECONDS = 0.3
+RENEWAL_SECONDS = 0.3
 QUIET_SECONDS = 5.0
 """How often to say that the worker lives when there is no progress to tell."""
 
@@ -70,16 +70,16 @@ class Heartbeat:
         self._now = (stage, fraction)
 
     def _run(self) -> None:
-        told, at = ("", -1.0), 0.0
-        while not self._ended.wait(BEAT_SECONDS):
-            if self._now == told and time.monotonic() - at < QUIET_SECONDS:
+        reported, at = ("", -1.0), 0.0
+        while not self._ended.wait(RENEWAL_SECONDS):
+            if self._now == reported and time.monotonic() - at < QUIET_SECONDS:
                 continue
             now = self._now
             try:
-                if not self._store.runs.beat(self._lease, *now):
+                if not self._store.runs.renew_lease(self._lease, *now):
                     self._lost.set()
                     return
-                told, at = now, time.monotonic()
+                reported, at = now, time.monotonic()
             except TrystError as error:
                 # The lease outlives a short absence of the database.
                 log.warning("beat failed", run=self._lease.run, code=error.code.name)

@@ -16,16 +16,16 @@ from tryst.carole.projects import Project, Run, RunState
 from tryst.carole.projects.operations import Outcome
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, chunk_conflict
-from tryst.carole.store.tables import bodies, papers
-from tryst.carole.store.view import look, not_found
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, chunk_conflict
+from tryst.carole.store.tables import artifacts, payloads
+from tryst.carole.store.view import not_found, read_project
 from tryst.carole.store.writing import writing
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire.chunks import Chunk
 
-QUESTION = "question"
-ANSWER = "answer"
+RESOLUTION_REQUEST = "question"
+RESOLUTION_RESULT = "response"
 
 
 def rows_of(side: Side) -> str:
@@ -38,12 +38,12 @@ def handles_of(side: Side) -> str:
     return f"handles-{side}"
 
 
-class Papers:
+class Artifacts:
     """Keeps the artifacts of runs while these wait."""
 
-    def __init__(self, database: Database, bodies: Bodies, changes: Changes) -> None:
+    def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
-        self._bodies = bodies
+        self._payloads = payloads
         self._changes = changes
 
     @contextmanager
@@ -51,11 +51,11 @@ class Papers:
         self, name: str, contents: Mapping[str, Iterable[bytes]]
     ) -> Iterator[Callable[[Connection, str], None]]:
         """Write Carole's own artifacts; the function given names them in the transaction that lets the run wait."""
-        with writing(self._database, self._bodies, name, contents) as written:
+        with writing(self._database, self._payloads, name, contents) as written:
 
             def write(connection: Connection, run: str) -> None:
-                for called, body in written(connection).items():
-                    connection.execute(insert(papers).values(run=run, name=called, body=body))
+                for called, payload in written(connection).items():
+                    connection.execute(insert(artifacts).values(run=run, name=called, payload=payload))
 
             yield write
 
@@ -69,11 +69,11 @@ class Papers:
             the end.
         """
         with self._database.read() as connection:
-            _waiting(look(connection, name).project, run)
+            _waiting(read_project(connection, name).project, run)
             row = _row(connection, run, artifact)
             if row is None or not row.complete:
                 raise not_found()
-            return self._bodies.fetch(connection, row.body, index, name)
+            return self._payloads.fetch(connection, row.payload, index, name)
 
     def read(self, run: str, artifact: str) -> memoryview | None:
         """The whole of a complete artifact; None if there is none."""
@@ -81,9 +81,9 @@ class Papers:
             row = _row(connection, run, artifact)
             if row is None or not row.complete:
                 return None
-            chunks = self._bodies.chunks(connection, row.body)
-            key = self._bodies.key(connection, row.body)
-        return BodyReader(self._bodies, key, row.body, chunks).take(sum(chunk.size for chunk in chunks))
+            chunks = self._payloads.chunks(connection, row.payload)
+            key = self._payloads.key(connection, row.payload)
+        return PayloadReader(self._payloads, key, row.payload, chunks).take(sum(chunk.size for chunk in chunks))
 
     def put(
         self,
@@ -112,12 +112,12 @@ class Papers:
             if row is not None and row.complete and row.root == chunk.root:
                 return
             _waiting(change.project, run)
-            body = self._begun(change, run, artifact, row, chunk, where)
-        receiving = self._bodies.receiving(self._database, body, chunk, where)
+            payload = self._begun(change, run, artifact, row, chunk, where)
+        receiving = self._payloads.receiving(self._database, payload, chunk, where)
         with receiving as name_chunk, self._changes.of(name) as change:
             _waiting(change.project, run)
             row = _row(change.connection, run, artifact)
-            if row is None or row.body != body:
+            if row is None or row.payload != payload:
                 raise chunk_conflict("the artifact was begun again", where)
             if name_chunk(change.connection):
                 change.apply(complete(change.project))
@@ -125,19 +125,19 @@ class Papers:
     def _begun(self, change: Change, run: str, artifact: str, row: Row[Any] | None, chunk: Chunk, where: str) -> str:
         """The body that the chunk belongs to."""
         if row is not None and row.root in (None, chunk.root):
-            return str(row.body)
+            return str(row.payload)
         if row is not None:
             if row.complete or chunk.index:
                 raise chunk_conflict("another artifact was begun under this name", where)
-            change.erase_artifacts(papers.c.run == run, papers.c.name == artifact)
-        body = self._bodies.create(change.connection, change.id)
-        change.connection.execute(insert(papers).values(run=run, name=artifact, body=body))
-        return body
+            change.erase_artifacts(artifacts.c.run == run, artifacts.c.name == artifact)
+        payload = self._payloads.create(change.connection, change.id)
+        change.connection.execute(insert(artifacts).values(run=run, name=artifact, payload=payload))
+        return payload
 
 
 def _row(connection: Connection, run: str, artifact: str) -> Row[Any] | None:
-    query = select(papers, bodies.c.root, bodies.c.complete).join(bodies, bodies.c.id == papers.c.body)
-    return connection.execute(query.where(papers.c.run == run, papers.c.name == artifact)).first()
+    query = select(artifacts, payloads.c.root, payloads.c.complete).join(payloads, payloads.c.id == artifacts.c.payload)
+    return connection.execute(query.where(artifacts.c.run == run, artifacts.c.name == artifact)).first()
 
 
 def _waiting(project: Project, name: str) -> Run:

@@ -28,11 +28,11 @@ from tryst.common.keys.identity import Identity
 
 def append(connection: Connection, at: int, project: str, entries: Iterable[Entry]) -> None:
     """Add entries to the log and its tree, in the caller's transaction."""
-    for told in entries:
+    for reported in entries:
         # The update locks the counter's row until the transaction ends.
         connection.execute(update(meta).where(meta.c.key == "audit").values(value=meta.c.value + 1))
-        text = canonical(told.details)
-        entry = AuditEntry(last(connection), at, project, told.actor, str(told.action), text, new_salt())
+        text = canonical(reported.details)
+        entry = AuditEntry(last(connection), at, project, reported.actor, str(reported.action), text, new_salt())
         connection.execute(
             insert(audit).values(
                 sequence=entry.sequence,
@@ -183,10 +183,10 @@ class Log:
             return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))
 
     def proven(
-        self, project: str | None, after: int, most: int
+        self, project: str | None, after: int, maximum: int
     ) -> tuple[Checkpoint, list[tuple[AuditEntry, list[bytes]]]]:
         """Entries beyond number `after`, each with its proof of inclusion under the checkpoint given with them."""
-        query = select(audit).where(audit.c.sequence > min(after, 2**62)).order_by(audit.c.sequence).limit(most)
+        query = select(audit).where(audit.c.sequence > min(after, 2**62)).order_by(audit.c.sequence).limit(maximum)
         if project is not None:
             query = query.where(audit.c.project == project)
         with self._database.read() as connection:

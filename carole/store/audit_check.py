@@ -129,9 +129,9 @@ def _read(connection: Connection, tree: Tree) -> None:
                     f"the tree over entries {(position << height) + 1} to {expected} is not as it was written",
                     (position << height) + 1,
                 )
-    beyond = [position for height, position in kept if height == 0 and position >= tree.size]
-    if beyond:
-        raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(beyond) + 1}", tree.size + 1)
+    outside_blocks = [position for height, position in kept if height == 0 and position >= tree.size]
+    if outside_blocks:
+        raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(outside_blocks) + 1}", tree.size + 1)
 
 
 def _entries(connection: Connection) -> Iterator[AuditEntry]:
@@ -140,9 +140,9 @@ def _entries(connection: Connection) -> Iterator[AuditEntry]:
 
 
 def _not_cut(connection: Connection, tree: Tree, newest: Checkpoint) -> None:
-    told = max(newest.size, last(connection))
-    if tree.size < told:
-        raise _FoundError(f"the log was cut: it has {tree.size} entries, and had {told}", tree.size + 1)
+    reported = max(newest.size, last(connection))
+    if tree.size < reported:
+        raise _FoundError(f"the log was cut: it has {tree.size} entries, and had {reported}", tree.size + 1)
     if newest.size < tree.size:
         raise _FoundError(f"no checkpoint is over the last entries, from {newest.size + 1} on", newest.size + 1)
     if tree.size == 0 and connection.scalar(select(func.count()).select_from(projects)):

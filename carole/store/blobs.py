@@ -49,7 +49,7 @@ class Blobs:
             os.close(self._lock)
             self._lock = None
 
-    def write(self, body: str, content: bytes) -> str:
+    def write(self, payload: str, content: bytes) -> str:
         """Write one chunk; when the name is returned, the chunk is on the disk.
 
         Raises
@@ -57,7 +57,7 @@ class Blobs:
         TrystError
             DATABASE if the disk refuses; nothing is left behind then.
         """
-        folder = self._folder / body
+        folder = self._folder / payload
         name = secrets.token_hex(16)
         try:
             if not folder.is_dir():
@@ -75,7 +75,7 @@ class Blobs:
             ) from None
         return name
 
-    def read(self, body: str, name: str) -> bytes:
+    def read(self, payload: str, name: str) -> bytes:
         """Read one chunk.
 
         Raises
@@ -84,7 +84,7 @@ class Blobs:
             VAULT if the file is gone.
         """
         try:
-            return (self._folder / body / name).read_bytes()
+            return (self._folder / payload / name).read_bytes()
         except OSError as error:
             raise TrystError(
                 ErrorCode.VAULT,
@@ -94,17 +94,17 @@ class Blobs:
                 remedy="restore the folder of blobs from the backup that belongs to the database, or upload again",
             ) from None
 
-    def remove(self, body: str, name: str | None = None) -> None:
+    def remove(self, payload: str, name: str | None = None) -> None:
         """Remove one chunk, or all of a body. What is gone already is no mistake."""
         if name is not None:
-            (self._folder / body / name).unlink(missing_ok=True)
+            (self._folder / payload / name).unlink(missing_ok=True)
         else:
-            shutil.rmtree(self._folder / body, ignore_errors=True)
+            shutil.rmtree(self._folder / payload, ignore_errors=True)
 
     def sweep(self, named: Collection[tuple[str, str]]) -> int:
         """Remove every file that is not among `named`, pairs of body and file; returns how many."""
         removed = 0
-        bodies = {body for body, _ in named}
+        payloads = {payload for payload, _ in named}
         for folder in self._folder.iterdir():
             if not folder.is_dir():
                 continue
@@ -112,6 +112,6 @@ class Blobs:
                 if (folder.name, file.name) not in named:
                     file.unlink()
                     removed += 1
-            if folder.name not in bodies:
+            if folder.name not in payloads:
                 folder.rmdir()
         return removed

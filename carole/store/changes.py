@@ -19,19 +19,19 @@ from tryst.carole.projects.operations import Outcome
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import audit
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, Clock
+from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
 from tryst.carole.store.tables import (
     approvals,
-    bodies,
+    artifacts,
     key_reports,
-    letters,
-    papers,
+    messages,
+    payloads,
     projects,
     results,
     runs,
     uploads,
 )
-from tryst.carole.store.view import hold
+from tryst.carole.store.view import lock_project
 from tryst.common.parties import Role, Side
 
 Row = tuple[tuple[str, Any], ...]
@@ -44,9 +44,9 @@ _ENDED = {Action.EXPIRE_UPLOAD: "expired", Action.EXPIRE_RESULT: "erased", Actio
 class Changes:
     """Changes projects, each in a transaction of its own."""
 
-    def __init__(self, database: Database, bodies: Bodies, clock: Clock) -> None:
+    def __init__(self, database: Database, payloads: EncryptedPayloads, clock: Clock) -> None:
         self._database = database
-        self._bodies = bodies
+        self._payloads = payloads
         self._clock = clock
 
     @contextmanager
@@ -59,10 +59,10 @@ class Changes:
             NOT_FOUND.
         """
         with self._database.write() as connection:
-            held = hold(connection, name)
-            change = Change(connection, held.id, held.project, self._clock(), self._bodies)
+            held = lock_project(connection, name)
+            change = Change(connection, held.id, held.project, self._clock(), self._payloads)
             yield change
-        self._bodies.remove(change.erased)
+        self._payloads.remove(change.erased)
         if change.erased:
             self._database.forget_deleted()
 
@@ -87,10 +87,12 @@ class Change:
         Bodies whose keys are destroyed by the change.
     """
 
-    def __init__(self, connection: Connection, number: int, project: Project, at: int, payloads: Bodies) -> None:
+    def __init__(
+        self, connection: Connection, number: int, project: Project, at: int, payloads: EncryptedPayloads
+    ) -> None:
         self.connection, self.id, self.project, self.at = connection, number, project, at
         self.erased: list[str] = []
-        self._bodies = payloads
+        self._payloads = payloads
 
     def apply(self, outcome: Outcome) -> Project:
         """Write what an operation on `project` has changed, and its audit entries; returns the project after it."""
@@ -99,16 +101,16 @@ class Change:
             why = next((_ENDED[entry.action] for entry in outcome.entries if entry.action in _ENDED), "replaced")
             self._project(before, after)
             self._replace(approvals, _approvals(before), _approvals(after))
-            self._replace(letters, _letters(before), _letters(after), at=self.at)
+            self._replace(messages, _messages(before), _messages(after), at=self.at)
             self._replace(key_reports, _reports(before), _reports(after), at=self.at)
             self._uploads(before, after, why)
             self._runs(before, after)
             self._acknowledged(before, after)
             if after.state is State.ERASED and before.state is not State.ERASED:
-                self.erase(bodies.c.project == self.id)
+                self.erase(payloads.c.project == self.id)
                 expired = uploads.c.project == self.id, uploads.c.ended == "expired"
                 self.connection.execute(update(uploads).where(*expired).values(ended="erased"))
-                for table in (letters, key_reports):  # of every epoch
+                for table in (messages, key_reports):  # of every epoch
                     self.connection.execute(delete(table).where(table.c.project == self.id))
             audit.append(self.connection, self.at, after.name, outcome.entries)
         self.project = outcome.project
@@ -116,15 +118,15 @@ class Change:
 
     def erase(self, *which: ColumnElement[bool]) -> None:
         """Destroy the keys of bodies."""
-        found = self.connection.execute(select(bodies.c.id).where(bodies.c.wrapped_key.is_not(None), *which))
-        for body in found.scalars().all():
-            self._bodies.erase(self.connection, body)
-            self.erased.append(body)
+        found = self.connection.execute(select(payloads.c.id).where(payloads.c.wrapped_key.is_not(None), *which))
+        for payload in found.scalars().all():
+            self._payloads.erase(self.connection, payload)
+            self.erased.append(payload)
 
     def erase_artifacts(self, *which: ColumnElement[bool]) -> None:
         """Erase artifacts of runs and forget them."""
-        self.erase(bodies.c.id.in_(select(papers.c.body).where(*which)))
-        self.connection.execute(delete(papers).where(*which))
+        self.erase(payloads.c.id.in_(select(artifacts.c.payload).where(*which)))
+        self.connection.execute(delete(artifacts).where(*which))
 
     def _project(self, before: Project, after: Project) -> None:
         former, values = project_columns(before), project_columns(after)
@@ -151,7 +153,7 @@ class Change:
         former, now = _live(before), _live(after)
         for side, name in former.keys() - now.keys():
             which = uploads.c.project == self.id, uploads.c.side == str(side), uploads.c.upload == name
-            self.erase(bodies.c.id.in_(select(uploads.c.body).where(*which)))
+            self.erase(payloads.c.id.in_(select(uploads.c.payload).where(*which)))
             self.connection.execute(update(uploads).where(*which).values(ended=why, ended_at=self.at))
         for (side, name), upload in now.items():
             which = uploads.c.project == self.id, uploads.c.side == str(side), uploads.c.upload == name
@@ -170,7 +172,7 @@ class Change:
             "side": str(side),
             "upload": upload.upload,
             "sequence": 0 if last is None else last + 1,
-            "body": self._bodies.create(self.connection, self.id),
+            "payload": self._payloads.create(self.connection, self.id),
             "epoch": project.epoch,
             "rows": upload.rows,
             "total_bytes": upload.total_bytes,
@@ -191,7 +193,7 @@ class Change:
                     values |= {"owner": None, "lease_until": None}
                 if known.state.active and not run.state.active:
                     values["ended_at"] = self.at
-                    self.erase_artifacts(papers.c.run == run.run)
+                    self.erase_artifacts(artifacts.c.run == run.run)
                 self.connection.execute(update(runs).where(runs.c.run == run.run).values(values))
 
     def _acknowledged(self, before: Project, after: Project) -> None:
@@ -223,10 +225,10 @@ def _approvals(project: Project) -> dict[Row, dict[str, Any]]:
     }
 
 
-def _letters(project: Project) -> dict[Row, dict[str, Any]]:
+def _messages(project: Project) -> dict[Row, dict[str, Any]]:
     return {
-        (("epoch", project.epoch), ("side", str(side)), ("kind", int(kind))): {"body": body}
-        for (side, kind), body in project.letters.items()
+        (("epoch", project.epoch), ("side", str(side)), ("kind", int(kind))): {"payload": payload}
+        for (side, kind), payload in project.messages.items()
     }
 
 

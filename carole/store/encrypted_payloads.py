@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database
-from tryst.carole.store.tables import bodies, chunks
+from tryst.carole.store.tables import chunks, payloads
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import DataKey, Vault
 from tryst.common.wire.chunks import Chunk, root_digest
@@ -35,7 +35,7 @@ class StoredChunk:
     file: str
 
 
-class Bodies:
+class EncryptedPayloads:
     """Encrypts chunks into blobs, and reads them back."""
 
     def __init__(self, blobs: Blobs, vault: Vault) -> None:
@@ -44,12 +44,12 @@ class Bodies:
 
     def create(self, connection: Connection, project: int) -> str:
         """A new body with a new random key."""
-        body = secrets.token_hex(16)
-        _, wrapped = self._vault.create(_subject(body))
-        connection.execute(insert(bodies).values(id=body, project=project, wrapped_key=wrapped, complete=0))
-        return body
+        payload = secrets.token_hex(16)
+        _, wrapped = self._vault.create(_subject(payload))
+        connection.execute(insert(payloads).values(id=payload, project=project, wrapped_key=wrapped, complete=0))
+        return payload
 
-    def key(self, connection: Connection, body: str) -> DataKey:
+    def key(self, connection: Connection, payload: str) -> DataKey:
         """The key of a body.
 
         Raises
@@ -57,27 +57,27 @@ class Bodies:
         TrystError
             WRONG_STATE if it has been erased.
         """
-        wrapped = connection.execute(select(bodies.c.wrapped_key).where(bodies.c.id == body)).scalar()
+        wrapped = connection.execute(select(payloads.c.wrapped_key).where(payloads.c.id == payload)).scalar()
         if wrapped is None:
             raise erased()
-        return self._vault.unwrap(_subject(body), wrapped)
+        return self._vault.unwrap(_subject(payload), wrapped)
 
-    def store(self, key: DataKey, body: str, position: int, content: bytes) -> StoredChunk:
+    def store(self, key: DataKey, payload: str, position: int, content: bytes) -> StoredChunk:
         """Encrypt one chunk onto the disk. It counts once a row names it."""
-        file = self._blobs.write(body, key.encrypt(position, content))
+        file = self._blobs.write(payload, key.encrypt(position, content))
         return StoredChunk(position, hashlib.sha256(content).digest(), len(content), file)
 
-    def name(self, connection: Connection, body: str, written: Sequence[StoredChunk]) -> None:
+    def name(self, connection: Connection, payload: str, written: Sequence[StoredChunk]) -> None:
         """Write the rows of a body that is on the disk whole: from the commit on, it counts."""
-        rows = [{"body": body, **vars(chunk)} for chunk in written]
+        rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:
             connection.execute(insert(chunks), rows)
         whole = {"chunks": len(rows), "root": root_digest(chunk.sha256 for chunk in written), "complete": 1}
-        connection.execute(update(bodies).where(bodies.c.id == body).values(whole))
+        connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
 
     @contextmanager
     def receiving(
-        self, database: Database, body: str, chunk: Chunk, where: str
+        self, database: Database, payload: str, chunk: Chunk, where: str
     ) -> Iterator[Callable[[Connection], bool]]:
         """Take in a chunk, which has been checked: write it to the disk, then name it in the caller's transaction.
 
@@ -94,19 +94,19 @@ class Bodies:
         """
         with database.read() as connection:
             stored = None
-            key = self.key(connection, body)
-            if not self._has(connection, body, chunk, where):
-                stored = self.store(key, body, chunk.index, chunk.data)
+            key = self.key(connection, payload)
+            if not self._has(connection, payload, chunk, where):
+                stored = self.store(key, payload, chunk.index, chunk.data)
         named = False
 
         def name(connection: Connection) -> bool:
             nonlocal named
-            if stored is None or self._has(connection, body, chunk, where):
+            if stored is None or self._has(connection, payload, chunk, where):
                 return False
-            connection.execute(insert(chunks).values(body=body, **vars(stored)))
-            count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.body == body))
+            connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
+            count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
             complete = count == chunk.count
-            if complete and root_digest(part.sha256 for part in self.chunks(connection, body)) != chunk.root:
+            if complete and root_digest(part.sha256 for part in self.chunks(connection, payload)) != chunk.root:
                 raise TrystError(
                     ErrorCode.UPLOAD_CORRUPT,
                     "what was sent is not what its root digest says",
@@ -114,7 +114,7 @@ class Bodies:
                     remedy="send it again from its first chunk; an upload under a new name",
                 )
             whole = {"chunks": chunk.count, "root": chunk.root, "complete": int(complete)}
-            connection.execute(update(bodies).where(bodies.c.id == body).values(whole))
+            connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
             named = True
             return complete
 
@@ -125,28 +125,28 @@ class Bodies:
             raise
         finally:
             if stored is not None and not named:
-                self._blobs.remove(body, stored.file)
+                self._blobs.remove(payload, stored.file)
 
-    def _has(self, connection: Connection, body: str, chunk: Chunk, where: str) -> bool:
+    def _has(self, connection: Connection, payload: str, chunk: Chunk, where: str) -> bool:
         """Whether a body has this chunk; CHUNK_CONFLICT if it has another, or is another whole."""
-        row = connection.execute(select(bodies.c.chunks, bodies.c.root).where(bodies.c.id == body)).one()
+        row = connection.execute(select(payloads.c.chunks, payloads.c.root).where(payloads.c.id == payload)).one()
         if row.root is not None and (row.chunks, row.root) != (chunk.count, chunk.root):
             raise chunk_conflict("the chunk is of another whole than the one that was begun", where)
-        there = self.chunk(connection, body, chunk.index)
+        there = self.chunk(connection, payload, chunk.index)
         if there is not None and there.sha256 != chunk.sha256:
             raise chunk_conflict("another chunk was sent under this index", where)
         return there is not None
 
-    def chunks(self, connection: Connection, body: str) -> list[StoredChunk]:
+    def chunks(self, connection: Connection, payload: str) -> list[StoredChunk]:
         """The chunks of a body that are there, in order."""
-        return [_chunk(row) for row in connection.execute(_chunks(body).order_by(chunks.c.position))]
+        return [_chunk(row) for row in connection.execute(_chunks(payload).order_by(chunks.c.position))]
 
-    def chunk(self, connection: Connection, body: str, position: int) -> StoredChunk | None:
+    def chunk(self, connection: Connection, payload: str, position: int) -> StoredChunk | None:
         """One chunk of a body, if it is there."""
-        row = connection.execute(_chunks(body).where(chunks.c.position == position)).first()
+        row = connection.execute(_chunks(payload).where(chunks.c.position == position)).first()
         return None if row is None else _chunk(row)
 
-    def read(self, key: DataKey, body: str, chunk: StoredChunk) -> bytes:
+    def read(self, key: DataKey, payload: str, chunk: StoredChunk) -> bytes:
         """Decrypt one chunk and compare it with its digest.
 
         Raises
@@ -154,12 +154,12 @@ class Bodies:
         TrystError
             VAULT if the file is gone or is not what was written.
         """
-        content = key.decrypt(chunk.position, self._blobs.read(body, chunk.file))
+        content = key.decrypt(chunk.position, self._blobs.read(payload, chunk.file))
         if hashlib.sha256(content).digest() != chunk.sha256:
-            raise TrystError(ErrorCode.VAULT, "a stored chunk is not what its row says", where=_subject(body))
+            raise TrystError(ErrorCode.VAULT, "a stored chunk is not what its row says", where=_subject(payload))
         return content
 
-    def fetch(self, connection: Connection, body: str, index: int, where: str) -> Chunk:
+    def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
         """One chunk of a complete body, as it goes out.
 
         Raises
@@ -167,46 +167,46 @@ class Bodies:
         TrystError
             PARAMETER for an index past the end; WRONG_STATE if it has been erased; VAULT.
         """
-        row = connection.execute(select(bodies).where(bodies.c.id == body)).one()
+        row = connection.execute(select(payloads).where(payloads.c.id == payload)).one()
         if index >= row.chunks:
             raise TrystError(ErrorCode.PARAMETER, f"there are {row.chunks} chunks", where=where, got=f"index {index}")
-        chunk = self.chunk(connection, body, index)
-        key = self.key(connection, body)
+        chunk = self.chunk(connection, payload, index)
+        key = self.key(connection, payload)
         if chunk is None:
             raise erased()
-        return Chunk(index, row.chunks, row.root, chunk.sha256, self.read(key, body, chunk))
+        return Chunk(index, row.chunks, row.root, chunk.sha256, self.read(key, payload, chunk))
 
-    def erase(self, connection: Connection, body: str) -> None:
+    def erase(self, connection: Connection, payload: str) -> None:
         """Destroy a body's key and forget its chunks; `remove` the files after the commit."""
-        connection.execute(update(bodies).where(bodies.c.id == body).values(wrapped_key=None))
-        connection.execute(delete(chunks).where(chunks.c.body == body))
+        connection.execute(update(payloads).where(payloads.c.id == payload).values(wrapped_key=None))
+        connection.execute(delete(chunks).where(chunks.c.payload == payload))
 
     def remove(self, erased: Iterable[str]) -> None:
         """Remove the files of bodies whose erasure is committed. Without a key they are worth nothing already."""
-        for body in erased:
-            self._blobs.remove(body)
+        for payload in erased:
+            self._blobs.remove(payload)
 
     def sweep(self, connection: Connection) -> int:
         """Remove the files that no row names; returns how many."""
-        rows = connection.execute(select(chunks.c.body, chunks.c.file))
-        return self._blobs.sweep({(row.body, row.file) for row in rows})
+        rows = connection.execute(select(chunks.c.payload, chunks.c.file))
+        return self._blobs.sweep({(row.payload, row.file) for row in rows})
 
     def rewrap(self, connection: Connection) -> int:
         """Wrap every data key by the current wrapping key; returns how many were under another one."""
         count = 0
-        for row in connection.execute(select(bodies).where(bodies.c.wrapped_key.is_not(None))).all():
+        for row in connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all():
             if not self._vault.is_current(row.wrapped_key):
                 wrapped = self._vault.rewrap(_subject(row.id), row.wrapped_key)
-                connection.execute(update(bodies).where(bodies.c.id == row.id).values(wrapped_key=wrapped))
+                connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
                 count += 1
         return count
 
 
-class BodyReader:
+class PayloadReader:
     """Reads a body's bytes one after the other, a chunk in memory at a time."""
 
-    def __init__(self, bodies: Bodies, key: DataKey, body: str, chunks: Sequence[StoredChunk]) -> None:
-        self._content = self._decrypted(bodies, key, body, chunks)
+    def __init__(self, payloads: EncryptedPayloads, key: DataKey, payload: str, chunks: Sequence[StoredChunk]) -> None:
+        self._content = self._decrypted(payloads, key, payload, chunks)
         self._held = memoryview(b"")
 
     def take(self, size: int) -> memoryview:
@@ -232,9 +232,11 @@ class BodyReader:
         return taken
 
     @staticmethod
-    def _decrypted(bodies: Bodies, key: DataKey, body: str, chunks: Sequence[StoredChunk]) -> Iterator[bytes]:
+    def _decrypted(
+        payloads: EncryptedPayloads, key: DataKey, payload: str, chunks: Sequence[StoredChunk]
+    ) -> Iterator[bytes]:
         for chunk in chunks:
-            yield bodies.read(key, body, chunk)
+            yield payloads.read(key, payload, chunk)
 
 
 def chunk_conflict(what: str, where: str) -> TrystError:
@@ -256,12 +258,12 @@ def erased() -> TrystError:
     )
 
 
-def _subject(body: str) -> str:
-    return f"body {body}"
+def _subject(payload: str) -> str:
+    return f"body {payload}"
 
 
-def _chunks(body: str) -> Select[tuple[str, int, bytes, int, str]]:
-    return select(chunks).where(chunks.c.body == body)
+def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str]]:
+    return select(chunks).where(chunks.c.payload == payload)
 
 
 def _chunk(row: object) -> StoredChunk:

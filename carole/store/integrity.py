@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 
-from tryst.carole.store.encrypted_payloads import BodyReader
-from tryst.common.encoding.body import from_bytes, variable_bytes, variable_from_bytes
+from tryst.carole.store.encrypted_payloads import PayloadReader
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.payload import from_bytes, variable_bytes, variable_from_bytes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.chunks import Chunk, chunk_count, chunk_size
 
-MOST_RANGES = 100
+MAX_RANGES = 100
 """Longest list of gaps in an answer; later ones are named when these are filled."""
 
 
-def validate_body(layout: Layout, reader: BodyReader) -> None:
+def validate_payload(layout: Layout, reader: PayloadReader) -> None:
     """Check a body array by array: each field as a small contribution of its own, so that one is in memory."""
     layout.validate()
     for part in layout.sets:
@@ -43,7 +43,7 @@ def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
 def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:
     """The refusal of a commit, with the first gaps."""
     shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:20])
-    more = ", ..." if len(gaps) > 20 or len(gaps) == MOST_RANGES else ""
+    more = ", ..." if len(gaps) > 20 or len(gaps) == MAX_RANGES else ""
     return TrystError(
         ErrorCode.UPLOAD_GAPS,
         "the upload is not complete",

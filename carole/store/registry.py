@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tryst.carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, State, operations
+from tryst.carole.projects import Approval, Grant, KeyReport, MessageKind, Policy, Project, State, operations
 from tryst.carole.projects.operations import Entry
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import audit
@@ -17,7 +17,7 @@ from tryst.carole.store.changes import Changes, project_columns
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.tables import projects
-from tryst.carole.store.view import all_held, look
+from tryst.carole.store.view import all_held, read_project
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -59,7 +59,7 @@ class Registry:
                         self._insert(connection, new, member)
                 except IntegrityError:
                     pass  # another caller was quicker; what it made is compared below
-            project = look(connection, new.name).project
+            project = read_project(connection, new.name).project
         if project.specification_digest != new.specification_digest:
             raise TrystError(
                 ErrorCode.EXISTS,
@@ -92,7 +92,7 @@ class Registry:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            return look(connection, name).project
+            return read_project(connection, name).project
 
     def all(self) -> list[Project]:
         """Every project, oldest first."""
@@ -108,7 +108,7 @@ class Registry:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            look(connection, name)
+            read_project(connection, name)
             return str(connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar_one())
 
     def version(self) -> int:
@@ -123,16 +123,18 @@ class Registry:
             lambda project, now: operations.approve(project, role, Approval(member, digest, signature, now)),
         )
 
-    def post_letter(self, name: str, side: Side, member: str, epoch: int, kind: LetterKind, body: bytes) -> Project:
-        """Keep a message for the other custodian; errors as `operations.post_letter`, and NOT_FOUND."""
+    def post_message(
+        self, name: str, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes
+    ) -> Project:
+        """Keep a message for the other custodian; errors as `operations.post_message`, and NOT_FOUND."""
         return self._changes.apply(
-            name, lambda project, _: operations.post_letter(project, side, member, epoch, kind, body)
+            name, lambda project, _: operations.post_message(project, side, member, epoch, kind, payload)
         )
 
     def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
         """Keep a custodian's key report, in place of its former one; errors as `operations.report_keys`.
 
-        That two reports are unequal is no error here: they are kept, and `operations.key_trouble` tells.
+        That two reports are unequal is no error here: they are kept, and `operations.key_mismatch` tells.
         """
         return self._changes.apply(
             name, lambda project, _: operations.report_keys(project, side, member, epoch, report)

@@ -15,9 +15,9 @@ from sqlalchemy import Connection, Row, insert, select
 from tryst.carole.projects import Grant, Project, State, operations
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, erased
-from tryst.carole.store.tables import bodies, results
-from tryst.carole.store.view import look, not_found
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads, erased
+from tryst.carole.store.tables import payloads, results
+from tryst.carole.store.view import not_found, read_project
 from tryst.carole.store.writing import writing
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
@@ -30,9 +30,9 @@ REPORT = "assessment"
 class Results:
     """Keeps shares until their recipients have them and their time is over."""
 
-    def __init__(self, database: Database, bodies: Bodies, changes: Changes) -> None:
+    def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
-        self._bodies = bodies
+        self._payloads = payloads
         self._changes = changes
 
     @contextmanager
@@ -41,11 +41,11 @@ class Results:
 
         If the block ends with an error, nothing of them is left.
         """
-        with writing(self._database, self._bodies, name, shares) as written:
+        with writing(self._database, self._payloads, name, shares) as written:
 
             def write(connection: Connection, run: str) -> None:
-                for recipient, body in written(connection).items():
-                    connection.execute(insert(results).values(run=run, recipient=recipient, body=body))
+                for recipient, payload in written(connection).items():
+                    connection.execute(insert(results).values(run=run, recipient=recipient, payload=payload))
 
             yield write
 
@@ -59,8 +59,8 @@ class Results:
             after the erasure; PARAMETER for an index past the end.
         """
         with self._database.read() as connection:
-            row = self._share(connection, look(connection, name).project, role, run)
-            return self._bodies.fetch(connection, row.body, index, name)
+            row = self._share(connection, read_project(connection, name).project, role, run)
+            return self._payloads.fetch(connection, row.payload, index, name)
 
     def report(self, name: str, run: str, index: int) -> Chunk:
         """One chunk of the report on a run's disclosure risk, released or not.
@@ -72,12 +72,12 @@ class Results:
             index past the end.
         """
         with self._database.read() as connection:
-            project = look(connection, name).project
+            project = read_project(connection, name).project
             if project.run(run) is None:
                 raise not_found()
             if project.state is State.ERASED:
                 raise erased()
-            return self._bodies.fetch(connection, self._row(connection, run, REPORT).body, index, name)
+            return self._payloads.fetch(connection, self._row(connection, run, REPORT).payload, index, name)
 
     def whole_report(self, name: str, run: str) -> bytes:
         """The report on a run's disclosure risk; errors as `report`."""
@@ -93,7 +93,7 @@ class Results:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            released = [run.run for run in look(connection, name).project.runs if run.released]
+            released = [run.run for run in read_project(connection, name).project.runs if run.released]
         found = []
         for run in released:
             try:
@@ -124,12 +124,12 @@ class Results:
             change.apply(operations.acknowledge(change.project, side, member, run))
 
     def _share(self, connection: Connection, project: Project, role: Role, run: str) -> Row[Any]:
-        asked = project.run(run)
-        if asked is None or project.grant(role) is Grant.NOTHING:
+        requested = project.run(run)
+        if requested is None or project.grant(role) is Grant.NOTHING:
             raise not_found()
         if project.state is State.ERASED:
             raise erased()
-        if not asked.released:
+        if not requested.released:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
                 "the result has not been released",
@@ -140,7 +140,7 @@ class Results:
         return self._row(connection, run, str(role))
 
     def _row(self, connection: Connection, run: str, recipient: str) -> Row[Any]:
-        query = select(results, bodies.c.root).join(bodies, bodies.c.id == results.c.body)
+        query = select(results, payloads.c.root).join(payloads, payloads.c.id == results.c.payload)
         row = connection.execute(query.where(results.c.run == run, results.c.recipient == recipient)).first()
         if row is None:
             raise not_found()

@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select, update
 
-from tryst.carole.projects import JoinedBy, Judgement, Project, Run, RunState, operations
+from tryst.carole.projects import JoinedBy, PolicyDecision, Project, Run, RunState, operations
 from tryst.carole.projects.operations import Interruption
-from tryst.carole.store.artifacts import Papers
+from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
@@ -43,11 +43,13 @@ class Lease:
 class Runs:
     """Queues runs and hands them to workers."""
 
-    def __init__(self, database: Database, changes: Changes, results: Results, papers: Papers, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, changes: Changes, results: Results, artifacts: Artifacts, clock: Clock
+    ) -> None:
         self._database = database
         self._changes = changes
         self._results = results
-        self._papers = papers
+        self._artifacts = artifacts
         self._clock = clock
 
     def start(self, name: str, member: str, request: str, run: str) -> Run:
@@ -112,7 +114,7 @@ class Runs:
                     change.connection.execute(update(runs).where(runs.c.run == found.run).values(values))
                     return Lease(found.run, found.name, owner, run.attempt)
 
-    def beat(self, lease: Lease, stage: str, fraction: float) -> bool:
+    def renew_lease(self, lease: Lease, stage: str, fraction: float) -> bool:
         """Tell that the worker lives and how far it is; False if the run is no longer its own."""
         with self._database.write() as connection:
             done = connection.execute(
@@ -122,7 +124,9 @@ class Runs:
             )
             return done.rowcount == 1
 
-    def ask(self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]], by: JoinedBy) -> None:
+    def request_row_handles(
+        self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]], by: JoinedBy
+    ) -> None:
         """Store a run's papers and let it wait for handles, and for the resolver if there is one, in one transaction.
 
         Parameters
@@ -139,11 +143,11 @@ class Runs:
         TrystError
             WRONG_STATE if the run is no longer this worker's; nothing is stored then.
         """
-        with self._papers.writing(lease.project, contents) as write, self._own(lease) as change:
-            change.apply(operations.ask_handles(change.project, lease.run, pairs, by))
+        with self._artifacts.writing(lease.project, contents) as write, self._own(lease) as change:
+            change.apply(operations.request_row_handles(change.project, lease.run, pairs, by))
             write(change.connection, lease.run)
 
-    def join(self, lease: Lease, member: str, records: Mapping[Side, int], most: int) -> None:
+    def join(self, lease: Lease, member: str, records: Mapping[Side, int], maximum: int) -> None:
         """Write down that the worker was told which rows of the run are one record; as `operations.join_rows`.
 
         Raises
@@ -152,14 +156,14 @@ class Runs:
             WRONG_STATE if the run is no longer this worker's.
         """
         with self._own(lease) as change:
-            change.apply(operations.join_rows(change.project, lease.run, member, records, most))
+            change.apply(operations.join_rows(change.project, lease.run, member, records, maximum))
 
     def finish(
         self,
         lease: Lease,
         links: int,
         shares: Mapping[str, Iterable[bytes]],
-        judgement: Judgement | None = None,
+        policy_decision: PolicyDecision | None = None,
     ) -> None:
         """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
@@ -167,7 +171,7 @@ class Runs:
         ----------
         shares
             By recipient, the share's bytes in parts of any length; with a judgement also the report, as `REPORT`.
-        judgement
+        policy_decision
             What the assessment came to, where the specification asks for one.
 
         Raises
@@ -176,7 +180,7 @@ class Runs:
             WRONG_STATE if the run is no longer this worker's, or is not judged as it should be; nothing is stored then.
         """
         with self._results.writing(lease.project, shares) as write, self._own(lease) as change:
-            change.apply(operations.finish_run(change.project, lease.run, links, judgement))
+            change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
             write(change.connection, lease.run)
 
     def decide(self, name: str, member: str, run: str, reason: str, signature: bytes, *, release: bool) -> Project:

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from tryst.carole.store import audit
-from tryst.carole.store.artifacts import Papers
+from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, Clock
+from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
 from tryst.carole.store.registry import Registry
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
@@ -44,7 +44,7 @@ class Store:
 
     Attributes
     ----------
-    projects, uploads, runs, results, papers, retention, audit
+    projects, uploads, runs, results, artifacts, retention, audit
         The parts.
 
     Raises
@@ -56,12 +56,12 @@ class Store:
     def __init__(self, url: str, folder: Path, vault: Vault, identity: Identity, clock: Clock = milliseconds) -> None:
         self._database = Database(url, partial(audit.seal, identity=identity, clock=clock))
         self._blobs = Blobs(folder)
-        self._bodies = Bodies(self._blobs, vault)
-        changes = Changes(self._database, self._bodies, clock)
-        self.uploads = Uploads(self._database, self._bodies, changes)
-        self.results = Results(self._database, self._bodies, changes)
-        self.papers = Papers(self._database, self._bodies, changes)
-        self.runs = Runs(self._database, changes, self.results, self.papers, clock)
+        self._payloads = EncryptedPayloads(self._blobs, vault)
+        changes = Changes(self._database, self._payloads, clock)
+        self.uploads = Uploads(self._database, self._payloads, changes)
+        self.results = Results(self._database, self._payloads, changes)
+        self.artifacts = Artifacts(self._database, self._payloads, changes)
+        self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
         self.projects = Registry(self._database, changes, clock)
         self.retention = Retention(self._database, changes, clock)
         self.audit = audit.Log(self._database)
@@ -80,9 +80,9 @@ class Store:
         self._blobs.claim()
         self.runs.abandon()
         with self._database.write() as connection:
-            self._bodies.rewrap(connection)
+            self._payloads.rewrap(connection)
         with self._database.read() as connection:
-            return self._bodies.sweep(connection)
+            return self._payloads.sweep(connection)
 
     def close(self) -> None:
         """Close the database and let another process have the store."""

@@ -60,14 +60,14 @@ approvals = Table(
     Column("at", BigInteger, nullable=False),
 )
 
-letters = Table(
-    "letters",
+messages = Table(
+    "messages",
     metadata,
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("epoch", Integer, primary_key=True),
     Column("side", String(8), primary_key=True),
     Column("kind", Integer, primary_key=True),
-    Column("body", LargeBinary, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
     Column("at", BigInteger, nullable=False),
 )
 
@@ -82,8 +82,8 @@ key_reports = Table(
     Column("at", BigInteger, nullable=False),
 )
 
-bodies = Table(
-    "bodies",
+payloads = Table(
+    "payloads",
     metadata,
     Column("id", String(32), primary_key=True),
     Column("project", ForeignKey("projects.id"), nullable=False, index=True),
@@ -100,7 +100,7 @@ How many chunks it has and their root digest are known from its first chunk on; 
 chunks = Table(
     "chunks",
     metadata,
-    Column("body", ForeignKey("bodies.id"), primary_key=True),
+    Column("payload", ForeignKey("payloads.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("sha256", LargeBinary(32), nullable=False),
     Column("size", Integer, nullable=False),
@@ -114,7 +114,7 @@ uploads = Table(
     Column("side", String(8), primary_key=True),
     Column("upload", String(32), primary_key=True),
     Column("sequence", Integer, nullable=False),
-    Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
+    Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
     Column("epoch", Integer, nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("total_bytes", BigInteger, nullable=False),
@@ -154,16 +154,16 @@ results = Table(
     metadata,
     Column("run", ForeignKey("runs.run"), primary_key=True),
     Column("recipient", String(16), primary_key=True),
-    Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
+    Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
     Column("acknowledged_at", BigInteger),
 )
 
-papers = Table(
-    "papers",
+artifacts = Table(
+    "artifacts",
     metadata,
     Column("run", ForeignKey("runs.run"), primary_key=True),
     Column("name", String(16), primary_key=True),
-    Column("body", ForeignKey("bodies.id"), nullable=False, unique=True),
+    Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
 )
 """What is handed over during a run of mode block_keyed (see `artifacts`)."""
 

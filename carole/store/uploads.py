@@ -18,19 +18,19 @@ from tryst.carole.projects import Upload, operations
 from tryst.carole.projects.operations.outcome import Detail
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, BodyReader, StoredChunk, erased
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, StoredChunk, erased
 from tryst.carole.store.integrity import (
-    MOST_RANGES,
+    MAX_RANGES,
     check_place,
     gaps_error,
     layout_from_text,
     layout_to_text,
-    validate_body,
+    validate_payload,
 )
 from tryst.carole.store.tables import uploads
-from tryst.carole.store.view import look, not_found, number, upload_of
-from tryst.common.encoding.body import from_bytes
+from tryst.carole.store.view import not_found, number, read_project, upload_of
 from tryst.common.encoding.layout import CODES, Layout
+from tryst.common.encoding.payload import from_bytes
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import DataKey
@@ -51,9 +51,9 @@ class UploadProgress:
 class Uploads:
     """Takes in contributions and reads them back for a run."""
 
-    def __init__(self, database: Database, bodies: Bodies, changes: Changes) -> None:
+    def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
-        self._bodies = bodies
+        self._payloads = payloads
         self._changes = changes
         # Validation holds one field of an upload in memory; one at a time keeps that bounded.
         self._validating = threading.Lock()
@@ -85,8 +85,8 @@ class Uploads:
             row = _living(change.connection, change.id, side, upload)
             count = chunk_count(row.total_bytes)
             committed = row.committed_at is not None
-            present = [chunk.position for chunk in self._bodies.chunks(change.connection, row.body)]
-        missing = () if committed else tuple(missing_ranges(present, count, MOST_RANGES))
+            present = [chunk.position for chunk in self._payloads.chunks(change.connection, row.payload)]
+        missing = () if committed else tuple(missing_ranges(present, count, MAX_RANGES))
         return UploadProgress(layout.total_bytes, count, missing, committed)
 
     def put(self, name: str, side: Side, upload: str, chunk: Chunk) -> None:
@@ -103,7 +103,7 @@ class Uploads:
         with self._database.read() as connection:
             row = _living(connection, number(connection, name), side, upload)
         check_place(chunk, row.total_bytes, where)
-        receiving = self._bodies.receiving(self._database, row.body, chunk, where)
+        receiving = self._payloads.receiving(self._database, row.payload, chunk, where)
         with receiving as name_chunk, self._database.write() as connection:
             _living(connection, number(connection, name, lock=True), side, upload)
             name_chunk(connection)
@@ -122,10 +122,10 @@ class Uploads:
         where = f"{name}, upload {upload}"
         with self._database.read() as connection:
             row = _living(connection, number(connection, name), side, upload)
-            chunks = self._bodies.chunks(connection, row.body)
-            key = self._bodies.key(connection, row.body)
+            chunks = self._payloads.chunks(connection, row.payload)
+            key = self._payloads.key(connection, row.payload)
         expected = chunk_count(row.total_bytes)
-        gaps = missing_ranges([chunk.position for chunk in chunks], expected, MOST_RANGES)
+        gaps = missing_ranges([chunk.position for chunk in chunks], expected, MAX_RANGES)
         if gaps:
             raise gaps_error(gaps, where)
         mine = root_digest(chunk.sha256 for chunk in chunks)
@@ -140,7 +140,7 @@ class Uploads:
             )
         if row.committed_at is None:
             with self._validating:
-                validate_body(layout_from_text(row.layout), BodyReader(self._bodies, key, row.body, chunks))
+                validate_payload(layout_from_text(row.layout), PayloadReader(self._payloads, key, row.payload, chunks))
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
             change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
@@ -154,8 +154,8 @@ class Uploads:
             WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if the disk has changed it.
         """
         row, chunks, key = self._committed(name, side)
-        body = BodyReader(self._bodies, key, row.body, chunks).take(row.total_bytes)
-        return from_bytes(layout_from_text(row.layout), body)
+        payload = PayloadReader(self._payloads, key, row.payload, chunks).take(row.total_bytes)
+        return from_bytes(layout_from_text(row.layout), payload)
 
     def codes(self, name: str, side: Side) -> SignatureSet:
         """Decrypt and check the set of codes alone, which comes last in a contribution of mode block_keyed.
@@ -171,7 +171,7 @@ class Uploads:
         if last.rule != CODES:
             raise not_found()
         first, skipped = divmod(layout.total_bytes - last.total_bytes, CHUNK_BYTES)
-        reader = BodyReader(self._bodies, key, row.body, chunks[first:])
+        reader = PayloadReader(self._payloads, key, row.payload, chunks[first:])
         reader.take(skipped)
         (only,) = from_bytes(Layout((last,), layout.records), reader.take(last.total_bytes))
         return only
@@ -185,7 +185,7 @@ class Uploads:
             WRONG_STATE if there is none.
         """
         with self._database.read() as connection:
-            held = look(connection, name)
+            held = read_project(connection, name)
             there = held.project.uploads.get(side)
             if there is None:
                 raise erased()
@@ -194,12 +194,12 @@ class Uploads:
     def _committed(self, name: str, side: Side) -> tuple[Row[Any], list[StoredChunk], DataKey]:
         """The contribution of one side, with its chunks and their key."""
         with self._database.read() as connection:
-            held = look(connection, name)
+            held = read_project(connection, name)
             there = held.project.uploads.get(side)
             if there is None or not held.project.contributed(side):
                 raise erased()
             row = _living(connection, held.id, side, there.upload)
-            return row, self._bodies.chunks(connection, row.body), self._bodies.key(connection, row.body)
+            return row, self._payloads.chunks(connection, row.payload), self._payloads.key(connection, row.payload)
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:

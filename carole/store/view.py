@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from tryst.carole.projects import Approval, Grant, KeyReport, LetterKind, Policy, Project, Run, RunState, State, Upload
+from tryst.carole.projects import Approval, Grant, KeyReport, MessageKind, Policy, Project, Run, RunState, State, Upload
 from tryst.carole.store.tables import (
     approvals,
-    bodies,
+    artifacts,
     chunks,
     key_reports,
-    letters,
-    papers,
+    messages,
+    payloads,
     projects,
     results,
     runs,
@@ -35,7 +35,7 @@ class Held:
     project: Project
 
 
-def hold(connection: Connection, name: str) -> Held:
+def lock_project(connection: Connection, name: str) -> Held:
     """Read a project and keep every other writer from it until the transaction ends.
 
     Raises
@@ -46,7 +46,7 @@ def hold(connection: Connection, name: str) -> Held:
     return _one(connection, name, lock=True)
 
 
-def look(connection: Connection, name: str) -> Held:
+def read_project(connection: Connection, name: str) -> Held:
     """Read a project.
 
     Raises
@@ -58,7 +58,7 @@ def look(connection: Connection, name: str) -> Held:
 
 
 def number(connection: Connection, name: str, *, lock: bool = False) -> int:
-    """The number of a project's row, where no more of it is needed; locked as by `hold`, if asked for.
+    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if asked for.
 
     Raises
     ------
@@ -106,13 +106,13 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
         return found
 
     consents = of(approvals, approvals.c.at)
-    mailbox = of(letters)
+    mailbox = of(messages)
     reports = of(key_reports)
     contributions = of(uploads, uploads.c.sequence)
     received = _received(connection, ids)
     attempts = of(runs, runs.c.sequence)
     acknowledged = _acknowledged(connection, ids)
-    handed = _handed(connection, ids)
+    handles_received_from = _handles_received_from(connection, ids)
     return [
         Held(
             row.id,
@@ -128,10 +128,10 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                     Role(consent.role): Approval(consent.member, consent.digest, consent.signature, consent.at)
                     for consent in consents[row.id]
                 },
-                letters={
-                    (Side(letter.side), LetterKind(letter.kind)): letter.body
-                    for letter in mailbox[row.id]
-                    if letter.epoch == row.epoch
+                messages={
+                    (Side(message.side), MessageKind(message.kind)): message.payload
+                    for message in mailbox[row.id]
+                    if message.epoch == row.epoch
                 },
                 reports={
                     Side(report.side): KeyReport(report.key_check_value, report.canary_digest)
@@ -140,7 +140,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 },
                 uploads=_newest(contributions[row.id], received),
                 pending=_pending(contributions[row.id], received),
-                runs=tuple(run_of(run, frozenset(handed[run.run])) for run in attempts[row.id]),
+                runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
             ),
         )
@@ -150,12 +150,12 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
 
 def _received(connection: Connection, ids: list[int]) -> dict[str, int]:
     query = (
-        select(chunks.c.body, func.sum(chunks.c.size))
-        .join(uploads, uploads.c.body == chunks.c.body)
+        select(chunks.c.payload, func.sum(chunks.c.size))
+        .join(uploads, uploads.c.payload == chunks.c.payload)
         .where(uploads.c.project.in_(ids))
-        .group_by(chunks.c.body)
+        .group_by(chunks.c.payload)
     )
-    return {body: int(size) for body, size in connection.execute(query)}
+    return {payload: int(size) for payload, size in connection.execute(query)}
 
 
 def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side]]:
@@ -178,14 +178,14 @@ def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side
     return found
 
 
-def _handed(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
+def _handles_received_from(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
     """By run the sides whose handles are there."""
     names = {f"handles-{side}": side for side in Side}
     query = (
-        select(papers.c.run, papers.c.name)
-        .join(runs, runs.c.run == papers.c.run)
-        .join(bodies, bodies.c.id == papers.c.body)
-        .where(runs.c.project.in_(ids), bodies.c.complete == 1, papers.c.name.in_(names))
+        select(artifacts.c.run, artifacts.c.name)
+        .join(runs, runs.c.run == artifacts.c.run)
+        .join(payloads, payloads.c.id == artifacts.c.payload)
+        .where(runs.c.project.in_(ids), payloads.c.complete == 1, artifacts.c.name.in_(names))
     )
     found: dict[str, list[Side]] = defaultdict(list)
     for run, name in connection.execute(query):
@@ -203,7 +203,7 @@ def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Up
         rank = (live, live and committed, row.sequence)
         side = Side(row.side)
         if side not in chosen or rank > chosen[side][0]:
-            chosen[side] = rank, upload_of(row, received.get(row.body, 0))
+            chosen[side] = rank, upload_of(row, received.get(row.payload, 0))
     return {side: upload for side, (_, upload) in chosen.items()}
 
 
@@ -212,7 +212,7 @@ def _pending(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, U
     live = [row for row in rows if row.ended is None]
     committed = {row.side for row in live if row.committed_at is not None}
     return {
-        Side(row.side): upload_of(row, received.get(row.body, 0))
+        Side(row.side): upload_of(row, received.get(row.payload, 0))
         for row in live
         if row.committed_at is None and row.side in committed
     }
@@ -231,7 +231,7 @@ def upload_of(row: Row[Any], received: int) -> Upload:
     )
 
 
-def run_of(row: Row[Any], handed: frozenset[Side] = frozenset()) -> Run:
+def run_of(row: Row[Any], handles_received_from: frozenset[Side] = frozenset()) -> Run:
     """A row of `runs` as the rules see it."""
     return Run(
         row.run,
@@ -243,5 +243,5 @@ def run_of(row: Row[Any], handed: frozenset[Side] = frozenset()) -> Run:
         row.links,
         row.attempt,
         bool(row.released),
-        handed,
+        handles_received_from,
     )

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from sqlalchemy import Connection
 
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Bodies, StoredChunk
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
 from tryst.carole.store.view import number
 from tryst.common.wire.chunks import rechunked
 
 
 @contextmanager
 def writing(
-    database: Database, bodies: Bodies, name: str, contents: Mapping[str, Iterable[bytes]]
+    database: Database, payloads: EncryptedPayloads, name: str, contents: Mapping[str, Iterable[bytes]]
 ) -> Iterator[Callable[[Connection], dict[str, str]]]:
     """Write contents to the disk for a project; the function given names them, and returns their bodies.
 
@@ -25,21 +25,24 @@ def writing(
     made: list[str] = []
 
     def write(connection: Connection) -> dict[str, str]:
-        for body, chunks in written.values():
-            bodies.name(connection, body, chunks)
-        return {called: body for called, (body, _) in written.items()}
+        for payload, chunks in written.values():
+            payloads.name(connection, payload, chunks)
+        return {called: payload for called, (payload, _) in written.items()}
 
     try:
         for called, content in contents.items():
             with database.write() as connection:
-                body = bodies.create(connection, number(connection, name))
-                key = bodies.key(connection, body)
-            made.append(body)
-            written[called] = body, [bodies.store(key, body, i, chunk) for i, chunk in enumerate(rechunked(content))]
+                payload = payloads.create(connection, number(connection, name))
+                key = payloads.key(connection, payload)
+            made.append(payload)
+            written[called] = (
+                payload,
+                [payloads.store(key, payload, i, chunk) for i, chunk in enumerate(rechunked(content))],
+            )
         yield write
     except BaseException:
         with database.write() as connection:
-            for body in made:
-                bodies.erase(connection, body)
-        bodies.remove(made)
+            for payload in made:
+                payloads.erase(connection, payload)
+        payloads.remove(made)
         raise

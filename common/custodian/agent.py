@@ -19,21 +19,21 @@ import structlog
 from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.steps.approval import approve
 from tryst.common.custodian.steps.contributing import contribute
-from tryst.common.custodian.steps.handle_submission import give_handles
+from tryst.common.custodian.steps.handle_submission import submit_row_handles
 from tryst.common.custodian.steps.result_fetch import fetch
 from tryst.common.custodian.steps.seed_agreement import agree
-from tryst.common.custodian.steps.step_context import Desk, Outcome, StoppedError, Task
+from tryst.common.custodian.steps.step_context import Outcome, StepContext, StoppedError, Task
 from tryst.common.custodian.steps.witnessing import witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
-STEPS: dict[int, Callable[[Desk, Task], Outcome]] = {
+STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_APPROVE: approve,
     custody_pb2.TASK_KIND_AGREE: agree,
     custody_pb2.TASK_KIND_CONTRIBUTE: contribute,
-    custody_pb2.TASK_KIND_HANDLES: give_handles,
+    custody_pb2.TASK_KIND_HANDLES: submit_row_handles,
     custody_pb2.TASK_KIND_FETCH: fetch,
 }
 """What each kind of task is done by."""
@@ -73,13 +73,13 @@ class Agent:
 
     Parameters
     ----------
-    desk
-        What the steps need; `Desk.stopping` ends the loop.
+    context
+        What the steps need; `StepContext.stopping` ends the loop.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._polling = desk.configuration.poll
+    def __init__(self, context: StepContext) -> None:
+        self._context = context
+        self._polling = context.configuration.poll
         self._held: dict[str, Held] = {}
         self._decided: set[str] = set()
         """Projects decided about since the step under way began, which may not know of it."""
@@ -89,9 +89,9 @@ class Agent:
         self._absent = False
 
     def run(self) -> None:
-        """Loop until `Desk.stopping` is set. Never raises: what goes wrong is logged and shown, and tried again."""
+        """Loop until `StepContext.stopping` is set. Errors are logged and shown, and the step is tried again."""
         pause = 0.0
-        while not self._desk.stopping.is_set():
+        while not self._context.stopping.is_set():
             try:
                 self._sweep()
                 self.turn()
@@ -99,7 +99,7 @@ class Agent:
             except StoppedError:
                 break
             except Exception as error:  # noqa: BLE001 - the service outlives whatever a turn meets
-                if self._desk.stopping.is_set():
+                if self._context.stopping.is_set():
                     break
                 pause = self._longer(pause)
                 self._lost(error, pause)
@@ -113,15 +113,15 @@ class Agent:
         TrystError
             UNAVAILABLE when Carole does not answer, or whatever else is wrong with asking her.
         """
-        desk, waiting = self._desk, self._waiting()
+        context, waiting = self._context, self._waiting()
         # The first question is not held, so that an operator sees at once whether Carole answers.
-        seconds = self._patience(waiting) if desk.progress.connected else 0.0
+        seconds = self._patience(waiting) if context.progress.connected else 0.0
         request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting)
         begin = time.monotonic()
-        response = desk.connection.call(desk.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
-        if not desk.progress.connected:
-            log.info("connected", carole=desk.connection.address)
-        desk.progress.connected = True
+        response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
+        if not context.progress.connected:
+            log.info("connected", carole=context.connection.address)
+        context.progress.connected = True
         self._absent = False
         self._note(response.projects)
         if response.kind in STEPS:
@@ -139,28 +139,28 @@ class Agent:
         self._changed.set()
 
     def _step(self, response: custody_pb2.NextTaskResponse) -> None:
-        desk, project = self._desk, response.status.project
+        context, project = self._context, response.status.project
         with self._lock:
             self._decided.discard(project)
         try:
             task = Task.read(response)
-            witness(desk, released=response.kind == custody_pb2.TASK_KIND_FETCH)
-            outcome = STEPS[response.kind](desk, task)
+            witness(context, released=response.kind == custody_pb2.TASK_KIND_FETCH)
+            outcome = STEPS[response.kind](context, task)
         except StoppedError:
             raise
         except TrystError as error:
             if error.code in TRANSIENT:
                 raise
-            self._trouble(project, error)
+            self._blocking_error(project, error)
         except Exception as error:  # noqa: BLE001 - one project's trouble is not another's
-            self._trouble(project, _incident(project, error))
+            self._blocking_error(project, _incident(project, error))
         else:
             self._went_well(project, outcome)
 
     def _went_well(self, project: str, outcome: Outcome) -> None:
-        known = self._desk.state.project(project)
-        if known is not None and known.trouble:
-            self._desk.state.update(project, trouble="")
+        known = self._context.state.project(project)
+        if known is not None and known.blocking_error:
+            self._context.state.update(project, blocking_error="")
         with self._lock:
             if outcome is Outcome.DONE or project in self._decided:
                 self._held.pop(project, None)
@@ -172,10 +172,10 @@ class Agent:
                 pause = min(0.2 if former is None else former.pause * 2, _SHORT_WAIT_SECONDS)
                 self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())
 
-    def _trouble(self, project: str, error: TrystError) -> None:
+    def _blocking_error(self, project: str, error: TrystError) -> None:
         log.warning("trouble", project=project, code=error.code.name, error=str(error))
         if project:
-            self._desk.state.update(project, trouble=str(error))
+            self._context.state.update(project, blocking_error=str(error))
         with self._lock:
             if project in self._decided:
                 return
@@ -185,7 +185,7 @@ class Agent:
 
     def _lost(self, error: Exception, pause: float) -> None:
         """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
-        self._desk.progress.connected = False
+        self._context.progress.connected = False
         typed = error if isinstance(error, TrystError) else _incident("", error)
         # Her absence is told once, and not at every attempt that follows.
         if not self._absent or typed.code not in TRANSIENT:
@@ -210,7 +210,7 @@ class Agent:
         return max(0.05, min(self._polling.wait_seconds, _SHORT_WAIT_SECONDS, soonest))
 
     def _stamp(self) -> object:
-        configuration = self._desk.configuration
+        configuration = self._context.configuration
         seed = configuration.seed_file
         try:
             seed_stamp = None if seed is None else seed.stat().st_mtime_ns
@@ -220,7 +220,7 @@ class Agent:
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         """Keep what Carole says of where the projects stand."""
-        state = self._desk.state
+        state = self._context.state
         for status in statuses:
             known = state.project(status.project)
             if known is None:
@@ -232,15 +232,15 @@ class Agent:
                     state.uploads.mark_committed(upload.id)
                 if status.state == project_pb2.PROJECT_STATE_ERASED:
                     state.erase_secrets(status.project)
-                    state.uploads.erase_bodies(status.project)
-                    state.update(status.project, stage="erased", trouble="")
+                    state.uploads.erase_payloads(status.project)
+                    state.update(status.project, stage="erased", blocking_error="")
                     log.info("erased", project=status.project)
 
     def _sweep(self) -> None:
         """Erase maps whose days are over."""
         if time.monotonic() < self._next_sweep:
             return
-        for project in self._desk.state.uploads.erase_expired_maps(time.time()):
+        for project in self._context.state.uploads.erase_expired_maps(time.time()):
             log.info("map erased", project=project)
         self._next_sweep = time.monotonic() + _SWEEP_SECONDS
 
@@ -250,7 +250,7 @@ class Agent:
     def _sleep(self, seconds: float) -> None:
         """Sleep, but not through a decision of the operator or the order to stop."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0 and not self._desk.stopping.is_set():
+        while (left := end - time.monotonic()) > 0 and not self._context.stopping.is_set():
             if self._changed.wait(min(left, 0.2)):
                 return
 

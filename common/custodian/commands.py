@@ -125,7 +125,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
             if not yes:
                 typer.confirm(f"Approve this specification of {chosen} on behalf of {title}?", abort=True)
             control.approve(chosen, found.digest)
-            console.print(control.settled(chosen))
+            console.print(control.outcome_of(chosen))
 
     @app.command()
     def decline(
@@ -166,10 +166,10 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         from tryst.common.custodian.operator.attachment import attach as attach_values
         from tryst.common.custodian.operator.screen import console
 
-        wanted = [name.strip() for name in columns.split(",") if name.strip()]
+        selected = [name.strip() for name in columns.split(",") if name.strip()]
         source = load_custodian(config).source
-        count = attach_values(links, source, identifier, wanted, out, keep_identifier=keep_identifier)
-        console.print(f"Wrote {count:,} links with {len(wanted)} columns to {out}", highlight=False)
+        count = attach_values(links, source, identifier, selected, out, keep_identifier=keep_identifier)
+        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False)
 
     @app.command()
     def checkpoints(config: Config = default) -> None:

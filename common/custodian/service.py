@@ -17,7 +17,7 @@ from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.keyring import Keyring
-from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.custodian.steps.step_progress import Progress
 from tryst.common.durable import whole_file
 from tryst.common.leakage_report import Gate
@@ -62,14 +62,14 @@ class CustodianService:
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             auditor = connection.stub(audit_pb2_grpc.AuditStub)
-            desk = Desk(
+            context = StepContext(
                 party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping, gate
             )
-            agent = Agent(desk)
-            operator, self.address = start_operator(desk, OperatorService(desk, agent.decided, self.stop))
+            agent = Agent(context)
+            operator, self.address = start_operator(context, OperatorService(context, agent.decided, self.stop))
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
             opened.callback(operator.stop, 1.0)
-            self._desk = desk
+            self._context = context
             self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
             self._connection = connection
             self._opened = opened.pop_all()

@@ -111,7 +111,7 @@ class IdentificationPart(Part):
     group_sizes: list[GroupSize] | None = None
     own_file: dict[str, OwnFileMatches] | None = None
     """By custodian."""
-    riskiest: list[KeySet] | None = None
+    highest_risk_records: list[KeySet] | None = None
     suda: SpecialUniques | None = None
 
 
@@ -193,7 +193,7 @@ class Supposed(Part):
 
     fractions: SupposedFractions
     known_people: Count
-    least_values: Count
+    min_values: Count
     doubt: float
     missing: str
     variables: list[SupposedVariable]

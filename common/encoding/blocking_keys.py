@@ -89,5 +89,5 @@ def written_out(parts: list[pl.Expr]) -> pl.Expr:
     Parts with other boundaries never give the same text: ``ab`` and ``c`` are ``2:ab1:c``, ``a`` and ``bc``
     are ``1:a2:bc``.
     """
-    framed = [piece for part in parts for piece in (part.str.len_chars().cast(pl.String), pl.lit(":"), part)]
+    framed = [chunk for part in parts for chunk in (part.str.len_chars().cast(pl.String), pl.lit(":"), part)]
     return pl.concat_str(framed, ignore_nulls=False).alias("key")

@@ -129,8 +129,8 @@ def dummies(
             same = _Groups(part, int(part.max()) + 1)
             its = part[within.member(block, np.zeros(n_dummies, dtype=np.int64))]
             fresh = same.elsewhere(its, blocks.block, block, draws)
-        tells = excess_agreement(blocks.block, part, value)
-        copied = chance < there * tells / (1 + (there - 1) * tells)
+        has_dummies = excess_agreement(blocks.block, part, value)
+        copied = chance < there * has_dummies / (1 + (there - 1) * has_dummies)
         source = np.where(copied, row, blocks.rows[fresh])
         # What is copied from an earlier dummy is followed to where that has it from.
         origin = np.where(copied & ~real, earlier, np.arange(n_dummies))

@@ -146,10 +146,10 @@ def _distinct_names(names: Iterable[str], where: str, what: str, *, reserved: Se
         seen.add(name)
 
 
-def _limit(number: int, least: int, most: int, what: str, where: str, *, multiple: int = 1) -> None:
-    if not least <= number <= most or number % multiple:
+def _limit(number: int, minimum: int, maximum: int, what: str, where: str, *, multiple: int = 1) -> None:
+    if not minimum <= number <= maximum or number % multiple:
         unit = f", a multiple of {multiple}" if multiple > 1 else ""
-        raise _limits(f"{least} to {most} {what} expected{unit}", where, str(number))
+        raise _limits(f"{minimum} to {maximum} {what} expected{unit}", where, str(number))
 
 
 def _limits(what: str, where: str, got: str) -> TrystError:

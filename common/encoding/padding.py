@@ -61,7 +61,7 @@ def padded_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]
     return (np.maximum(sizes, 1) + (padding - 1)) // padding * padding
 
 
-def least_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
+def min_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
     """Fewest rows that a block of this size after padding can have had."""
     if padding == "powers_of_two":
         return sizes // 2 + 1

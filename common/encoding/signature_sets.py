@@ -2,7 +2,7 @@
 
 A row's pseudonym is its position in a set whose rows the custodian shuffled; only the custodian keeps the
 way back. Equal values of a field share one signature, so a set holds each distinct signature once and a code
-per row. `layout` is their sizes, `body` their bytes.
+per row. `layout` is their sizes, `payload` their bytes.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from tryst.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignature
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.keys.noise import NoiseKey
-from tryst.common.minhash import block_signatures, flipped, signatures
+from tryst.common.minhash import block_signatures, signatures, with_randomised_response
 from tryst.common.specification import FieldSpec, Specification, encoding_digest
 from tryst.common.tokens import Tokens, tokenise
 
@@ -150,14 +150,16 @@ class Signer:
 
     def _with_noise(self, signed: NDArray[np.uint64], field: FieldSpec) -> NDArray[np.uint64]:
         """A field's signatures with the custodian's noise, if any; none's noise depends on which others there are."""
-        if not field.flip:
+        if not field.randomised_response:
             return signed
         if self._noise is None:
             raise TrystError(
                 ErrorCode.PARAMETER, "bits are flipped by noise of the custodian's own", where=f"field {field.name}",
                 got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
             )  # fmt: skip
-        return flipped(signed, self._noise.derive(self._specification.project, field.key_domain), field.flip)
+        return with_randomised_response(
+            signed, self._noise.derive(self._specification.project, field.key_domain), field.randomised_response
+        )
 
 
 def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:

@@ -35,7 +35,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.agreement_messages import (
     DIGEST_BYTES,
-    LETTER_LIMIT,
+    MESSAGE_LIMIT,
     PROJECT_LIMIT,
     Confirmation,
     Offer,
@@ -123,7 +123,7 @@ class Agreement:
         """Whether the other's confirmation was accepted, so that `seed` may be used."""
         return bool(self._peer_confirmation)
 
-    def accept_offer(self, letter: bytes) -> None:
+    def accept_offer(self, message: bytes) -> None:
         """Take the other custodian's offer.
 
         Raises
@@ -134,12 +134,12 @@ class Agreement:
             encoding; WRONG_STATE if another offer was accepted before.
         """
         if self.has_peer_offer:
-            if letter == self._peer_offer:
+            if message == self._peer_offer:
                 return
             self._refuse("a second, different offer of the other custodian", _AGAIN, code=ErrorCode.WRONG_STATE)
-        if letter == self.offer:
+        if message == self.offer:
             self._refuse("this custodian's own offer came back as the other's", "ask the linkage unit")
-        offer = read_offer(letter, self._peer, self._where("offer"))
+        offer = read_offer(message, self._peer, self._where("offer"))
         self._check_terms(offer.terms, offer.side)
         if offer.ephemeral == self._ephemeral_public:
             self._refuse("the other custodian offers this custodian's own ephemeral key", _AGAIN)
@@ -148,7 +148,7 @@ class Agreement:
         except ValueError:
             self._refuse("the other custodian's ephemeral key is a point of low order", _AGAIN)
         self._transcript = Transcript.of(self._own_offer, offer, shared)
-        self._peer_offer = letter
+        self._peer_offer = message
 
     @property
     def candidate(self) -> Seed:
@@ -185,7 +185,7 @@ class Agreement:
         mac = transcript.confirmation(self.side, canary)
         return Confirmation(self.terms, self.side, transcript.digest, canary, mac).signed(self._identity)
 
-    def accept_confirmation(self, letter: bytes) -> None:
+    def accept_confirmation(self, message: bytes) -> None:
         """Take the other custodian's confirmation; then the seed is agreed.
 
         Raises
@@ -201,10 +201,10 @@ class Agreement:
                 "confirm first",
                 code=ErrorCode.WRONG_STATE,
             )
-        if self.is_agreed and letter == self._peer_confirmation:
+        if self.is_agreed and message == self._peer_confirmation:
             return
         transcript = self._shared_transcript()
-        confirmation = read_confirmation(letter, self._peer, self._where("confirmation"))
+        confirmation = read_confirmation(message, self._peer, self._where("confirmation"))
         self._check_terms(confirmation.terms, confirmation.side)
         if not hmac.compare_digest(confirmation.transcript, transcript.digest):
             self._refuse(
@@ -221,7 +221,7 @@ class Agreement:
                 f"install the same version of Tryst on both sides, then {_AGAIN}",
                 code=ErrorCode.CANARY_MISMATCH,
             )
-        self._peer_confirmation = letter
+        self._peer_confirmation = message
 
     @property
     def seed(self) -> Seed:
@@ -323,8 +323,8 @@ class Agreement:
                 code=ErrorCode.ENCODING_MISMATCH,
             )
 
-    def _where(self, letter: str) -> str:
-        return f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}, the other's {letter}"
+    def _where(self, message: str) -> str:
+        return f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}, the other's {message}"
 
     def _refuse(self, what: str, remedy: str, *, got: str = "", code: ErrorCode = ErrorCode.SIGNATURE) -> NoReturn:
         where = f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}"
@@ -340,7 +340,7 @@ _STATE_PARTS = [
     Part.fixed("identity", 32),
     Part.fixed("other identity", 32),
     Part.fixed("ephemeral key", 32),
-    Part("the other's offer", 0, LETTER_LIMIT),
+    Part("the other's offer", 0, MESSAGE_LIMIT),
     Part("canary digest", 0, DIGEST_BYTES),
-    Part("the other's confirmation", 0, LETTER_LIMIT),
+    Part("the other's confirmation", 0, MESSAGE_LIMIT),
 ]

@@ -16,7 +16,7 @@ from tryst.common.keys.key_file import PUBLIC_BYTES
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
-LETTER_LIMIT = 4096
+MESSAGE_LIMIT = 4096
 """Longest letter in bytes; a real one has fewer than 500."""
 
 DIGEST_BYTES = 32
@@ -97,7 +97,7 @@ class Confirmation:
         return _sign(identity, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
 
 
-def read_offer(letter: bytes, sender: PublicIdentity, where: str) -> Offer:
+def read_offer(message: bytes, sender: PublicIdentity, where: str) -> Offer:
     """Read an offer that `sender` must have signed.
 
     Raises
@@ -106,7 +106,7 @@ def read_offer(letter: bytes, sender: PublicIdentity, where: str) -> Offer:
         SIGNATURE if it is not a well-formed offer, or not of that identity.
     """
     terms, side, (identity, ephemeral) = _read(
-        letter,
+        message,
         _OFFER,
         [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_BYTES)],
         sender,
@@ -118,7 +118,7 @@ def read_offer(letter: bytes, sender: PublicIdentity, where: str) -> Offer:
     return Offer(terms, side, identity, ephemeral)
 
 
-def read_confirmation(letter: bytes, sender: PublicIdentity, where: str) -> Confirmation:
+def read_confirmation(message: bytes, sender: PublicIdentity, where: str) -> Confirmation:
     """Read a confirmation that `sender` must have signed.
 
     Raises
@@ -127,7 +127,7 @@ def read_confirmation(letter: bytes, sender: PublicIdentity, where: str) -> Conf
         SIGNATURE if it is not a well-formed confirmation, or not of that identity.
     """
     terms, side, (transcript, canary, mac) = _read(
-        letter,
+        message,
         _CONFIRMATION,
         [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")],
         sender,
@@ -136,17 +136,17 @@ def read_confirmation(letter: bytes, sender: PublicIdentity, where: str) -> Conf
     return Confirmation(terms, side, transcript, canary, mac)
 
 
-def _sign(identity: Identity, kind: bytes, terms: Terms, side: Side, *said: bytes) -> bytes:
-    parts = (_MAGIC, kind, *terms.parts, side.value.encode(), *said)
+def _sign(identity: Identity, kind: bytes, terms: Terms, side: Side, *signed_parts: bytes) -> bytes:
+    parts = (_MAGIC, kind, *terms.parts, side.value.encode(), *signed_parts)
     return frame(*parts, identity.sign(_PURPOSES[kind], *parts))
 
 
 def _read(
-    letter: bytes, kind: bytes, said: list[Part], sender: PublicIdentity, where: str
+    message: bytes, kind: bytes, signed_parts: list[Part], sender: PublicIdentity, where: str
 ) -> tuple[Terms, Side, list[bytes]]:
-    if len(letter) > LETTER_LIMIT:
+    if len(message) > MESSAGE_LIMIT:
         raise _refused(
-            where, f"a letter has at most {LETTER_LIMIT} bytes and this one is longer", f"{len(letter)} bytes"
+            where, f"a letter has at most {MESSAGE_LIMIT} bytes and this one is longer", f"{len(message)} bytes"
         )
     expected = [
         Part.fixed("magic", len(_MAGIC)),
@@ -157,13 +157,15 @@ def _read(
         Part("side", 1, 16),
     ]
     try:
-        magic, said_kind, *_ = parts = unframe(letter, [*expected, *said, Part.fixed("signature", SIGNATURE_BYTES)])
+        magic, actual_kind, *_ = parts = unframe(
+            message, [*expected, *signed_parts, Part.fixed("signature", SIGNATURE_BYTES)]
+        )
         project = parts[2].decode()
         side = Side(parts[5].decode())
     except (FramingError, ValueError) as error:
         reason = str(error) if isinstance(error, FramingError) else "a part is no text it may hold"
         raise _refused(where, f"this is not a well-formed {kind.decode()} letter: {reason}") from None
-    if magic != _MAGIC or said_kind != kind:
+    if magic != _MAGIC or actual_kind != kind:
         raise _refused(where, f"this is not a letter of the kind '{kind.decode()}' of this version")
     sender_signed = sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1])
     if not sender_signed:

@@ -21,8 +21,8 @@ class Part:
     """What one part of a frame must look like: its name, for messages, and its length in bytes."""
 
     name: str
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
     @classmethod
     def fixed(cls, name: str, length: int) -> Part:
@@ -50,7 +50,7 @@ def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
         if start > len(data):
             raise FramingError(f"the part '{part.name}' is missing")
         length = int.from_bytes(data[position:start], "big")
-        if not part.least <= length <= part.most:
+        if not part.minimum <= length <= part.maximum:
             raise FramingError(f"the part '{part.name}' must have {_bounds(part)} bytes, its prefix says {length}")
         if start + length > len(data):
             raise FramingError(f"the part '{part.name}' is cut off")
@@ -62,4 +62,4 @@ def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
 
 
 def _bounds(part: Part) -> str:
-    return str(part.least) if part.least == part.most else f"{part.least} to {part.most}"
+    return str(part.minimum) if part.minimum == part.maximum else f"{part.minimum} to {part.maximum}"

@@ -39,7 +39,7 @@ HEADER_BYTES = len(MAGIC) + PUBLIC_BYTES
 
 _SEALED_CHUNK = CHUNK_BYTES + TAG_BYTES
 _DOMAIN = b"tryst sealing 1"
-_MOST_CHUNKS = 2**32
+_MAX_CHUNKS = 2**32
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
     cipher = _cipher(secret, ephemeral_public, recipient.raw, context)
     associated = context.framed
     yield MAGIC + ephemeral_public
-    for index, (chunk, last) in enumerate(_pieces(content, CHUNK_BYTES)):
+    for index, (chunk, last) in enumerate(_chunks(content, CHUNK_BYTES)):
         yield cipher.encrypt(_nonce(index, last), chunk, associated)
 
 
@@ -110,13 +110,13 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
     TrystError
         SEALED if the message is for another key or context, was changed, reordered, cut short or added to.
     """
-    pieces = iter(sealed)
+    chunks = iter(sealed)
     head = b""
     while len(head) < HEADER_BYTES:
-        piece = next(pieces, None)
-        if piece is None:
+        chunk = next(chunks, None)
+        if chunk is None:
             raise _refusal(context, "the message ends within its header")
-        head += piece
+        head += chunk
     if not head.startswith(MAGIC):
         raise _refusal(context, "the message does not begin as a sealed message of this version")
     ephemeral = head[len(MAGIC) : HEADER_BYTES]
@@ -126,8 +126,8 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
         raise _refusal(context, "the sender's ephemeral key is a point of low order") from None
     cipher = _cipher(secret, ephemeral, key.public.raw, context)
     associated = context.framed
-    rest = _chain(head[HEADER_BYTES:], pieces)
-    for index, (chunk, last) in enumerate(_pieces(rest, _SEALED_CHUNK)):
+    rest = _chain(head[HEADER_BYTES:], chunks)
+    for index, (chunk, last) in enumerate(_chunks(rest, _SEALED_CHUNK)):
         try:
             content = cipher.decrypt(_nonce(index, last), chunk, associated)
         except InvalidTag:
@@ -158,16 +158,16 @@ def _cipher(secret: bytes, ephemeral: bytes, recipient: bytes, context: SealCont
 
 def _nonce(index: int, last: bool) -> bytes:
     # The key serves one message, so index and flag make every nonce its own.
-    if index >= _MOST_CHUNKS:
+    if index >= _MAX_CHUNKS:
         raise TrystError(ErrorCode.SEALED, "the message is longer than a sealed message may be")
     return bytes(7) + index.to_bytes(4, "big") + bytes([last])
 
 
-def _pieces(content: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
+def _chunks(content: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
     """Cut `content` into pieces of `size` bytes and tell which is the last; an empty content has one, empty."""
     held = bytearray()
-    for piece in content:
-        held += piece
+    for chunk in content:
+        held += chunk
         position = 0
         # A full piece stays held until something follows it, for only then it is known not to be the last.
         while len(held) - position > size:

@@ -31,7 +31,7 @@ OVERHEAD_BYTES = NONCE_BYTES + 16
 WRAPPED_BYTES = 1 + KEY_ID_BYTES + OVERHEAD_BYTES + KEY_BYTES
 
 _VERSION = 1
-_MOST_CHUNKS = 2**32
+_MAX_CHUNKS = 2**32
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DataKey:
 
     def encrypt(self, index: int, content: bytes) -> bytes:
         """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
-        if not 0 <= index < _MOST_CHUNKS:
+        if not 0 <= index < _MAX_CHUNKS:
             raise TrystError(
                 ErrorCode.VAULT, "a chunk index lies between 0 and 2^32 - 1", where=self.subject, got=str(index)
             )

@@ -24,6 +24,6 @@ References
 """
 
 from tryst.common.minhash.fast import block_signatures, signatures
-from tryst.common.minhash.noise import flipped
+from tryst.common.minhash.noise import with_randomised_response
 
-__all__ = ["block_signatures", "flipped", "signatures"]
+__all__ = ["block_signatures", "signatures", "with_randomised_response"]

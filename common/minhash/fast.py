@@ -30,7 +30,7 @@ MAX_BITS = 8192
 TABLE_BYTES = 1 << 27
 """Up to this size the rows of all distinct tokens are kept at once."""
 
-_PIECE_BYTES = 1 << 20  # rows of a piece otherwise: in the second-level cache when the loop reads them
+_CHUNK_BYTES = 1 << 20  # rows of a piece otherwise: in the second-level cache when the loop reads them
 _HIDDEN_AT_ONCE = 1 << 16  # tokens hidden in one call: a megabyte
 _COUNTERS_PER_ROW = 4
 
@@ -86,27 +86,27 @@ def signatures(
     if len(places) == len(tokens.codes):
         table = _rows(whole, keys, bits, block)
         share = max(1, -(-tokens.n_values // threads))
-        pieces = [(start, min(start + share, tokens.n_values)) for start in range(0, tokens.n_values, share)]
+        chunks = [(start, min(start + share, tokens.n_values)) for start in range(0, tokens.n_values, share)]
 
-        def sign(piece: tuple[int, int]) -> None:
-            start, stop = piece
+        def sign(chunk: tuple[int, int]) -> None:
+            start, stop = chunk
             _minimum(table, places, tokens.offsets[start : stop + 1], out[start:stop])
     else:
-        pieces = list(_pieces(tokens.offsets, max(1, min(_PIECE_BYTES, table_bytes) // (4 * bits))))
+        chunks = list(_chunks(tokens.offsets, max(1, min(_CHUNK_BYTES, table_bytes) // (4 * bits))))
 
-        def sign(piece: tuple[int, int]) -> None:
-            start, stop = piece
+        def sign(chunk: tuple[int, int]) -> None:
+            start, stop = chunk
             offsets = tokens.offsets[start : stop + 1]
             codes = tokens.codes[offsets[0] : offsets[-1]]
             distinct, places = _index(codes, len(codes))
             _minimum(_rows(distinct, keys, bits, block), places, offsets - offsets[0], out[start:stop])
 
-    if threads == 1 or len(pieces) < 2:
-        for piece in pieces:
-            sign(piece)
+    if threads == 1 or len(chunks) < 2:
+        for chunk in chunks:
+            sign(chunk)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(sign, pieces):
+            for _ in pool.map(sign, chunks):
                 pass
     return out
 
@@ -152,17 +152,17 @@ def block_signatures(
         raise _parameter("a value without tokens has no signature", "tokens", f"{empty} such values")
     out = np.empty((len(value), bits // WORD_BITS), dtype=np.uint64)
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    most = max(1, _PIECE_BYTES // (4 * bits))
-    for first, last in _pieces(offsets, _HIDDEN_AT_ONCE):
+    maximum = max(1, _CHUNK_BYTES // (4 * bits))
+    for first, last in _chunks(offsets, _HIDDEN_AT_ONCE):
         inside = offsets[first : last + 1] - offsets[first]
         hidden = _tokens_in_blocks(tokens.codes, tokens.offsets, value[first:last], block[first:last], int(inside[-1]))
         encrypt(keys.k1, hidden)
         codes = np.ascontiguousarray(hidden[:, 0])
-        for start, stop in _pieces(inside, most):
-            piece = inside[start : stop + 1]
-            distinct, places = _index(codes[piece[0] : piece[-1]], int(piece[-1] - piece[0]))
+        for start, stop in _chunks(inside, maximum):
+            chunk = inside[start : stop + 1]
+            distinct, places = _index(codes[chunk[0] : chunk[-1]], int(chunk[-1] - chunk[0]))
             rows = _numbers(distinct, keys, bits)
-            _minimum(rows, places, piece - piece[0], out[first + start : first + stop])
+            _minimum(rows, places, chunk - chunk[0], out[first + start : first + stop])
     return out
 
 
@@ -185,11 +185,11 @@ def _numbers(hidden: NDArray[np.uint64], keys: FieldKeys, bits: int) -> NDArray[
     return numbers.astype(np.uint32, copy=False)
 
 
-def _pieces(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of values that have at most `most` tokens together, or are one value."""
+def _chunks(offsets: NDArray[np.int64], maximum: int) -> Iterator[tuple[int, int]]:
+    """Ranges of values that have at most `maximum` tokens together, or are one value."""
     start, n = 0, len(offsets) - 1
     while start < n:
-        stop = int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1
+        stop = int(np.searchsorted(offsets, offsets[start] + maximum, side="right")) - 1
         stop = max(start + 1, stop)
         yield start, stop
         start = stop
@@ -224,17 +224,17 @@ def _tokens_in_blocks(
 
 
 @numba.njit(cache=True, nogil=True)
-def _index(codes: NDArray[np.uint64], most: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Distinct codes and each code's place among them; gives up, with no places, at more than `most` of them."""
+def _index(codes: NDArray[np.uint64], maximum: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Distinct codes and each code's place among them; gives up, with no places, at more than `maximum` of them."""
     places = np.empty(len(codes), dtype=np.int64)
-    distinct = np.empty(min(len(codes), most), dtype=np.uint64)
+    distinct = np.empty(min(len(codes), maximum), dtype=np.uint64)
     exponent = 10
     slots = np.full(1 << exponent, -1, dtype=np.int64)
     n = 0
     for i in range(len(codes)):
         slot = _slot(slots, exponent, distinct, codes[i])
         if slots[slot] < 0:
-            if n == most:
+            if n == maximum:
                 return distinct[:0], places[:0]
             distinct[n] = codes[i]
             slots[slot] = n
@@ -264,18 +264,18 @@ def _minimum(
 ) -> None:
     """Smallest number over the rows of each value's tokens; its lowest bit, packed."""
     bits = rows.shape[1]
-    least = np.empty(bits, dtype=np.uint32)
+    minimum = np.empty(bits, dtype=np.uint32)
     for value in range(len(offsets) - 1):
         first = offsets[value]
         row = rows[places[first]]
         for i in range(bits):
-            least[i] = row[i]
+            minimum[i] = row[i]
         for token in range(first + 1, offsets[value + 1]):
             row = rows[places[token]]
             for i in range(bits):
-                least[i] = min(least[i], row[i])
+                minimum[i] = min(minimum[i], row[i])
         for word in range(bits // 64):
             packed = np.uint64(0)
             for i in range(64):
-                packed |= np.uint64(least[64 * word + i] & np.uint32(1)) << np.uint64(i)
+                packed |= np.uint64(minimum[64 * word + i] & np.uint32(1)) << np.uint64(i)
             out[value, word] = packed

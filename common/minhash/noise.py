@@ -13,17 +13,19 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import encrypt
 from tryst.common.keys.derivation import FieldKeys
 
-_PIECE_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
+_CHUNK_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
 _DRAWS_PER_BLOCK = 8
 
 
-def flip_threshold(flip: float) -> int:
+def response_threshold(randomised_response: float) -> int:
     """The number below which a draw of 16 bits must be for a bit to be flipped."""
-    return round(flip * 65536)
+    return round(randomised_response * 65536)
 
 
-def flipped(signatures: NDArray[np.uint64], keys: FieldKeys, flip: float) -> NDArray[np.uint64]:
-    """Signatures with each bit flipped with probability `flip`.
+def with_randomised_response(
+    signatures: NDArray[np.uint64], keys: FieldKeys, randomised_response: float
+) -> NDArray[np.uint64]:
+    """Signatures with each bit flipped with probability `randomised_response`.
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ def flipped(signatures: NDArray[np.uint64], keys: FieldKeys, flip: float) -> NDA
         uint64, shape (n, words).
     keys
         The custodian's own, of the key domain (`NoiseKey.derive`).
-    flip
+    randomised_response
         Probability of a flip, 0 to less than 1/2, rounded to a multiple of 1/65536.
 
     Returns
@@ -42,32 +44,32 @@ def flipped(signatures: NDArray[np.uint64], keys: FieldKeys, flip: float) -> NDA
     Raises
     ------
     TrystError
-        PARAMETER if `flip` is out of range.
+        PARAMETER if `randomised_response` is out of range.
 
     Notes
     -----
     Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
     """
-    if not 0 <= flip < 0.5:
+    if not 0 <= randomised_response < 0.5:
         raise TrystError(
             ErrorCode.PARAMETER, "the probability of a flip must be at least 0 and less than 1/2",
-            where="randomised response", got=str(flip),
+            where="randomised response", got=str(randomised_response),
         )  # fmt: skip
     n, words = signatures.shape
     bits = 64 * words
-    threshold = np.uint16(flip_threshold(flip))
+    threshold = np.uint16(response_threshold(randomised_response))
     counters = np.arange(bits // _DRAWS_PER_BLOCK, dtype="<u8")
     out = np.empty((n, words), dtype=np.uint64)
-    piece = max(1, _PIECE_BYTES // (2 * bits))
-    for start in range(0, n, piece):
-        part = signatures[start : start + piece]
+    chunk = max(1, _CHUNK_BYTES // (2 * bits))
+    for start in range(0, n, chunk):
+        part = signatures[start : start + chunk]
         draws = np.empty((len(part), len(counters), 2), dtype="<u8")
         draws[:, :, 0] = _hidden(part, keys.k1)[:, None]
         draws[:, :, 1] = counters
         encrypt(keys.k2, draws)
         change = draws.view("<u2").reshape(len(part), bits) < threshold
         packed = np.packbits(change, axis=1, bitorder="little").view("<u8")
-        np.bitwise_xor(part, packed.astype(np.uint64, copy=False), out=out[start : start + piece])
+        np.bitwise_xor(part, packed.astype(np.uint64, copy=False), out=out[start : start + chunk])
     return out
 
 

@@ -4,7 +4,7 @@
 - `certificates`, `checks`: what a certificate holds, how it is read, and whether it is good.
 - `members`, `admission`: ``members.yaml``, and who a caller is.
 - `folders`: the files of a party.
-- `cards`, `enrolment`: how an organisation becomes a member with keys it never sends away.
+- `enrolment_requests`, `enrolment`: how an organisation becomes a member with keys it never sends away.
 - `provision`: all parties at once, on one machine.
 """
 
@@ -12,7 +12,7 @@ from tryst.common.pki.admission import Admission
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Names, Validity, server_name
 from tryst.common.pki.enrolment import accept, assemble, certify, enrol
-from tryst.common.pki.enrolment_requests import Card
+from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Member, Members
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
@@ -21,7 +21,7 @@ __all__ = [
     "PARTIES",
     "Admission",
     "Authority",
-    "Card",
+    "EnrolmentRequest",
     "Member",
     "Members",
     "Names",

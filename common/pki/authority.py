@@ -216,21 +216,21 @@ class Authority:
             or for what `issue` refuses.
         """
         where = f"certificate request of {name}"
-        asked = read_request(request, where)
-        asked_role = role_of(asked, where)
-        asked_names = [str(part.value) for part in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-        if asked_role is not role or asked_names != [name]:
+        requested = read_request(request, where)
+        requested_role = role_of(requested, where)
+        requested_names = [str(part.value) for part in requested.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        if requested_role is not role or requested_names != [name]:
             raise TrystError(
                 ErrorCode.CERTIFICATE,
                 f"the request must be for {name} as {role}",
                 where=where,
-                got=f"a request as {asked_role}" if asked_role is not role else "another name",
+                got=f"a request as {requested_role}" if requested_role is not role else "another name",
                 remedy="check with its sender, by phone, who sent this request",
             )
-        key = asked.public_key()
+        key = requested.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey):
             raise TrystError(ErrorCode.CERTIFICATE, "a party's key is on the curve P-256", where=where)
-        return self.issue(key, name, role, Names.of(host_names(asked)), validity)
+        return self.issue(key, name, role, Names.of(host_names(requested)), validity)
 
 
 def _usage(*, authority: bool) -> x509.KeyUsage:

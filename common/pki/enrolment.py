@@ -42,12 +42,12 @@ from tryst.common.pki.certificates import (
     spki_fingerprint,
 )
 from tryst.common.pki.checks import check_issued, utc_now
-from tryst.common.pki.enrolment_requests import Card
+from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
 from tryst.common.pki.members import NAME, Member, Members
 
 
-def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Card:
+def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> EnrolmentRequest:
     """Make a party's keys and its card in a new folder, on the party's own machine.
 
     Parameters
@@ -74,21 +74,23 @@ def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Car
         return make_keys(staging / folder.name, name, role, hosts)
 
 
-def make_keys(folder: Path, name: str, role: Role, hosts: Names) -> Card:
+def make_keys(folder: Path, name: str, role: Role, hosts: Names) -> EnrolmentRequest:
     """What `enrol` puts into the folder; makes the folder, but not at once with what is in it."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
     tls, identity, sealing = new_key(), Identity.create(), SealingKey.create()
-    card = Card(name, role, identity.public, sealing.public, new_request(tls, name, role, hosts))
+    enrolment_request = EnrolmentRequest(
+        name, role, identity.public, sealing.public, new_request(tls, name, role, hosts)
+    )
     write_private(party.tls_key, key_pem(tls))
     identity.save(party.identity)
     sealing.save(party.sealing)
     WrappingKeys.create().save(party.wrapping)
-    write_public(party.card, card.signed(identity).encode())
-    return card
+    write_public(party.enrolment_request, enrolment_request.signed(identity).encode())
+    return enrolment_request
 
 
-def certify(authority: Authority, card: Card, validity: Validity | None = None) -> bytes:
+def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity: Validity | None = None) -> bytes:
     """Issue the certificate (PEM) that a card asks for.
 
     Raises
@@ -96,11 +98,13 @@ def certify(authority: Authority, card: Card, validity: Validity | None = None) 
     TrystError
         CERTIFICATE as `Authority.certify`.
     """
-    return certificate_pem(authority.certify(card.request, card.name, card.role, validity))
+    return certificate_pem(
+        authority.certify(enrolment_request.request, enrolment_request.name, enrolment_request.role, validity)
+    )
 
 
 def assemble(
-    cards: Iterable[Card],
+    enrolment_requests: Iterable[EnrolmentRequest],
     certificates: Mapping[str, bytes],
     authorities: bytes,
     now: datetime | None = None,
@@ -122,29 +126,31 @@ def assemble(
     """
     known = read_certificates(authorities, "the authorities")
     members = []
-    for card in cards:
-        where = f"the certificate of {card.name}"
-        if card.name not in certificates:
+    for enrolment_request in enrolment_requests:
+        where = f"the certificate of {enrolment_request.name}"
+        if enrolment_request.name not in certificates:
             raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the card certified")
-        certificate = read_certificate(certificates[card.name], where)
-        if spki_fingerprint(certificate) != spki_fingerprint(read_request(card.request, where)):
+        certificate = read_certificate(certificates[enrolment_request.name], where)
+        if spki_fingerprint(certificate) != spki_fingerprint(read_request(enrolment_request.request, where)):
             raise TrystError(
                 ErrorCode.CERTIFICATE,
                 "the certificate is for another key than the card",
                 where=where,
                 remedy="certify the card that the party sent last",
             )
-        if role_of(certificate, where) is not card.role:
-            raise TrystError(ErrorCode.CERTIFICATE, f"the certificate must be for {card.role}", where=where)
+        if role_of(certificate, where) is not enrolment_request.role:
+            raise TrystError(
+                ErrorCode.CERTIFICATE, f"the certificate must be for {enrolment_request.role}", where=where
+            )
         issuer = _issuer(certificate, known, now or utc_now(), where)
         members.append(
             Member(
-                card.name,
-                card.role,
+                enrolment_request.name,
+                enrolment_request.role,
                 spki_fingerprint(issuer),
                 spki_fingerprint(certificate),
-                card.identity,
-                card.sealing,
+                enrolment_request.identity,
+                enrolment_request.sealing,
             )
         )
     return Members(members)

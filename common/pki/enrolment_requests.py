@@ -20,7 +20,7 @@ from tryst.common.pki.certificates import read_public, role_of
 from tryst.common.pki.members import FirstVersion, IdentityDigits, KeyDigits, MemberName
 
 
-class _CardFile(Configuration):
+class _EnrolmentRequestFile(Configuration):
     version: FirstVersion
     name: MemberName
     role: Role
@@ -31,7 +31,7 @@ class _CardFile(Configuration):
 
 
 @dataclass(frozen=True)
-class Card:
+class EnrolmentRequest:
     """A party's public keys and certificate request, signed by its identity."""
 
     name: str
@@ -41,7 +41,7 @@ class Card:
     request: bytes
 
     @classmethod
-    def parse(cls, text: str, where: str = "card.yaml") -> Card:
+    def parse(cls, text: str, where: str = "card.yaml") -> EnrolmentRequest:
         """Read a card.
 
         Raises
@@ -50,8 +50,8 @@ class Card:
             CONFIGURATION if it is malformed; SIGNATURE if it is not signed by the identity in it; CERTIFICATE if
             its request is not signed by the key in it or names another role.
         """
-        file = parse_configuration(text, _CardFile, folder=Path(), where=where)
-        card = cls(
+        file = parse_configuration(text, _EnrolmentRequestFile, folder=Path(), where=where)
+        enrolment_request = cls(
             file.name,
             file.role,
             PublicIdentity.from_hex(file.identity),
@@ -62,15 +62,15 @@ class Card:
             signature = bytes.fromhex(file.signature)
         except ValueError:
             signature = b""
-        card.identity.verify(signature, SigningPurpose.ENROLMENT, *card._parts)
-        if role_of(read_request(card.request, where), where) is not card.role:
+        enrolment_request.identity.verify(signature, SigningPurpose.ENROLMENT, *enrolment_request._parts)
+        if role_of(read_request(enrolment_request.request, where), where) is not enrolment_request.role:
             raise TrystError(
                 ErrorCode.CERTIFICATE,
-                f"the request on a card must be for the role on it, {card.role}",
+                f"the request on a card must be for the role on it, {enrolment_request.role}",
                 where=where,
                 remedy="have its sender enrol again",
             )
-        return card
+        return enrolment_request
 
     def signed(self, identity: Identity) -> str:
         """The card as text, signed."""
@@ -98,6 +98,6 @@ class Card:
         )
 
 
-def load_card(path: Path) -> Card:
-    """Read a card from a file; as `Card.parse`."""
-    return Card.parse(read_public(path, "the card").decode("utf-8", errors="replace"), str(path))
+def load_enrolment_request(path: Path) -> EnrolmentRequest:
+    """Read a card from a file; as `EnrolmentRequest.parse`."""
+    return EnrolmentRequest.parse(read_public(path, "the card").decode("utf-8", errors="replace"), str(path))

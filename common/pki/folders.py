@@ -54,7 +54,7 @@ class PartyFolder:
         return self.path / "wrapping.key"
 
     @property
-    def card(self) -> Path:
+    def enrolment_request(self) -> Path:
         """The party's public keys and certificate request, to be sent to whoever certifies."""
         return self.path / "card.yaml"
 
@@ -88,7 +88,7 @@ class PartyFolder:
                 self.identity,
                 self.sealing,
                 self.wrapping,
-                self.card,
+                self.enrolment_request,
                 self.certificate,
                 self.linker,
                 self.callers,

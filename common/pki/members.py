@@ -107,9 +107,9 @@ class Members:
 
     def __init__(self, members: Iterable[Member], *, where: str = "members.yaml") -> None:
         self._members = tuple(members)
-        mistakes = _shared(self._members, where) + _roles(self._members, where)
-        if mistakes:
-            raise TrystErrors(ErrorCode.CONFIGURATION, mistakes, where=where)
+        issues = _shared(self._members, where) + _roles(self._members, where)
+        if issues:
+            raise TrystErrors(ErrorCode.CONFIGURATION, issues, where=where)
         self._by_certificate = {member.certificate: member for member in self._members}
 
     @classmethod
@@ -204,7 +204,7 @@ class Members:
 
 
 def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
-    mistakes: list[TrystError] = []
+    issues: list[TrystError] = []
     for what, values in (
         ("a name", [member.name for member in members]),
         ("a certificate key", [member.certificate for member in members]),
@@ -214,7 +214,7 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
         owners: dict[str, list[str]] = {}
         for member, value in zip(members, values, strict=True):
             owners.setdefault(value, []).append(member.name)
-        mistakes += [
+        issues += [
             TrystError(
                 ErrorCode.CONFIGURATION,
                 f"every member has {what} of its own",
@@ -225,12 +225,12 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
             for names in owners.values()
             if len(names) > 1
         ]
-    return mistakes
+    return issues
 
 
 def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:
     held = [member.role for member in members]
-    mistakes = [
+    issues = [
         TrystError(
             ErrorCode.CONFIGURATION,
             f"there is exactly one {role}",
@@ -242,5 +242,5 @@ def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:
         if held.count(role) != 1
     ]
     if Role.COORDINATOR not in held:
-        mistakes.append(TrystError(ErrorCode.CONFIGURATION, "there is at least one coordinator", where=where, got="0"))
-    return mistakes
+        issues.append(TrystError(ErrorCode.CONFIGURATION, "there is at least one coordinator", where=where, got="0"))
+    return issues

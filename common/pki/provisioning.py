@@ -17,7 +17,7 @@ from tryst.common.parties import Role
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Names, Validity
 from tryst.common.pki.enrolment import accept, assemble, certify, make_keys
-from tryst.common.pki.enrolment_requests import Card
+from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
 from tryst.common.pki.members import NAME, Members
 
@@ -100,13 +100,13 @@ def provision(
         authority = Authority.create(authority_name, validity)
         (staging / AUTHORITY_FOLDER).mkdir(mode=0o700)
         authority.save(staging / AUTHORITY_FOLDER)
-        cards: list[Card] = []
+        enrolment_requests: list[EnrolmentRequest] = []
         certificates: dict[str, bytes] = {}
         for name, role in parties.items():
-            card = make_keys(staging / name, name, role, hosts if role is Role.LINKER else Names())
-            cards.append(card)
-            certificates[name] = certify(authority, card, validity)
-        members = assemble(cards, certificates, authority.pem)
+            enrolment_request = make_keys(staging / name, name, role, hosts if role is Role.LINKER else Names())
+            enrolment_requests.append(enrolment_request)
+            certificates[name] = certify(authority, enrolment_request, validity)
+        members = assemble(enrolment_requests, certificates, authority.pem)
         text = members.dump()
         for name in parties:
             accept(staging / name, name, certificates[name], text, authority.pem)

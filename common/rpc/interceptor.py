@@ -74,7 +74,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 self._enter(method, context)
                 return behaviour(request, context)
             except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
-                self._tell(method, context, error)
+                self._answer_with(method, context, error)
                 _refuse(method, context, error)
             finally:
                 _callers.pop(id(context), None)
@@ -87,7 +87,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 self._enter(method, context)
                 yield from behaviour(request, context)
             except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
-                self._tell(method, context, error)
+                self._answer_with(method, context, error)
                 _refuse(method, context, error)
             finally:
                 _callers.pop(id(context), None)
@@ -115,15 +115,15 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 remedy="set a timeout on the call",
             )
 
-    def _tell(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
+    def _answer_with(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
         denials = (ErrorCode.NOT_ADMITTED, ErrorCode.SIGNATURE)
         if self._denied is None or not isinstance(error, TrystError) or error.code not in denials:
             return
         member = _callers.get(id(context))
         try:
             self._denied("" if member is None else member.name, method)
-        except TrystError as trouble:
-            log.error("a denied call could not be recorded", method=method, code=trouble.code.name)
+        except TrystError as blocking_error:
+            log.error("a denied call could not be recorded", method=method, code=blocking_error.code.name)
 
     def _identify(self, method: str, context: grpc.ServicerContext) -> Member | None:
         certificates = context.auth_context().get("x509_pem_cert") or []

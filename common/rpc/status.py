@@ -37,14 +37,14 @@ def status_of(code: ErrorCode) -> grpc.StatusCode:
 
 def to_metadata(error: TrystError) -> tuple[tuple[str, bytes], ...]:
     """The error as trailing metadata: code, what, where, got and remedy."""
-    body = {
+    payload = {
         "code": int(error.code),
         "what": error.what[:_MAX_TEXT],
         "where": error.where[:_MAX_TEXT],
         "got": error.got[:_MAX_TEXT],
         "remedy": error.remedy[:_MAX_TEXT],
     }
-    return ((METADATA_KEY, json.dumps(body).encode()),)
+    return ((METADATA_KEY, json.dumps(payload).encode()),)
 
 
 def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
@@ -56,11 +56,11 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
     for key, value in trailing:
         if key == METADATA_KEY:
             try:
-                body = json.loads(value)
-                texts = [body[name] for name in ("what", "where", "got", "remedy")]
+                payload = json.loads(value)
+                texts = [payload[name] for name in ("what", "where", "got", "remedy")]
                 if all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
                     what, where_there, got, remedy = texts
-                    return TrystError(ErrorCode(body["code"]), what, where=where_there, got=got, remedy=remedy)
+                    return TrystError(ErrorCode(payload["code"]), what, where=where_there, got=got, remedy=remedy)
             except (ValueError, KeyError, TypeError):
                 break
     status = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN

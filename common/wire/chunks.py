@@ -130,7 +130,7 @@ def root_digest(digests: Iterable[bytes]) -> bytes:
     return root.digest()
 
 
-def missing_ranges(present: Sequence[int], count: int, most: int = 1000) -> list[tuple[int, int]]:
+def missing_ranges(present: Sequence[int], count: int, maximum: int = 1000) -> list[tuple[int, int]]:
     """The gaps among `count` chunks as ranges of indices, both ends inclusive.
 
     Parameters
@@ -139,7 +139,7 @@ def missing_ranges(present: Sequence[int], count: int, most: int = 1000) -> list
         Indices that have arrived, ascending and distinct.
     count
         Number of chunks of the whole body.
-    most
+    maximum
         Longest list to return; later gaps are named once the earlier ones are filled.
 
     Examples
@@ -152,7 +152,7 @@ def missing_ranges(present: Sequence[int], count: int, most: int = 1000) -> list
     for index in [*present, count]:
         if index > expected:
             gaps.append((expected, index - 1))
-            if len(gaps) == most:
+            if len(gaps) == maximum:
                 break
         expected = index + 1
     return gaps

@@ -48,13 +48,13 @@ UPLOAD_BYTES = 16
 NONCE_BYTES = 32
 
 _ROWS = b"tryst rows 1\n"
-_ANSWER = b"tryst handles 1\n"
+_ROW_HANDLES = b"tryst handles 1\n"
 _COUNT_BYTES = 4
 _REMEDY = "run the same version of Tryst everywhere; if you do, ask for another run"
 
 
 @dataclass(frozen=True)
-class RowsQuestion:
+class RowHandlesRequest:
     """What Carole asks a custodian.
 
     Attributes
@@ -74,7 +74,7 @@ class RowsQuestion:
         return _ROWS + secrets.token_bytes(NONCE_BYTES) + bytes.fromhex(self.upload) + items
 
     @classmethod
-    def unpack(cls, content: bytes | memoryview) -> RowsQuestion:
+    def unpack(cls, content: bytes | memoryview) -> RowHandlesRequest:
         """Read a question.
 
         Raises
@@ -91,7 +91,7 @@ class RowsQuestion:
         return cls(content[start:head].hex(), rows)
 
 
-def question_digest(content: bytes | memoryview) -> bytes:
+def request_digest(content: bytes | memoryview) -> bytes:
     """SHA-256 of a packed question, to which the answer is bound."""
     return hashlib.sha256(content).digest()
 
@@ -104,7 +104,7 @@ class About:
     ----------
     specification
         Digest of the specification that the custodian approved.
-    question
+    request
         Digest of the question it was asked.
     reader
         Name of the member who is to read the answer, and its public key.
@@ -114,7 +114,7 @@ class About:
     run: str
     side: Side
     specification: bytes
-    question: bytes
+    request: bytes
     reader: str
     key: SealingPublicKey
 
@@ -126,11 +126,11 @@ class About:
     def parts(self, arrays: bytes) -> tuple[bytes, ...]:
         """What is signed."""
         texts = (self.project, self.run, self.side.value, self.reader)
-        digests = self.specification, self.question, self.key.raw, hashlib.sha256(arrays).digest()
+        digests = self.specification, self.request, self.key.raw, hashlib.sha256(arrays).digest()
         return *(text.encode() for text in texts), *digests
 
 
-def seal_answer(identity: Identity, about: About, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def seal_row_handles(identity: Identity, about: About, arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """An answer, signed by the custodian and sealed to its reader.
 
     Parameters
@@ -138,12 +138,14 @@ def seal_answer(identity: Identity, about: About, arrays: Mapping[str, NDArray[A
     arrays
         By names in `ARRAYS`, each of one dimension.
     """
-    body = b"".join(_packed(name, arrays[name]) for name in ARRAYS if name in arrays)
-    content = (_ANSWER, identity.sign(SigningPurpose.HANDLES, *about.parts(body)), body)
+    payload = b"".join(_packed(name, arrays[name]) for name in ARRAYS if name in arrays)
+    content = (_ROW_HANDLES, identity.sign(SigningPurpose.HANDLES, *about.parts(payload)), payload)
     return b"".join(seal(about.key, about.context, content))
 
 
-def open_answer(key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes) -> dict[str, NDArray[Any]]:
+def open_row_handles(
+    key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes
+) -> dict[str, NDArray[Any]]:
     """What a custodian answered.
 
     Parameters
@@ -165,11 +167,11 @@ def open_answer(key: SealingKey, custodian: PublicIdentity, about: About, sealed
         what it signed is no answer.
     """
     content = b"".join(open_sealed(key, about.context, [sealed]))
-    start = len(_ANSWER) + SIGNATURE_BYTES
-    if not content.startswith(_ANSWER) or len(content) < start:
+    start = len(_ROW_HANDLES) + SIGNATURE_BYTES
+    if not content.startswith(_ROW_HANDLES) or len(content) < start:
         raise _malformed("a custodian's answer", f"{len(content)} bytes of another form")
-    body = content[start:]
-    if not custodian.is_signed(content[len(_ANSWER) : start], SigningPurpose.HANDLES, *about.parts(body)):
+    payload = content[start:]
+    if not custodian.is_signed(content[len(_ROW_HANDLES) : start], SigningPurpose.HANDLES, *about.parts(payload)):
         raise TrystError(
             ErrorCode.SIGNATURE,
             f"the handles that Carole passed on were not signed by {about.side.title()} for this run and question",
@@ -178,7 +180,7 @@ def open_answer(key: SealingKey, custodian: PublicIdentity, about: About, sealed
             remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
             "both are right the handles were replaced on their way: tell Carole's operator and the custodians",
         )
-    return _unpacked(body)
+    return _unpacked(payload)
 
 
 def _packed(name: str, array: NDArray[Any]) -> bytes:
@@ -186,21 +188,21 @@ def _packed(name: str, array: NDArray[Any]) -> bytes:
     return bytes([list(ARRAYS).index(name)]) + items.size.to_bytes(_COUNT_BYTES, "little") + items.tobytes()
 
 
-def _unpacked(body: bytes) -> dict[str, NDArray[Any]]:
+def _unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
     names = list(ARRAYS)
     arrays: dict[str, NDArray[Any]] = {}
     position, last = 0, -1
-    while position < len(body):
-        head = body[position : position + 1 + _COUNT_BYTES]
+    while position < len(payload):
+        head = payload[position : position + 1 + _COUNT_BYTES]
         # One spelling for one answer: each array once, in order.
         if len(head) <= _COUNT_BYTES or not last < head[0] < len(names):
             raise _malformed("a custodian's answer", "an array that this version does not know, or not in its place")
         last, count = head[0], int.from_bytes(head[1:], "little")
         kind = ARRAYS[names[last]]
         position += len(head)
-        if count * kind.itemsize > len(body) - position:
+        if count * kind.itemsize > len(payload) - position:
             raise _malformed("a custodian's answer", "an array that is longer than what came")
-        arrays[names[last]] = np.frombuffer(body, kind, count, position)
+        arrays[names[last]] = np.frombuffer(payload, kind, count, position)
         position += count * kind.itemsize
     if HANDLES not in arrays:
         raise _malformed("a custodian's answer", "no handles")

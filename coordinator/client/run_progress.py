@@ -86,10 +86,10 @@ def pairs_compared(linkage: LinkageDocument) -> str:
     blocking = linkage.blocking
     if not blocking:
         return f"All {linkage.pairs:,} pairs were compared."
-    said = f"{linkage.candidates:,} of {linkage.pairs:,} pairs were compared, {1 - share:.4%} fewer. "
+    notice = f"{linkage.candidates:,} of {linkage.pairs:,} pairs were compared, {1 - share:.4%} fewer. "
     if blocking.estimated_recall is None:
-        return said + f"What blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}."
-    return said + (
+        return notice + f"What blocking lost cannot be estimated: {'; '.join(blocking.assumptions)}."
+    return notice + (
         f"Blocking lost about {blocking.estimated_lost:,.1f} matches ({1 - blocking.estimated_recall:.2%}), "
         f"estimated by {blocking.method}."
     )

@@ -76,21 +76,27 @@ class Steward:
         after = 0
         while True:
             request = stewardship_pb2.ListEntriesRequest(project=project, after=after)
-            answer = self._connection.call(self._stub.ListEntries, request, attempts=3)
-            shown = checkpoint_from_wire(answer.checkpoint)
+            response = self._connection.call(self._stub.ListEntries, request, attempts=3)
+            shown = checkpoint_from_wire(response.checkpoint)
             shown.verify(self._linker)
-            if not answer.entries:
+            if not response.entries:
                 return
-            for told in answer.entries:
-                yield _believed(told, shown, after)
-                after = told.sequence
+            for reported in response.entries:
+                yield _believed(reported, shown, after)
+                after = reported.sequence
 
 
-def _believed(told: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
+def _believed(reported: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
     entry = AuditEntry(
-        told.sequence, told.at_unix_ms, told.project, told.actor, told.action, told.details, bytes(told.salt)
+        reported.sequence,
+        reported.at_unix_ms,
+        reported.project,
+        reported.actor,
+        reported.action,
+        reported.details,
+        bytes(reported.salt),
     )
-    proven = verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, list(told.included), shown.root)
+    proven = verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, list(reported.included), shown.root)
     if entry.sequence <= after or not proven:
         raise TrystError(
             ErrorCode.AUDIT,

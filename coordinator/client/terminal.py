@@ -61,7 +61,7 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
             STATE_WORDS.get(status.state, "unknown"),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
             _run(status),
-            status.trouble or "-",
+            status.blocking_error or "-",
         )
     console.print(table)
 

@@ -59,7 +59,7 @@ def draft(
         int | None,
         typer.Option(min=64, max=8192, help="Length of names' and texts' signatures; levels are widened accordingly."),
     ] = None,
-    flip: Annotated[
+    randomised_response: Annotated[
         float,
         typer.Option(
             min=0, max=0.4, help="Probability with which each bit of names and texts is flipped; levels are widened."
@@ -87,7 +87,9 @@ def draft(
         raise TrystError(
             ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
         )
-    spec, comments = propose(left, right, project, block, known[mode], bits=bits, flip=flip)
+    spec, comments = propose(
+        left, right, project, block, known[mode], bits=bits, randomised_response=randomised_response
+    )
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec)
@@ -100,8 +102,8 @@ def similar(
     value: Annotated[str, typer.Option(help="Their column of values.")] = "name",
     count: Annotated[str, typer.Option(help="Their column of how common each value is.")] = "count",
     drop_commonest: Annotated[int, typer.Option(min=0, help="So many of the commonest values are left out.")] = 100,
-    least: Annotated[float, typer.Option(help="Values with a smaller count are left out.")] = 0.0,
-    most: Annotated[int, typer.Option(help="Most values listed.")] = 10_000,
+    minimum: Annotated[float, typer.Option(help="Values with a smaller count are left out.")] = 0.0,
+    maximum: Annotated[int, typer.Option(help="Most values listed.")] = 10_000,
 ) -> None:
     """Make a field's list `only_similar` from public counts, to be pasted into the specification under the field.
 
@@ -112,7 +114,7 @@ def similar(
     from tryst.coordinator.draft.similar_value_list import similar_list
 
     table = read_table(counts)
-    listed = similar_list(table, value, count, drop_commonest=drop_commonest, least=least, most=most)
+    listed = similar_list(table, value, count, drop_commonest=drop_commonest, minimum=minimum, maximum=maximum)
     for line in entry_lines("only_similar", tuple(listed)):
         typer.echo(f"    {line}")
 

@@ -84,8 +84,8 @@ def log(
     with connect_steward(config) as connected:
         for entry in connected.entries(project or ""):
             at = datetime.fromtimestamp(entry.at / 1000, UTC).isoformat(timespec="milliseconds")
-            told = {"sequence": entry.sequence, "at": at, "project": entry.project, "actor": entry.actor}
-            typer.echo(json.dumps({**told, "action": entry.action, "details": entry.details}))
+            reported = {"sequence": entry.sequence, "at": at, "project": entry.project, "actor": entry.actor}
+            typer.echo(json.dumps({**reported, "action": entry.action, "details": entry.details}))
 
 
 def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 from tryst.common.parties import Side
 from tryst.common.specification import Columns, DateFormat, FieldSpec
 from tryst.common.specification.model.defaults import KINDS, LEVELS, Kind
-from tryst.common.specification.model.noise_tolerance import widened
+from tryst.common.specification.model.noise_tolerance import tolerant_bounds
 from tryst.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,
@@ -36,9 +36,9 @@ class ProposedFields:
     """The fields of a draft."""
 
     bits: int | None
-    flip: float
+    randomised_response: float
     fields: list[FieldSpec] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
     """One per field."""
     left_out: list[str] = field(default_factory=list)
     """Columns that are no fields, and why."""
@@ -49,7 +49,7 @@ def propose_fields(
     bob: Mapping[str, pl.Series | None],
     identifiers: Mapping[Side, str],
     bits: int | None,
-    flip: float,
+    randomised_response: float,
 ) -> ProposedFields:
     """The fields worth comparing, in the order of Alice's columns.
 
@@ -59,10 +59,10 @@ def propose_fields(
         Each file's columns as texts, None for one of no single values.
     identifiers
         Each file's column of identifiers.
-    bits, flip
+    bits, randomised_response
         As for `draft`.
     """
-    drafted = ProposedFields(bits, flip)
+    drafted = ProposedFields(bits, randomised_response)
     pairs = pair_columns(alice, bob)
     for pair in pairs:
         if identifiers[Side.ALICE] == pair.alice or identifiers[Side.BOB] == pair.bob:
@@ -120,17 +120,21 @@ def _consider(drafted: ProposedFields, pair: Pair, ours: pl.Series | None, their
         )
     )
     renamed = "" if pair.same_name else f" {pair.alice} and {pair.bob} seem to mean the same: check."
-    drafted.remarks.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{renamed}")
+    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{renamed}")
 
 
 def _signature(kind: Kind, drafted: ProposedFields) -> dict[str, Any]:
     """Attributes of a field that decide what its signatures tell, where names and texts are not to have the default."""
-    if kind not in ("name", "text") or (drafted.bits is None and not drafted.flip):
+    if kind not in ("name", "text") or (drafted.bits is None and not drafted.randomised_response):
         return {}
     default = KINDS[kind]
     bits, table = drafted.bits or default.bits, LEVELS[default.levels]
-    bounds = widened(table, bits, drafted.flip)
-    return {"bits": bits, "flip": drafted.flip, "levels": default.levels if bounds == table else bounds}
+    bounds = tolerant_bounds(table, bits, drafted.randomised_response)
+    return {
+        "bits": bits,
+        "randomised_response": drafted.randomised_response,
+        "levels": default.levels if bounds == table else bounds,
+    }
 
 
 def _useless(pair: Pair, hint: str, alice: Shape, bob: Shape) -> str:

@@ -204,8 +204,8 @@ def _is_running(values: pl.Series) -> bool:
     numbers = values.cast(pl.Int64, strict=False)
     if numbers.is_empty() or numbers.has_nulls():
         return False
-    least, greatest = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
-    return greatest - least < 3 * len(numbers)
+    minimum, greatest = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
+    return greatest - minimum < 3 * len(numbers)
 
 
 def _is_whole_date(value: str, order: DateOrder) -> bool:
@@ -225,8 +225,8 @@ def kind_of(hint: str, alice: Shape, bob: Shape) -> tuple[Kind, str]:
     if hint == "name":
         return "name", "its name is that of a person's name"
     if all(shape.concentrated <= min(FEW, shape.present / 5) for shape in both):
-        most = max(shape.concentrated for shape in both)
-        return "category", f"{most} value{'s' if most != 1 else ''} make up 95 % of its rows"
+        maximum = max(shape.concentrated for shape in both)
+        return "category", f"{maximum} value{'s' if maximum != 1 else ''} make up 95 % of its rows"
     if hint == "text":
         return "text", "its name is that of a text"
     if min(shape.numbers for shape in both) >= 0.95:

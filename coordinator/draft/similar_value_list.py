@@ -15,7 +15,7 @@ _LONGEST = 256
 
 
 def similar_list(
-    counts: pl.DataFrame, value: str, count: str, *, drop_commonest: int, least: float, most: int
+    counts: pl.DataFrame, value: str, count: str, *, drop_commonest: int, minimum: float, maximum: int
 ) -> list[str]:
     """The values of a table of counts that are neither among the commonest nor rare, commonest first.
 
@@ -27,16 +27,16 @@ def similar_list(
         The columns of the values and of how common each is, in any unit.
     drop_commonest
         So many of the commonest are left out.
-    least
+    minimum
         So are those that are rarer than this, in the unit of the counts.
-    most
+    maximum
         Most values listed, the commonest of what is left.
 
     Raises
     ------
     TrystError
-        FIELD_MISSING if there is no such column, SOURCE if a count is no number, PARAMETER if nothing is left or `most`
-        is more than a specification takes.
+        FIELD_MISSING if there is no such column, SOURCE if a count is no number, PARAMETER if nothing is left or
+        `maximum` is more than a specification takes.
     """
     for column in (value, count):
         if column not in counts.columns:
@@ -44,8 +44,10 @@ def similar_list(
             raise TrystError(
                 ErrorCode.FIELD_MISSING, f"there is no column {column!r}", where="the counts", remedy=remedy
             )
-    if not 1 <= most <= MAX_LISTED:
-        raise TrystError(ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--most", got=str(most))
+    if not 1 <= maximum <= MAX_LISTED:
+        raise TrystError(
+            ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--most", got=str(maximum)
+        )
     text = pl.col(value).cast(pl.String).str.strip_chars().str.to_lowercase()
     table = counts.select(value=text, count=pl.col(count).cast(pl.Float64, strict=False))
     table = table.filter(pl.col("value").str.len_chars().is_between(1, _LONGEST))
@@ -55,7 +57,7 @@ def similar_list(
             remedy="write counts as plain numbers, without separators",
         )  # fmt: skip
     added = table.group_by("value").agg(pl.col("count").sum()).sort("count", "value", descending=[True, False])
-    kept = added[drop_commonest:].filter(pl.col("count") >= least)["value"].head(most).to_list()
+    kept = added[drop_commonest:].filter(pl.col("count") >= minimum)["value"].head(maximum).to_list()
     if not kept:
         raise TrystError(
             ErrorCode.PARAMETER, "no value is left to list", where="the counts", got=f"{added.height:,} values",

@@ -49,7 +49,7 @@ _MODE_BLOCK_KEYED = (
     "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
     " spec check` says more, and `tryst alice leakage` measures what is left."
 )
-_RETENTION_REMARK = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
+_RETENTION_COMMENT = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
 
 
 def draft(
@@ -60,7 +60,7 @@ def draft(
     mode: Mode | None = "open",
     *,
     bits: int | None = None,
-    flip: float = 0.0,
+    randomised_response: float = 0.0,
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -74,7 +74,7 @@ def draft(
         Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
     mode
         open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
-    bits, flip
+    bits, randomised_response
         Length of the signatures of names and texts (None: as their kind has it) and the probability with which their
         bits are flipped. Their levels are those that can then be told apart.
 
@@ -120,7 +120,7 @@ def draft(
     ours = {column: text_of(alice[column]) for column in alice.columns}
     theirs = {column: text_of(bob[column]) for column in bob.columns}
     identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
-    drafted = propose_fields(ours, theirs, identifiers, bits, flip)
+    drafted = propose_fields(ours, theirs, identifiers, bits, randomised_response)
     if not drafted.fields:
         raise TrystError(
             ErrorCode.SPECIFICATION,
@@ -144,7 +144,7 @@ def draft(
         clean(bob, unblocked, Side.BOB).columns,
         block_keyed=mode != "open",
     )
-    comments["blocking"] = _blocking_remark(pairs, len(proposals))
+    comments["blocking"] = _blocking_comment(pairs, len(proposals))
     for position, proposal in enumerate(proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
     mode = mode or ("block_keyed" if proposals else "open")
@@ -206,12 +206,12 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
         "mode": _MODE,
         "custodians": "The columns with each custodian's own identifiers. They stay with the custodian.",
         "fields": left_out,
-        "retention": _RETENTION_REMARK,
-        **{f"fields[{position}]": remark for position, remark in enumerate(drafted.remarks)},
+        "retention": _RETENTION_COMMENT,
+        **{f"fields[{position}]": comment for position, comment in enumerate(drafted.comments)},
     }
 
 
-def _blocking_remark(pairs: int, rules: int) -> str:
+def _blocking_comment(pairs: int, rules: int) -> str:
     if not rules:
         return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
     return (

@@ -103,8 +103,10 @@ def _numbered(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[NDArray[np.int64]
 def _rows(identifiers: pl.Series, table: pl.DataFrame) -> NDArray[np.int64]:
     """The row of the file that each identifier stands for."""
     places = table.select("identifier").with_row_index("place")
-    wanted = identifiers.rename("identifier").to_frame()
-    return wanted.join(places, on="identifier", how="left", maintain_order="left")["place"].to_numpy().astype(np.int64)
+    selected = identifiers.rename("identifier").to_frame()
+    return (
+        selected.join(places, on="identifier", how="left", maintain_order="left")["place"].to_numpy().astype(np.int64)
+    )
 
 
 def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:

@@ -99,6 +99,6 @@ class Narrator:
             self.seconds[self._now] = time.perf_counter() - self._started[self._now]
             self._now = ""
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Print one line of what happened."""
         console.print(text, highlight=False)

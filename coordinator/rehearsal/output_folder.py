@@ -118,7 +118,7 @@ def rehearse_into(
                     own = compared(spec.model.scheme, evaluation)
                     evaluation = evaluation.model_copy(update={"schemes": [own, *others]})
                 (folder / "evaluation.json").write_bytes(evaluation.written())
-                narrator.say(summary(evaluation))
+                narrator.show(summary(evaluation))
                 narrator.end()
             timings = _timings(rehearsed, narrator)
             custodians = {str(side): own for side, own in rehearsed.timings.items()}

@@ -173,7 +173,7 @@ class _Rehearsal:
             operator = str(service.wait_ready()["address"])
             credentials = channel_credentials(made.parties[side].path, side.role, to=side.role)
             self._operators[side] = Connection(operator, server_name(side.role), credentials)
-        self._narrator.say(
+        self._narrator.show(
             f"Carole listens on {address}; "
             + " and ".join(f"{side.title()} (process {service.pid})" for side, service in custodians.items())
             + " call her."
@@ -186,25 +186,25 @@ class _Rehearsal:
         coordinator.create(self._text)
         coordinator.approve(project, self._digest)
         self._wait(coordinator, STATE.PROJECT_STATE_APPROVED)
-        self._narrator.say(f"All three have signed specification {self._digest.hex()[:16]}…")
+        self._narrator.show(f"All three have signed specification {self._digest.hex()[:16]}…")
         self._narrator.step("agree")
         self._wait(coordinator, STATE.PROJECT_STATE_KEYED)
-        self._narrator.say("Both hold the same seed and clean alike: their check values agree.")
+        self._narrator.show("Both hold the same seed and clean alike: their check values agree.")
         self._narrator.step("contribute")
         self._wait(coordinator, STATE.PROJECT_STATE_CONTRIBUTED, show=True)
         for contribution in coordinator.get(project)[0].contributions:
             side = "Alice" if contribution.side == project_pb2.SIDE_ALICE else "Bob"
-            self._narrator.say(
+            self._narrator.show(
                 f"{side}: {contribution.rows:,} rows, {contribution.bytes_received / 2**20:.1f} MiB of signatures."
             )
         self._narrator.step("link")
         run = follow_run(coordinator, project, coordinator.start(project).run)
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
-        self._narrator.say(pairs_compared(statistics.linkage))
+        self._narrator.show(pairs_compared(statistics.linkage))
         self._narrator.step("release")
         self._wait_for_shares(coordinator)
-        self._narrator.say("Both custodians hold their share.")
+        self._narrator.show("Both custodians hold their share.")
         self._narrator.end()
         shares = {side: Path(self._project_of(side).results) for side in Side}
         return Rehearsed(
@@ -226,10 +226,12 @@ class _Rehearsal:
             steward = Steward(connection, Identity.load(folder.identity), linker)
             report = steward.report(project, run)
             for line in verdict_lines(report.document):
-                self._narrator.say(line)
+                self._narrator.show(line)
             if coordinator.get(project)[0].state == STATE.PROJECT_STATE_HELD:
                 steward.decide(project, run, report.sha256, release=True, reason=REHEARSED)
-                self._narrator.say("The steward, whom you play here too, releases it, so that the links can be judged.")
+                self._narrator.show(
+                    "The steward, whom you play here too, releases it, so that the links can be judged."
+                )
         return report.document
 
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
@@ -249,10 +251,10 @@ class _Rehearsal:
                     progress.update(
                         shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction
                     )
-                    if found.trouble:
-                        raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {found.trouble}")
-                if status.trouble:
-                    raise TrystError(ErrorCode.WRONG_STATE, status.trouble, where=self._spec.project)
+                    if found.blocking_error:
+                        raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {found.blocking_error}")
+                if status.blocking_error:
+                    raise TrystError(ErrorCode.WRONG_STATE, status.blocking_error, where=self._spec.project)
                 time.sleep(POLL_SECONDS)
         raise TrystError(ErrorCode.UNAVAILABLE, f"a step took longer than {STEP_SECONDS:.0f} s")
 
@@ -264,8 +266,8 @@ class _Rehearsal:
                 return
             self._services.check()
             for side in Side:
-                if trouble := self._project_of(side).trouble:
-                    raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {trouble}")
+                if blocking_error := self._project_of(side).blocking_error:
+                    raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {blocking_error}")
             time.sleep(POLL_SECONDS)
         raise TrystError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares")
 

@@ -12,8 +12,8 @@ about (`carole.engine.coded_links`).
 
 from __future__ import annotations
 
-from tryst.carole.engine.resolution_exchange import Reader, answer
-from tryst.carole.engine.resolution_request import unpack_question
+from tryst.carole.engine.resolution_exchange import Reader, decide
+from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
@@ -45,10 +45,10 @@ def resolve(
     response = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)
     spec = load_specification(response.specification, f"{project} at Carole")
     plan = plan_of(spec)
-    question = unpack_question(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
+    request = unpack_request(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
     handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
-    a, b = (reader.open(run, spec, question, side, handles[side]) for side in Side)
-    exchange.put(resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT, answer(question, a, b, plan, progress, run))
+    a, b = (reader.open(run, spec, request, side, handles[side]) for side in Side)
+    exchange.put(resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT, decide(request, a, b, plan, progress, run))
 
 
 class _Exchange:

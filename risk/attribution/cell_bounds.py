@@ -130,11 +130,11 @@ def bounds(
             lower, upper, low_tight, high_tight = found.lower, found.upper, found.lower_tight, found.upper_tight
             how = f"integer programming ({found.programmes} programmes)"
         elif method == "shuttle":
-            settled = shuttle(release, lattice(release, kind), seconds=seconds, progress=_sweeps(progress))
-            lower, upper = settled.base()
+            tightened = shuttle(release, lattice(release, kind), seconds=seconds, progress=_sweeps(progress))
+            lower, upper = tightened.base()
             known = lower == upper  # a range of one value is tight, provided there is a table at all
             low_tight = high_tight = known
-            how = f"generalised shuttle ({settled.sweeps} sweeps, {settled.lattice.size} recoded cells)"
+            how = f"generalised shuttle ({tightened.sweeps} sweeps, {tightened.lattice.size} recoded cells)"
         elif method == "extended":
             lower, upper, low_tight, high_tight, how = _extended(release, kind, seconds, progress)
         else:
@@ -176,8 +176,8 @@ def _extended(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_], str]:
     ends = None if seconds is None else time.monotonic() + seconds
     cells = lattice(release, kind, LARGEST)
-    settled = shuttle(release, cells, seconds=seconds, progress=_sweeps(progress))
-    search = Search(settled)
+    tightened = shuttle(release, cells, seconds=seconds, progress=_sweeps(progress))
+    search = Search(tightened)
     n = len(search.base)
     seen = np.stack([np.full(n, INFINITE, dtype=np.int64), np.full(n, -1, dtype=np.int64)])
     for i, node in enumerate(search.base):
@@ -261,9 +261,9 @@ def _whole(
     except TrystError:
         cells = None
     if cells is not None:
-        settled = shuttle(release, cells, seconds=share, progress=_sweeps(progress))
-        outer = settled.base()
-        how.append(f"generalised shuttle ({settled.sweeps} sweeps, {cells.size} recoded cells)")
+        tightened = shuttle(release, cells, seconds=share, progress=_sweeps(progress))
+        outer = tightened.base()
+        how.append(f"generalised shuttle ({tightened.sweeps} sweeps, {cells.size} recoded cells)")
     left = None if seconds is None else max(seconds - (time.monotonic() - begun), 0.0)
     found = programme_bounds(
         system(release),

@@ -119,9 +119,9 @@ def _complete(release: Release, table: Published) -> bool:
 
 def restricted(release: Release, names: Sequence[str]) -> Release:
     """The published tables within some variables, as a release over those variables."""
-    wanted = set(names)
-    variables = tuple(v for v in release.variables if v.name in wanted)
-    tables = tuple(t for t in release.tables if set(t.names) <= wanted)
+    selected = set(names)
+    variables = tuple(v for v in release.variables if v.name in selected)
+    tables = tuple(t for t in release.tables if set(t.names) <= selected)
     return Release(variables, tables, None, f"{release.name} within {', '.join(names) or 'the total'}")
 
 

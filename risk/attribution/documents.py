@@ -133,24 +133,24 @@ def release_of(document: Document) -> Release:
     TrystError
         With every mistake found.
     """
-    mistakes: list[TrystError] = []
+    issues: list[TrystError] = []
     for key in document:
         if key not in ("name", "population", "variables", "truth", "tables", "keys", "sensitive", "samples"):
-            mistakes.append(TrystError(ErrorCode.PARAMETER, "is not known here", where=key))
+            issues.append(TrystError(ErrorCode.PARAMETER, "is not known here", where=key))
     variables: list[Variable] = []
     for i, entry in enumerate(document.get("variables", [])):
         try:
             variables.append(Variable(str(entry["name"]), tuple(str(x) for x in entry["levels"])))
         except (TrystError, KeyError, TypeError) as error:
-            mistakes.append(_at(f"variables[{i}]", error, "needs a `name` and a list `levels`"))
-    if mistakes:
-        raise _together(document, mistakes)
+            issues.append(_at(f"variables[{i}]", error, "needs a `name` and a list `levels`"))
+    if issues:
+        raise _together(document, issues)
     truth: Table | None = None
     if document.get("truth") is not None:
         try:
             truth = Table(tuple(variables), _array(document["truth"]))
         except (TrystError, ValueError, TypeError) as error:
-            mistakes.append(_at("truth", error, "needs whole numbers, nested as the variables"))
+            issues.append(_at("truth", error, "needs whole numbers, nested as the variables"))
     tables: list[Published] = []
     population = document.get("population")
     for i, entry in enumerate(document.get("tables", [])):
@@ -158,15 +158,13 @@ def release_of(document: Document) -> Release:
             tables.extend(_tables(entry, variables, truth, population, f"table {i + 1}"))
         except (TrystError, KeyError, ValueError, TypeError) as error:
             name = entry.get("name") if isinstance(entry, Mapping) else None
-            mistakes.append(
-                _at(f"tables[{i}]" + (f" ({name})" if name else ""), error, "needs `variables` and `counts`")
-            )
-    if not tables and not mistakes:
-        mistakes.append(TrystError(ErrorCode.PARAMETER, "a release needs at least one table", where="tables"))
-    if population is not None and not mistakes:
+            issues.append(_at(f"tables[{i}]" + (f" ({name})" if name else ""), error, "needs `variables` and `counts`"))
+    if not tables and not issues:
+        issues.append(TrystError(ErrorCode.PARAMETER, "a release needs at least one table", where="tables"))
+    if population is not None and not issues:
         tables.append(Published("population", (), np.asarray(int(population))))
-    if mistakes:
-        raise _together(document, mistakes)
+    if issues:
+        raise _together(document, issues)
     return Release(tuple(variables), tuple(tables), truth, str(document.get("name", "release")))
 
 
@@ -175,17 +173,17 @@ def _tables(
 ) -> list[Published]:
     by_name = {v.name: v for v in variables}
     axes: list[Axis] = []
-    for wanted in entry["variables"]:
-        name = wanted["name"] if isinstance(wanted, Mapping) else wanted
+    for selected in entry["variables"]:
+        name = selected["name"] if isinstance(selected, Mapping) else selected
         if name not in by_name:
             raise TrystError(
                 ErrorCode.PARAMETER, f"there is no variable {name!r}", remedy=f"the variables are: {', '.join(by_name)}"
             )
         variable = by_name[name]
-        if isinstance(wanted, Mapping) and "groups" in wanted:
-            axes.append(Axis.recoded(variable, wanted["groups"]))
-        elif isinstance(wanted, Mapping) and "levels" in wanted:
-            axes.append(_reordered(variable, [str(x) for x in wanted["levels"]]))
+        if isinstance(selected, Mapping) and "groups" in selected:
+            axes.append(Axis.recoded(variable, selected["groups"]))
+        elif isinstance(selected, Mapping) and "levels" in selected:
+            axes.append(_reordered(variable, [str(x) for x in selected["levels"]]))
         else:
             axes.append(Axis.full(variable))
     name = str(entry.get("name", default))
@@ -286,7 +284,7 @@ def _at(path: str, error: Exception, need: str) -> TrystError:
     return TrystError(ErrorCode.PARAMETER, need, where=path)
 
 
-def _together(document: Document, mistakes: list[TrystError]) -> TrystError:
-    if len(mistakes) == 1:
-        return mistakes[0]
-    return TrystErrors(ErrorCode.PARAMETER, mistakes, where=str(document.get("name", "release")))
+def _together(document: Document, issues: list[TrystError]) -> TrystError:
+    if len(issues) == 1:
+        return issues[0]
+    return TrystErrors(ErrorCode.PARAMETER, issues, where=str(document.get("name", "release")))

@@ -88,8 +88,8 @@ def _completed(levels: int, sets: list[int], unions: list[tuple[int, int, int]],
                 unions.append(triple)
             reached = union
 
-    for wanted in published:
-        chain([1 << k for k in range(levels) if wanted >> k & 1])
+    for selected in published:
+        chain([1 << k for k in range(levels) if selected >> k & 1])
     several = sorted({s for s in published if s.bit_count() > 1 and s != (1 << levels) - 1})
     if several:
         cover, rest = [], (1 << levels) - 1

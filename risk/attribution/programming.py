@@ -204,12 +204,12 @@ def programme_bounds(
             np.asarray([min(int(rules.ceiling[b].sum()), INFINITE) for b in blocks], dtype=np.int64),
         )
     low, high = outer[0].astype(np.int64).copy(), np.minimum(outer[1], INFINITE).astype(np.int64)
-    least, most = np.full(count, INFINITE, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    minimum, maximum = np.full(count, INFINITE, dtype=np.int64), np.full(count, -1, dtype=np.int64)
 
     def witness(table: NDArray[np.int64]) -> None:
         values = table if targets is None else np.asarray([table[b].sum() for b in blocks], dtype=np.int64)
-        np.minimum(least, values, out=least)
-        np.maximum(most, values, out=most)
+        np.minimum(minimum, values, out=minimum)
+        np.maximum(maximum, values, out=maximum)
 
     if witnesses is not None:
         for table in witnesses:
@@ -225,7 +225,7 @@ def programme_bounds(
             objective = np.zeros(rules.cells)
             objective[blocks[k]] = 1.0
             for sign in (1.0, -1.0):
-                if (least[k] <= low[k]) if sign > 0 else (most[k] >= high[k]):
+                if (minimum[k] <= low[k]) if sign > 0 else (maximum[k] >= high[k]):
                     continue
                 left = None if ends is None else ends - time.monotonic()
                 if left is not None and left <= 0:
@@ -243,7 +243,7 @@ def programme_bounds(
                 elif sign < 0 and np.isfinite(answer.bound):
                     high[k] = min(high[k], int(np.floor(-answer.bound + _SLACK)))
                 elif sign < 0 and answer.status == "unbounded":
-                    most[k] = INFINITE
+                    maximum[k] = INFINITE
             if progress is not None:
                 progress((number + (k + 1) / count) / len(passes))
-    return Programmed(low, high, least <= low, most >= high, programmes)
+    return Programmed(low, high, minimum <= low, maximum >= high, programmes)

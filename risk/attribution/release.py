@@ -165,15 +165,15 @@ class Release:
     name: str = "release"
 
     def __post_init__(self) -> None:
-        mistakes: list[TrystError] = []
+        issues: list[TrystError] = []
         names = [t.name for t in self.tables]
         for name in sorted({n for n in names if names.count(n) > 1}):
-            mistakes.append(TrystError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
+            issues.append(TrystError(ErrorCode.PARAMETER, f"two tables are called {name!r}", remedy="rename one"))
         for table in self.tables:
-            mistakes.extend(self._mistakes(table))
+            issues.extend(self._issues(table))
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
         if len(sizes) > 1:
-            mistakes.append(
+            issues.append(
                 TrystError(
                     ErrorCode.PARAMETER,
                     "samples of one population must agree on its size",
@@ -182,15 +182,13 @@ class Release:
                 )
             )
         if self.truth is not None and self.truth.variables != self.variables:
-            mistakes.append(
-                TrystError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order")
-            )
-        if len(mistakes) == 1:
-            raise mistakes[0]
-        if mistakes:
-            raise TrystErrors(ErrorCode.PARAMETER, mistakes, where=self.name)
+            issues.append(TrystError(ErrorCode.PARAMETER, "the true table must have the release's variables, in order"))
+        if len(issues) == 1:
+            raise issues[0]
+        if issues:
+            raise TrystErrors(ErrorCode.PARAMETER, issues, where=self.name)
 
-    def _mistakes(self, table: Published) -> list[TrystError]:
+    def _issues(self, table: Published) -> list[TrystError]:
         where, found = f"table {table.name!r}", []
         if len(set(table.names)) != len(table.names):
             found.append(TrystError(ErrorCode.PARAMETER, "a variable appears twice", where=where))

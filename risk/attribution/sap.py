@@ -29,7 +29,7 @@ _DOUBLES = 1_000
 """C(n, n/2) is below the largest double up to n = 1029."""
 
 
-def sap(counts: ArrayLike, upper: ArrayLike | None = None, most: int | None = None) -> Curve:
+def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None = None) -> Curve:
     """SAP(0..N) of the static attacker.
 
     Parameters
@@ -38,7 +38,7 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None, most: int | None = No
         The true counts, of any shape.
     upper
         Upper bounds that the intruder has; by default the counts themselves (an exact table).
-    most
+    maximum
         Stop at this k: for large populations.
 
     Returns
@@ -48,14 +48,14 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None, most: int | None = No
 
     Notes
     -----
-    O(k * (N + number of cells)) for k up to N or `most`.
+    O(k * (N + number of cells)) for k up to N or `maximum`.
 
     References
     ----------
     .. [1] Smith, Aspects of statistical disclosure control, 2011, chapter 3.
     """
     cells, n = _at_bound(counts, upper)
-    return _some_exhausted(cells, n, n if most is None else min(most, n))
+    return _some_exhausted(cells, n, n if maximum is None else min(maximum, n))
 
 
 def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:
@@ -90,18 +90,18 @@ def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[NDArray[np.in
     return cells[bound == cells], int(cells.sum())
 
 
-def _some_exhausted(cells: NDArray[np.int64], n: int, most: int) -> Curve:
+def _some_exhausted(cells: NDArray[np.int64], n: int, maximum: int) -> Curve:
     """P(some cell exhausted) when k of n are known, k = 0..most, where `cells` are among the n."""
     if n <= _DOUBLES:
-        return _by_counting(cells, n)[: most + 1]
+        return _by_counting(cells, n)[: maximum + 1]
     none, some, size = np.ones(1), np.zeros(1), 0
-    for cell in np.sort(cells[cells <= most]):  # small ones first: the arrays stay short for longest
+    for cell in np.sort(cells[cells <= maximum]):  # small ones first: the arrays stay short for longest
         c = int(cell)
         size += c
-        fresh_none, fresh_some = np.zeros(min(size, most) + 1), np.zeros(min(size, most) + 1)
+        fresh_none, fresh_some = np.zeros(min(size, maximum) + 1), np.zeros(min(size, maximum) + 1)
         for s in range(c + 1):
             span = min(len(none), len(fresh_none) - s)
-            weight = _hypergeometric(size, c, s, min(size, most))[s : s + span]
+            weight = _hypergeometric(size, c, s, min(size, maximum))[s : s + span]
             fresh_some[s : s + span] += weight * some[:span]
             if s == c:
                 fresh_some[s : s + span] += weight * none[:span]
@@ -109,7 +109,7 @@ def _some_exhausted(cells: NDArray[np.int64], n: int, most: int) -> Curve:
                 fresh_none[s : s + span] += weight * none[:span]
         whole = fresh_none + fresh_some  # 1 but for rounding
         none, some = fresh_none / whole, fresh_some / whole
-    return _padded(some, n, size, most)
+    return _padded(some, n, size, maximum)
 
 
 def _by_counting(cells: NDArray[np.int64], n: int) -> Curve:
@@ -131,21 +131,21 @@ def _binomials(n: int) -> Curve:
     return np.asarray(binom(n, np.arange(n + 1)))
 
 
-def _padded(inside: NDArray[np.float64], n: int, size: int, most: int) -> NDArray[np.float64]:
+def _padded(inside: NDArray[np.float64], n: int, size: int, maximum: int) -> NDArray[np.float64]:
     """From k known among the `size` people considered to k known among all n: average over how many fall inside."""
     if size == n:
         return inside
-    result = np.zeros((most + 1, *inside.shape[1:]))
-    for outside in range(min(n - size, most) + 1):
-        span = min(len(inside), most + 1 - outside)
-        weight = _hypergeometric(n, n - size, outside, most)[outside : outside + span]
+    result = np.zeros((maximum + 1, *inside.shape[1:]))
+    for outside in range(min(n - size, maximum) + 1):
+        span = min(len(inside), maximum + 1 - outside)
+        weight = _hypergeometric(n, n - size, outside, maximum)[outside : outside + span]
         result[outside : outside + span] += weight.reshape(-1, *[1] * (inside.ndim - 1)) * inside[:span]
     return result
 
 
-def _hypergeometric(n: int, group: int, s: int, most: int) -> Curve:
+def _hypergeometric(n: int, group: int, s: int, maximum: int) -> Curve:
     """P(s of a group among k of n) for k = 0..most; 0 where impossible."""
-    k = np.arange(most + 1)
+    k = np.arange(maximum + 1)
     possible = (k - s >= 0) & (k - s <= n - group)
     kk = np.where(possible, k, s)
     log = _log_comb(group, np.asarray(s)) + _log_comb(n - group, kk - s) - _log_comb(n, kk)

@@ -24,8 +24,8 @@ _ALL_FOUND = 0
 class Search:
     """The state that searches share: settled bounds, and which dependencies touch which recoded cell."""
 
-    def __init__(self, settled: Shuttled) -> None:
-        lattice = settled.lattice
+    def __init__(self, tightened: Shuttled) -> None:
+        lattice = tightened.lattice
         if lattice.size > LARGEST:
             raise TrystError(
                 ErrorCode.PARAMETER,
@@ -33,7 +33,7 @@ class Search:
                 remedy=f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')",
             )
         self.lattice = lattice
-        self.low, self.high = settled.lower.ravel().copy(), settled.upper.ravel().copy()
+        self.low, self.high = tightened.lower.ravel().copy(), tightened.upper.ravel().copy()
         self.base = lattice.base
         self.deps = lattice.dependencies
         nodes = self.deps.ravel()
@@ -101,7 +101,7 @@ class Search:
                 self._narrow(node, value + 1 if side == 0 else -1, INFINITE if side == 0 else value - 1)
         return proven[0], proven[1]
 
-    def _narrow(self, node: int, least: int, most: int) -> None:
+    def _narrow(self, node: int, minimum: int, maximum: int) -> None:
         queue, queued = np.empty(len(self.deps) + 1, np.int32), np.zeros(len(self.deps), np.bool_)
-        if not fix(self.low, self.high, node, least, most, self.deps, self._starts, self._touching, queue, queued):
+        if not fix(self.low, self.high, node, minimum, maximum, self.deps, self._starts, self._touching, queue, queued):
             raise Contradiction("release")

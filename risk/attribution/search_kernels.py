@@ -54,12 +54,12 @@ def propagate(low, high, deps, starts, touching, queue, queued, head, tail):  # 
 
 
 @njit(cache=True)
-def fix(low, high, node, least, most, deps, starts, touching, queue, queued):  # type: ignore[no-untyped-def]
+def fix(low, high, node, minimum, maximum, deps, starts, touching, queue, queued):  # type: ignore[no-untyped-def]
     """Narrow one recoded cell to least..most and propagate."""
-    if least > low[node]:
-        low[node] = least
-    if most < high[node]:
-        high[node] = most
+    if minimum > low[node]:
+        low[node] = minimum
+    if maximum < high[node]:
+        high[node] = maximum
     if low[node] > high[node]:
         return False
     tail = 0

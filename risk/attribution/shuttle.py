@@ -43,7 +43,7 @@ class Shuttled:
         Valid bounds; `laws.INFINITE` where there is none.
     sweeps
         How many were made.
-    settled
+    exhausted
         Whether the last one changed nothing (False when time ran out).
     """
 
@@ -51,7 +51,7 @@ class Shuttled:
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
     sweeps: int
-    settled: bool
+    exhausted: bool
 
     def base(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Bounds of the base table's cells, flat."""

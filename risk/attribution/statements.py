@@ -10,7 +10,7 @@ from tryst.risk.attribution.cell_bounds import Bounds
 from tryst.risk.attribution.release import Release
 
 
-def statements(release: Release, limits: Bounds, most: int = 500) -> dict[str, Any]:
+def statements(release: Release, limits: Bounds, maximum: int = 500) -> dict[str, Any]:
     """Exact attributions that the bounds allow.
 
     For each sensitive variable, and for each set of key variables (any one of the others, and all of them): the groups
@@ -21,7 +21,7 @@ def statements(release: Release, limits: Bounds, most: int = 500) -> dict[str, A
     ----------
     release, limits
         A release and its bounds. A margin's upper bound is 0 just when those of all its cells are, so base cells do.
-    most
+    maximum
         Sentences of each kind that are listed; all are counted.
     """
     names = [v.name for v in release.variables]
@@ -42,7 +42,7 @@ def statements(release: Release, limits: Bounds, most: int = 500) -> dict[str, A
                 mask = possible[tuple(index)]
                 kind = "positive" if mask.sum() == 1 else "negative"
                 found[f"{kind}_total"] += 1
-                if len(found[kind]) < most:
+                if len(found[kind]) < maximum:
                     shown = [x for x, ok in zip(levels, mask, strict=True) if ok == (kind == "positive")]
                     found[kind].append(
                         {

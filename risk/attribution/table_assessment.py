@@ -214,9 +214,9 @@ def _sap(
             remedy="check the protections that the tables are said to have",
         )
     people = release.truth.total
-    most = min(people, known if known is not None else (people if people <= 5_000 else 1_000))
-    static = sap(release.truth.counts, limits.upper, most)
-    expected = expected_zeros(release.truth.counts, limits.upper)[: most + 1]
+    maximum = min(people, known if known is not None else (people if people <= 5_000 else 1_000))
+    static = sap(release.truth.counts, limits.upper, maximum)
+    expected = expected_zeros(release.truth.counts, limits.upper)[: maximum + 1]
     found: dict[str, Any] = {
         "computed": True,
         "people": people,
@@ -230,9 +230,9 @@ def _sap(
         return found
     again = retightened_sap(release, generator, effort=effort, draws=draws)
     found["retightened"] = {
-        "curve": _rounded(again.curve[: most + 1]),
-        "lower": _rounded(again.lower[: most + 1]),
-        "upper": _rounded(again.upper[: most + 1]),
+        "curve": _rounded(again.curve[: maximum + 1]),
+        "lower": _rounded(again.lower[: maximum + 1]),
+        "upper": _rounded(again.upper[: maximum + 1]),
         "method": again.method,
         "exact": again.exact,
         "known_for": {str(level): _first(again.curve, level) for level in (0.01, 0.05, 0.5)},

@@ -31,7 +31,7 @@ def identify(
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
     ] = None,
-    wanted: Annotated[
+    selected: Annotated[
         float | None, typer.Option(help="Expected correct matches, as a share of records, to aim at in recoding.")
     ] = None,
     models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
@@ -70,7 +70,7 @@ def identify(
         seed=seed,
         weights=None if weights is None else read_weights(records, weights),
         swapped=rates,
-        wanted=wanted,
+        selected=selected,
         records=listed,
         progress=stages_on_terminal(),
     )

@@ -64,20 +64,20 @@ class FittedModels:
         kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
         return FittedModels(kept, self.search, self.estimate)
 
-    def cautions(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """What to know before relying on these models."""
-        said = []
+        sentences = []
         found = self.search
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
-            said.append(
+            sentences.append(
                 f"The chains had not settled (R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.2f}):"
                 " ask for more moves, or use annealing or Occam's window."
             )
         if found.method == "MC3" and len(found) == 1:
-            said.append("The chain stayed at one model: this is that model's risk, not an average.")
+            sentences.append("The chain stayed at one model: this is that model's risk, not an average.")
         if found.method == "simulated annealing":
-            said.append("One good model was searched for; how sure the data are of it is not taken into account.")
-        return said
+            sentences.append("One good model was searched for; how sure the data are of it is not taken into account.")
+        return sentences
 
 
 def fit_models(

@@ -77,14 +77,14 @@ def _partners(
     known: KnownProbabilities, now: Recoded, q: int, pairs: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], NDArray[np.float64]]:
     """For each ordered pair (g, h): the probabilities of g's combinations with h in g's place."""
-    asked, spans, start = [], [], 0
+    requested, spans, start = [], [], 0
     for g, h in [*pairs, *((h, g) for g, h in pairs)]:
         rows = now.cells[now.cells[:, q] == g].copy()
         rows[:, q] = h
-        asked.append(rows)
+        requested.append(rows)
         spans.append((g, h, start, start + len(rows)))
         start += len(rows)
-    found = known.of(now.recoding, np.concatenate(asked))
+    found = known.of(now.recoding, np.concatenate(requested))
     return {(g, h): found[:, a:b] for g, h, a, b in spans}
 
 

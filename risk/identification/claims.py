@@ -60,9 +60,9 @@ def claim_best_of_each(
     target: NDArray[np.integer],
     probability: NDArray[np.float64],
     is_match: NDArray[np.bool_] | None = None,
-    least: float = 0.0,
+    minimum: float = 0.0,
 ) -> Claims:
-    """One claim for every target whose most probable pair reaches `least`; equally probable pairs by lot.
+    """One claim for every target whose most probable pair reaches `minimum`; equally probable pairs by lot.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def claim_best_of_each(
         Whom the pair is about: the person, or the record where the intruder starts from the release.
     probability : ndarray of float64, shape (n_pairs,)
     is_match : ndarray of bool, shape (n_pairs,), optional
-    least
+    minimum
         Probability below which nothing is claimed.
 
     Notes
@@ -80,12 +80,12 @@ def claim_best_of_each(
     _check(probability, is_match)
     if len(target) != len(probability):
         raise _wrong("one target for each pair", f"{len(target)} for {len(probability)} pairs")
-    if not 0.0 <= least <= 1.0:
-        raise _wrong("least in 0 to 1", f"{least:g}")
+    if not 0.0 <= minimum <= 1.0:
+        raise _wrong("least in 0 to 1", f"{minimum:g}")
     people, who = np.unique(target, return_inverse=True)
     best = np.zeros(len(people))
     np.maximum.at(best, who, probability)
-    claiming = best >= least if len(people) else np.zeros(0, dtype=bool)
+    claiming = best >= minimum if len(people) else np.zeros(0, dtype=bool)
     number = int(claiming.sum())
     if not number:
         return Claims(0, 0.0, None if is_match is None else 0.0)

@@ -25,8 +25,8 @@ from tryst.risk.identification.misclassification import misclassification_risk
 from tryst.risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from tryst.risk.identification.model_choice import choose_model
 from tryst.risk.identification.perturbation import swapping_matrix
-from tryst.risk.identification.record_risk import chances, histogram, riskiest
-from tryst.risk.identification.risk_reduction import lowering
+from tryst.risk.identification.record_risk import chances, highest_risk_records, histogram
+from tryst.risk.identification.risk_reduction import reduce_risk
 from tryst.risk.identification.strategies import Frequencies, attacks
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
@@ -43,7 +43,7 @@ def assess(
     seed: int = 1,
     weights: NDArray[np.float64] | None = None,
     swapped: Mapping[str, float] | None = None,
-    wanted: float | None = None,
+    selected: float | None = None,
     records: bool = True,
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def assess(
         Survey weights, where records were not sampled alike.
     swapped
         Key variables whose values were swapped, and the share of records that were.
-    wanted
+    selected
         Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
         the search is short.
     records
@@ -90,8 +90,8 @@ def assess(
     progress("file measures", 0.0)
     _counted(file, found)
     progress("special uniques", 0.0)
-    most = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
-    suda = suda_scores(file, max_size=most)
+    maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
+    suda = suda_scores(file, max_size=maximum)
     found["suda"] = _suda(file, suda)
     progress("log-linear models", 0.0)
     loglinear = _attempt(found, "log-linear risk", lambda: _log_linear(file, found, weights))
@@ -99,13 +99,13 @@ def assess(
     matching = _attempt(found, "modelled matching", lambda: _modelled(file, found, models, seed))
     if matching is not None:
         progress("what would lower the risk", 0.0)
-        _attempt(found, "recoding", lambda: lowering(matching, found, wanted))
+        _attempt(found, "recoding", lambda: reduce_risk(matching, found, selected))
     if swapped:
         progress("misclassification", 0.0)
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
     own = chances(file, loglinear, matching)
     found["histogram"] = histogram(own)
-    found["riskiest"] = riskiest(file, suda, loglinear, own) if records else []
+    found["riskiest"] = highest_risk_records(file, suda, loglinear, own) if records else []
     found["records_listed"] = records
     found["seed"] = seed
     return found
@@ -188,7 +188,7 @@ def _log_linear(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float6
         models.append(log_linear_risk(file, "two-way", weights=weights, limit=_CELLS))
         chosen = len(models) - 1  # no criterion is known for unequal weights
     else:
-        choice = choose_model(file, most_models=_MODELS, limit=_CELLS)
+        choice = choose_model(file, max_models=_MODELS, limit=_CELLS)
         models, chosen = list(choice.models), choice.chosen
     best = models[chosen]
     found["log_linear"] = {
@@ -225,7 +225,7 @@ def _modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -
         "search": fitted.search.method,
         "models": len(fitted.average.models),
         "estimate": fitted.estimate,
-        "cautions": fitted.cautions(),
+        "cautions": fitted.warnings(),
         **asdict(measures),
         "attacks": _model_attacks(matching),
     }

@@ -88,8 +88,8 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
     if c == 0.0:
         return Dis(1.0, 1.0, 1.0, level, int(n1), n2)
     if n2 == 0:
-        most = -math.log(1.0 - level)  # the mean of a Poisson count that is 0 with probability 1 - level
-        return Dis(1.0, n1 / (n1 + 2.0 * c * most), 1.0, level, int(n1), 0.0)
+        maximum = -math.log(1.0 - level)  # the mean of a Poisson count that is 0 with probability 1 - level
+        return Dis(1.0, n1 / (n1 + 2.0 * c * maximum), 1.0, level, int(n1), 0.0)
     S = 2.0 * c * n2
     value = n1 / (n1 + S)
     spread = float(norm.ppf(0.5 + level / 2.0)) * math.sqrt(1.0 / n2 + (S + 6.0 * c * c * n3) / S**2)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tryst.risk.identification.support import LIMIT, support
 from tryst.risk.models.counts import SparseCounts, distinct_rows
 
-_LEAST = -80.0  # logarithm of a mean from which it is 0 for every purpose
+_MINIMUM = -80.0  # logarithm of a mean from which it is 0 for every purpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def fit_margins(
     table: SparseCounts,
     generators: Sequence[Sequence[int]],
     tolerance: float = 0.01,
-    most_rounds: int = 1_000,
+    max_rounds: int = 1_000,
     limit: int = LIMIT,
 ) -> Fit:
     """Fit the log-linear model with the given margins.
@@ -62,7 +62,7 @@ def fit_margins(
         Sets of positions of variables.
     tolerance
         Largest difference between a fitted and an observed margin count, in records.
-    most_rounds
+    max_rounds
         Passes after which the fit is given back as not converged.
     limit
         Of `support`.
@@ -88,14 +88,14 @@ def fit_margins(
         targets.append(np.bincount(group, weights=observed, minlength=len(first)).astype(np.float64))
     means = np.full(len(cells), table.total / len(cells))
     deviation, rounds, likelihood = np.inf, 0, -np.inf
-    while rounds < most_rounds and deviation > tolerance:
+    while rounds < max_rounds and deviation > tolerance:
         before = np.log(means)
         _passed(means, groups, targets)
         once = np.log(means)
         deviation = _passed(means, groups, targets)
         rounds += 2
         tried = _extrapolated(before, once, np.log(means))
-        if deviation > tolerance and rounds < most_rounds:
+        if deviation > tolerance and rounds < max_rounds:
             _passed(tried, groups, targets)
             rounds += 1
             reached, plain = _likelihood(tried, observed), _likelihood(means, observed)
@@ -134,7 +134,7 @@ def _extrapolated(before, once, twice):  # type: ignore[no-untyped-def]  # compi
     for i in range(len(before)):
         step = once[i] - before[i]
         bend = twice[i] - once[i] - step
-        means[i] = math.exp(min(50.0, max(_LEAST, before[i] + 2.0 * length * step + length * length * bend)))
+        means[i] = math.exp(min(50.0, max(_MINIMUM, before[i] + 2.0 * length * step + length * length * bend)))
     return means
 
 

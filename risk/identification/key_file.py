@@ -281,20 +281,20 @@ class KeyFile:
 
     def notes(self) -> list[str]:
         """What a steward should know of these key variables before believing a number."""
-        said = []
+        sentences = []
         for name, n in zip(self.names, self.levels, strict=True):
             if n == 1:
-                said.append(f"{name} has one level in this file: it tells nobody apart.")
+                sentences.append(f"{name} has one level in this file: it tells nobody apart.")
             elif n > 20 and n > _NEARLY_OWN * self.n_records:
-                said.append(
+                sentences.append(
                     f"{name} has {n:,} values in {self.n_records:,} records: nearly everyone has a value of their own."
                     " Nobody knows such values of others exactly; group them as an intruder would know them."
                 )
         if self.population_counts is not None:
             share = self.n_records / self.population_total
             if abs(share - self.fraction) > 0.1 * self.fraction:
-                said.append(
+                sentences.append(
                     f"The file is {share:.3%} of the population given, and the sampling fraction was given as"
                     f" {self.fraction:.3%}: one of them is wrong, or units were sampled unequally."
                 )
-        return said
+        return sentences

@@ -137,7 +137,7 @@ def log_linear_risk(
     *,
     weights: NDArray[np.float64] | None = None,
     tolerance: float = 0.01,
-    most_rounds: int = 1_000,
+    max_rounds: int = 1_000,
     limit: int = LIMIT,
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
@@ -151,7 +151,7 @@ def log_linear_risk(
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
         to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
-    tolerance, most_rounds, limit
+    tolerance, max_rounds, limit
         Of `fit_margins`.
 
     Returns
@@ -164,10 +164,10 @@ def log_linear_risk(
     generators, model = _generators(names, terms)
     c = (1.0 - file.fraction) / file.fraction
     if weights is None:
-        found = fit_margins(table, generators, tolerance, most_rounds, limit)
+        found = fit_margins(table, generators, tolerance, max_rounds, limit)
         means, others = found.means, c * found.means
     else:
-        found, means, others = _weighted(file, table, generators, weights, tolerance, most_rounds, limit)
+        found, means, others = _weighted(file, table, generators, weights, tolerance, max_rounds, limit)
     records = file.uniques
     outside = others[_positions(found.cells, file.cells[:, file.varying], table.levels)]
     L = outside[file.of_record[records]]
@@ -197,7 +197,7 @@ def _weighted(
     generators: list[tuple[int, ...]],
     weights: NDArray[np.float64],
     tolerance: float,
-    most_rounds: int,
+    max_rounds: int,
     limit: int,
 ) -> tuple[Fit, NDArray[np.float64], NDArray[np.float64]]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
@@ -211,7 +211,7 @@ def _weighted(
     kept = file.varying
     levels = [file.levels[q] for q in kept]
     heavy = SparseCounts.from_records(file.codes[:, kept], levels, table.names, given)
-    found = fit_margins(heavy, generators, tolerance * float(given.mean()), most_rounds, limit)
+    found = fit_margins(heavy, generators, tolerance * float(given.mean()), max_rounds, limit)
     share = np.full(len(found.cells), file.n_records / float(given.sum()))
     place = _positions(found.cells, table.cells, table.levels)
     share[place] = table.counts / found.observed[place]
@@ -249,9 +249,9 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
     return generators, " + ".join(words) if words else "independence"
 
 
-def _positions(cells: NDArray[np.int32], asked: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
     """Where asked cells are among distinct ones that hold them all."""
-    first, group = distinct_rows(np.concatenate([cells, asked]), levels)
+    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
     where = np.full(len(first), -1, dtype=np.int64)
     where[group[: len(cells)]] = np.arange(len(cells))
     found = where[group[len(cells) :]]

@@ -146,9 +146,9 @@ def _summed(
     )
     sizes = file.people_alike
     assert sizes is not None  # noqa: S101 - there is a population
-    somebody = sizes[file.of_record[file.uniques]] > 0
-    exact = np.where(somebody, _odds(unchanged, file.fraction) / np.where(odds > 0, odds, 1.0), 0.0)
-    return exact, np.where(somebody, unchanged / np.where(expected > 0, expected, 1.0), 0.0)
+    anyone_else = sizes[file.of_record[file.uniques]] > 0
+    exact = np.where(anyone_else, _odds(unchanged, file.fraction) / np.where(odds > 0, odds, 1.0), 0.0)
+    return exact, np.where(anyone_else, unchanged / np.where(expected > 0, expected, 1.0), 0.0)
 
 
 def _odds(theta: NDArray[np.float64], fraction: float) -> NDArray[np.float64]:

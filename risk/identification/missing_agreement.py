@@ -11,13 +11,13 @@ from tryst.risk.models.counts import distinct_rows
 
 
 def agreeing(
-    asked: NDArray[np.int32], cells: NDArray[np.int32], counts: NDArray[np.int64], levels: Sequence[int]
+    requested: NDArray[np.int32], cells: NDArray[np.int32], counts: NDArray[np.int64], levels: Sequence[int]
 ) -> NDArray[np.int64]:
     """Sum of the counts of the cells that agree with each combination asked for.
 
     Parameters
     ----------
-    asked : ndarray of int32, shape (n_asked, n_keys)
+    requested : ndarray of int32, shape (n_asked, n_keys)
         Combinations; ``-1`` agrees with every value.
     cells : ndarray of int32, shape (n_cells, n_keys)
         Distinct combinations; ``-1`` agrees with every value.
@@ -34,11 +34,11 @@ def agreeing(
     Files are cut by their patterns of missing values; each pair of patterns is one join on what both have. Without
     missing values that is one join: O((n_asked + n_cells) log).
     """
-    found = np.zeros(len(asked), dtype=np.int64)
-    for mine, own in _patterns(asked):
+    found = np.zeros(len(requested), dtype=np.int64)
+    for mine, own in _patterns(requested):
         for theirs, others in _patterns(cells):
             both = np.flatnonzero(mine & theirs)
-            rows = np.concatenate([asked[own][:, both], cells[others][:, both]])
+            rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
             if not len(both):
                 found[own] += counts[others].sum()
                 continue

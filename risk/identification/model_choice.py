@@ -54,7 +54,7 @@ def pairwise_dependence(table: SparseCounts) -> dict[tuple[int, int], float]:
 
 
 def choose_model(
-    file: KeyFile, criterion: Criterion = "B2", *, most_models: int | None = None, limit: int = LIMIT
+    file: KeyFile, criterion: Criterion = "B2", *, max_models: int | None = None, limit: int = LIMIT
 ) -> ModelChoice:
     """Fit independence, models with more and more interactions, and all two-way ones; prefer the smallest error.
 
@@ -64,7 +64,7 @@ def choose_model(
         The records.
     criterion
         Which error counts.
-    most_models
+    max_models
         How many models at most; interactions are then added several at a time.
     limit
         Of `support`: models that would need more cells are left out.
@@ -89,8 +89,8 @@ def choose_model(
     strength = pairwise_dependence(table)
     order = sorted(strength, key=lambda pair: -strength[pair])
     steps = np.arange(len(order) + 1)
-    if most_models is not None and len(steps) > max(2, most_models):
-        steps = np.unique(np.linspace(0, len(order), max(2, most_models)).round().astype(int))
+    if max_models is not None and len(steps) > max(2, max_models):
+        steps = np.unique(np.linspace(0, len(order), max(2, max_models)).round().astype(int))
     models = []
     refused: TrystError | None = None
     for count in steps.tolist():

@@ -68,15 +68,15 @@ class Recoding:
 
     def described(self, file: KeyFile) -> list[str]:
         """In words, one line for each variable that changes."""
-        said = []
+        sentences = []
         for name, labels, own in zip(file.names, file.labels, self.groups, strict=True):
             members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
             if len(members) == 1 < len(labels):
-                said.append(f"leave out {name}")
+                sentences.append(f"leave out {name}")
             elif len(members) < len(labels):
                 joined = "; ".join(_span(group, labels) for group in members if len(group) > 1)
-                said.append(f"{name}: merge {joined}")
-        return said
+                sentences.append(f"{name}: merge {joined}")
+        return sentences
 
 
 def _span(group: Sequence[str], labels: Sequence[str]) -> str:

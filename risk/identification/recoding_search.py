@@ -75,9 +75,9 @@ class RecodingFound:
     steps: tuple[Step, ...] = field(repr=False)
 
 
-def least_recoding(
+def minimal_recoding(
     matching: BayesianMatching,
-    wanted: float,
+    selected: float,
     measure: Measure = "matches",
     *,
     ordered: Sequence[bool] | None = None,
@@ -85,13 +85,13 @@ def least_recoding(
     exact_to: int = 2_000,
     models: int = 3,
 ) -> RecodingFound:
-    """Search for the recoding of least loss whose risk is at most `wanted`.
+    """Search for the recoding of least loss whose risk is at most `selected`.
 
     Parameters
     ----------
     matching
         The models. Probabilities after a recoding come from them, nothing is fitted again.
-    wanted
+    selected
         The greatest risk allowed.
     measure
         ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
@@ -113,14 +113,14 @@ def least_recoding(
     file = matching.file
     if measure not in MEASURES:
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(MEASURES)}", where="measure", got=measure)
-    if not 0.0 <= wanted <= 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="wanted", got=f"{wanted:g}")
+    if not 0.0 <= selected <= 1.0:
+        raise TrystError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="wanted", got=f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
     weights = _worth(file, worth or {})
     few = BayesianMatching(
         file, matching.models.heaviest(models), matching.correct_match, matching.population_unique, matching.outside
     )
-    problem = _Problem(few, wanted, measure, ordered, weights)
+    problem = _Problem(few, selected, measure, ordered, weights)
     exact = problem.recodings <= exact_to
     if exact:
         steps = problem.by_loss()
@@ -134,7 +134,7 @@ def least_recoding(
     whole = Recoding(tuple((0,) * n for n in file.levels)).loss(file)
     return RecodingFound(
         found,
-        risk <= wanted + 1e-12,
+        risk <= selected + 1e-12,
         exact,
         before,
         risk,
@@ -168,12 +168,12 @@ class _Problem:
     def __init__(
         self,
         matching: BayesianMatching,
-        wanted: float,
+        selected: float,
         measure: Measure,
         ordered: Sequence[bool],
         worth: NDArray[np.float64],
     ) -> None:
-        self.matching, self.wanted, self.measure = matching, wanted, measure
+        self.matching, self.selected, self.measure = matching, selected, measure
         self.ordered, self.worth = ordered, worth
         self.file = matching.file
         self.known = KnownProbabilities(matching)
@@ -199,7 +199,7 @@ class _Problem:
         return Step(recoding, self.risk(now.measures), self.loss(recoding))
 
     def enough(self, risk: float) -> bool:
-        return risk <= self.wanted + 1e-12
+        return risk <= self.selected + 1e-12
 
     def by_loss(self) -> list[Step]:
         """Recodings in order of loss, up to the first that reaches the wanted risk."""

@@ -46,7 +46,7 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
     return {"edges": edges.tolist(), "series": series}
 
 
-def riskiest(
+def highest_risk_records(
     file: KeyFile, suda: SudaScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
 ) -> list[dict[str, Any]]:
     """The sample uniques most likely to be matched correctly, and what makes them stand out."""

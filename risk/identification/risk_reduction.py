@@ -11,7 +11,7 @@ import numpy as np
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.bayesian_matching import BayesianMatching
 from tryst.risk.identification.category_merging import candidate_pairs, ordered_variables
-from tryst.risk.identification.recoding_search import least_recoding
+from tryst.risk.identification.recoding_search import minimal_recoding
 from tryst.risk.identification.relative_risk import category_risks, variable_risks
 
 _CATEGORIES = 15  # listed
@@ -19,8 +19,8 @@ _MERGED = 40  # levels without an order that are merged two by two
 _EFFORT = 300_000  # combinations times merges to which a search is made unasked: some ten seconds
 
 
-def lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | None = None) -> None:
-    """Put into an assessment, as ``lowering``, what each key and category adds, and a recoding.
+def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: float | None = None) -> None:
+    """Put into an assessment, as ``reduce_risk``, what each key and category adds, and a recoding.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | 
         The fitted models.
     found
         The assessment.
-    wanted
+    selected
         Expected correct matches with sample uniques, as a share of the records. By default half of what they are, and
         then only where the search is short.
 
@@ -59,15 +59,15 @@ def lowering(matching: BayesianMatching, found: dict[str, Any], wanted: float | 
             f"the search merges levels two by two, and has too many in {', '.join(wide)}",
             remedy="group them first, as an intruder would know them",
         )
-    if wanted is None and not short:
+    if selected is None and not short:
         raise TrystError(
             ErrorCode.PARAMETER,
             "a search for the least recoding may take long",
             got=f"{len(file.cells):,} combinations and {pairs} merges",
             remedy="ask for it by saying which risk is wanted (`--wanted`)",
         )
-    target = matching.measures.expected_matches / file.n_records / 2 if wanted is None else wanted
-    recoding = least_recoding(matching, target)
+    target = matching.measures.expected_matches / file.n_records / 2 if selected is None else selected
+    recoding = minimal_recoding(matching, target)
     found["lowering"]["recoding"] = {
         "words": recoding.recoding.described(file),
         "reached": recoding.reached,

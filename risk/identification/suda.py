@@ -19,7 +19,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda_kernels import minimal, packed, uniques
 
-_MOST_KEYS = 62  # bits of a subset
+_MAX_KEYS = 62  # bits of a subset
 
 _PARTS = 4  # tasks for each highest key
 
@@ -108,8 +108,8 @@ def minimal_uniques(
     threads
         By default as many as there are processors for this process.
     limit
-        Of what may be found before it is known to be minimal, by all tasks together; `most_within` gives it for a size
-        of memory.
+        Of what may be found before it is known to be minimal, by all tasks together; `largest_within` gives it for a
+        size of memory.
 
     Returns
     -------
@@ -133,32 +133,34 @@ def minimal_uniques(
     .. [1] Manning, Haglin and Keane, A recursive search algorithm for statistical disclosure assessment, 2008.
        doi:10.1007/s10618-007-0078-6
     """
-    if file.n_keys > _MOST_KEYS:
-        raise TrystError(ErrorCode.PARAMETER, f"at most {_MOST_KEYS} keys are searched", got=str(file.n_keys))
-    most = file.n_keys if max_size is None else max_size
-    if most < 1:
-        raise TrystError(ErrorCode.PARAMETER, "a minimal unique has at least one key", where="max_size", got=str(most))
-    most = min(most, file.n_keys)
+    if file.n_keys > _MAX_KEYS:
+        raise TrystError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys are searched", got=str(file.n_keys))
+    maximum = file.n_keys if max_size is None else max_size
+    if maximum < 1:
+        raise TrystError(
+            ErrorCode.PARAMETER, "a minimal unique has at least one key", where="max_size", got=str(maximum)
+        )
+    maximum = min(maximum, file.n_keys)
     records = file.uniques
     if file.n_records == 1:
-        return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), most)
+        return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), maximum)
     if not len(records):
-        return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, most)
-    offsets, subsets = _searched(file, most, threads or len(os.sched_getaffinity(0)), limit)
+        return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, maximum)
+    offsets, subsets = _searched(file, maximum, threads or len(os.sched_getaffinity(0)), limit)
     cells = file.of_record[records]
     lengths = np.diff(offsets)[cells]
     begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     taken = np.repeat(offsets[cells] - begins[:-1], lengths) + np.arange(begins[-1])
-    return MinimalUniques(file.names, file.n_records, records, begins, subsets[taken], most)
+    return MinimalUniques(file.names, file.n_records, records, begins, subsets[taken], maximum)
 
 
-def most_within(file: KeyFile, memory_bytes: int, threads: int) -> int:
+def largest_within(file: KeyFile, memory_bytes: int, threads: int) -> int:
     """How many may be found within a size of memory: the limit for `minimal_uniques`; 0 where nothing is to spare."""
     cells = len(file.cells) * (threads + 2) * _CELL_BYTES
     return max(0, memory_bytes - cells) // _FOUND_BYTES
 
 
-def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Minimal uniques of each cell: offsets and subsets, in the file's order of cells and keys."""
     levels = np.array(file.levels, dtype=np.int64)
     occurring = [len(np.unique(file.cells[:, q])) for q in range(file.n_keys)]
@@ -174,7 +176,7 @@ def _searched(file: KeyFile, most: int, threads: int, limit: int) -> tuple[NDArr
     def search(highest: int, part: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         task = highest * _PARTS + part
         of_cell, found, whole = uniques(
-            rows, layout, candidate, levels[order], highest, part, _PARTS, most, held, task, limit
+            rows, layout, candidate, levels[order], highest, part, _PARTS, maximum, held, task, limit
         )
         if not whole or held.sum() > limit:
             raise TrystError(

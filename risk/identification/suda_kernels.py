@@ -66,7 +66,7 @@ def _grown(array: Any, size: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def uniques(rows, layout, candidate, levels, highest, part, parts, most, held, task, limit):  # type: ignore[no-untyped-def]  # compiled
+def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held, task, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
     Parameters
@@ -80,7 +80,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, most, held, t
         The highest key of the subsets to be searched.
     part, parts
         Of the classes of the highest key only each `parts`-th, from number `part` on: tasks that share no record.
-    most
+    maximum
         Largest size of a subset.
     held : ndarray of int64, shape (n_tasks,)
         What each task has found, as far as it has told: this one writes its own.
@@ -138,7 +138,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, most, held, t
             continue
         following[depth] += 1
         subset = mask[depth] | (np.int64(1) << key)
-        leaf = key == 0 or depth + 1 == most
+        leaf = key == 0 or depth + 1 == maximum
         word, shift, bits = layout[key, 0], layout[key, 1], layout[key, 2]
         any_value = levels[key]
         class_base = first_class[depth] + n_classes[depth] + 1

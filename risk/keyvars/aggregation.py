@@ -80,7 +80,7 @@ class AggregationGraph:
             With an error for each category that is not there or named twice, each two that overlap, and all that is
             missing.
         """
-        errors = list(self.mistakes_of(categories))
+        errors = list(self.issues_of(categories))
         grave = [error for error in errors if error.code is ErrorCode.NOT_FOUND]
         if grave or (strict and errors):
             raise TrystErrors(ErrorCode.PARAMETER, errors)
@@ -97,7 +97,7 @@ class AggregationGraph:
                 left &= ~self.reach[name]
         return tuple(found)
 
-    def mistakes_of(self, categories: Sequence[str]) -> Iterator[TrystError]:
+    def issues_of(self, categories: Sequence[str]) -> Iterator[TrystError]:
         """What keeps a set of categories from being a categorisation."""
         known = []
         for name in dict.fromkeys(categories):
@@ -130,7 +130,7 @@ class AggregationGraph:
                 remedy="name a category for what is left, such as everything else",
             )
 
-    def mistakes(self) -> Iterator[TrystError]:
+    def issues(self) -> Iterator[TrystError]:
         """What keeps the graph from being an aggregation graph, with the category concerned in `where`."""
         for name in self.children:
             if not name.strip() or name != name.strip() or len(name) > MAX_NAME or not name.isprintable():
@@ -325,7 +325,7 @@ def listed(names: Sequence[str]) -> str:
 
 def _sound(children: Mapping[str, tuple[str, ...]]) -> AggregationGraph:
     graph = AggregationGraph(children)
-    errors = list(graph.mistakes())
+    errors = list(graph.issues())
     if errors:
         raise errors[0] if len(errors) == 1 else TrystErrors(ErrorCode.PARAMETER, errors)
     return graph

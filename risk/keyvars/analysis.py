@@ -36,12 +36,12 @@ class Course:
     """How many forms there are to match against, with or without the variable."""
     steps: tuple[Step, ...]
 
-    def at(self, least: int) -> Step | None:
+    def at(self, minimum: int) -> Step | None:
         """The maximal harmonisation with at least so many forms; None if too few have the variable."""
-        return next((step for step in self.steps if step.forms >= least), None)
+        return next((step for step in self.steps if step.forms >= minimum), None)
 
 
-def least_forms(environment: int, prevalence: float) -> int:
+def min_forms(environment: int, prevalence: float) -> int:
     """N = floor(|E| p), with p as it is written: .29 of 100 forms are 29, though not in binary.
 
     Raises

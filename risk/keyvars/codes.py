@@ -14,7 +14,7 @@ ARBITRARY = "C0.001"
 CODE = re.compile(r"([CH])([1-9]\d*|0)\.(\d{3,})")
 
 
-def code(letter: str, categories: int, number: int) -> str:
+def code(message: str, categories: int, number: int) -> str:
     """A code.
 
     Examples
@@ -22,7 +22,7 @@ def code(letter: str, categories: int, number: int) -> str:
     >>> code("H", 3, 1)
     'H3.001'
     """
-    return f"{letter}{categories}.{number:03d}"
+    return f"{message}{categories}.{number:03d}"
 
 
 def size_of(text: str) -> int | None:
@@ -31,14 +31,14 @@ def size_of(text: str) -> int | None:
     return int(found[2]) if found else None
 
 
-def next_code(letter: str, categories: int, taken: Iterable[str]) -> str:
+def next_code(message: str, categories: int, taken: Iterable[str]) -> str:
     """The code after those of the same letter and size."""
     numbers = [
         int(found[3])
         for each in taken
-        if (found := CODE.fullmatch(each)) and found[1] == letter and int(found[2]) == categories
+        if (found := CODE.fullmatch(each)) and found[1] == message and int(found[2]) == categories
     ]
-    return code(letter, categories, max(numbers, default=0) + 1)
+    return code(message, categories, max(numbers, default=0) + 1)
 
 
 def harmonisation_codes(nodes: Iterable[Precision], observed: dict[int, str]) -> list[str]:

@@ -60,7 +60,7 @@ def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environm
     texts
         By name of `FILES`.
     strict
-        Whether categorisations must be such. Otherwise those that are not become `cautions`.
+        Whether categorisations must be such. Otherwise those that are not become `warnings`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environm
         reader.group(environment, name, members)
     if reader.errors:
         raise TrystErrors(ErrorCode.SOURCE, reader.errors)
-    environment.cautions = tuple(map(str, reader.cautions))
+    environment.warnings = tuple(map(str, reader.warnings))
     return environment
 
 
@@ -125,7 +125,7 @@ class _Reader:
     def __init__(self, strict: bool) -> None:
         self.strict = strict
         self.errors: list[TrystError] = []
-        self.cautions: list[TrystError] = []
+        self.warnings: list[TrystError] = []
 
     def wrong(self, where: str, what: str, got: str = "", remedy: str = "") -> None:
         self.errors.append(TrystError(ErrorCode.SOURCE, what, where=where, got=got, remedy=remedy))
@@ -179,12 +179,12 @@ class _Reader:
                 for category, children in self.entries(parts.get("categories", {}), here)
             }
         )
-        for error in graph.mistakes():
+        for error in graph.issues():
             self.errors.append(_at(error, here))
         if len(self.errors) > before:
             return None
         if scale != "nominal":
-            self.errors += [_at(error, here) for error in intervals.mistakes(graph, scale)]
+            self.errors += [_at(error, here) for error in intervals.issues(graph, scale)]
         categorisations: dict[str, tuple[str, ...]] = {}
         seen: dict[object, str] = {}
         here = f"{where} > categorisations"
@@ -203,11 +203,11 @@ class _Reader:
         elif size_of(code) != len(names) or (not names and code != ARBITRARY):
             remedy = f"call it {ARBITRARY}" if not names else "mend the list or the code"
             self.wrong(where, "the code tells another number of categories", str(len(names)), remedy)
-        mistakes = list(graph.mistakes_of(names)) if names else []
-        for error in mistakes:
+        issues = list(graph.issues_of(names)) if names else []
+        for error in issues:
             grave = self.strict or error.code is ErrorCode.NOT_FOUND
-            (self.errors if grave else self.cautions).append(_at(error, where))
-        return not any(error.code is ErrorCode.NOT_FOUND for error in mistakes) and (not mistakes or not self.strict)
+            (self.errors if grave else self.warnings).append(_at(error, where))
+        return not any(error.code is ErrorCode.NOT_FOUND for error in issues) and (not issues or not self.strict)
 
     def form(self, environment: Environment, name: str, content: Any) -> None:
         where = f"forms.json: {name}"
@@ -249,7 +249,7 @@ class _Reader:
             names = self.names(coding, where)
             try:
                 if not self.strict and known.graph.children:
-                    self.cautions += [_at(error, where) for error in known.graph.mistakes_of(names)]
+                    self.warnings += [_at(error, where) for error in known.graph.issues_of(names)]
                 environment.variables[variable], code, _ = known.with_categorisation(names)
             except TrystErrors as error:
                 self.errors += [_at(each, where) for each in error.errors]

@@ -13,8 +13,8 @@ from typing import TypeVar
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.message_words import nearest
 from tryst.risk.keyvars.aggregation import AggregationGraph, listed
-from tryst.risk.keyvars.analysis import Course, Step, course, least_forms
-from tryst.risk.keyvars.intervals import SCALES, Scale, mistakes
+from tryst.risk.keyvars.analysis import Course, Step, course, min_forms
+from tryst.risk.keyvars.intervals import SCALES, Scale, issues
 from tryst.risk.keyvars.variables import Variable
 
 T = TypeVar("T")
@@ -52,12 +52,12 @@ class Finding:
         The code of the target's categorisation.
     forms
         How many forms of the environment have the variable.
-    least
+    minimum
         N: with how many of them the match shall be possible.
     course
         The maximal harmonisation for every N.
     step
-        That for `least`; None if too few forms have the variable.
+        That for `minimum`; None if too few forms have the variable.
     codes
         Of the maximal harmonisations.
     """
@@ -65,7 +65,7 @@ class Finding:
     variable: str
     target: str
     forms: int
-    least: int
+    minimum: int
     course: Course
     step: Step | None
     codes: tuple[str, ...]
@@ -75,13 +75,13 @@ class Finding:
 class Environment:
     """Forms, variables and groups by name.
 
-    `cautions` tells what is wrong with an environment that was opened in spite of its mistakes.
+    `warnings` tells what is wrong with an environment that was opened in spite of its mistakes.
     """
 
     forms: dict[str, Form] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    cautions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def form(self, name: str) -> Form:
         """The form of a name; NOT_FOUND if there is none."""
@@ -201,7 +201,7 @@ class Environment:
         """Edit a variable's aggregation graph by one of its own edits, which keep every categorisation valid."""
         try:
             made = self.variable(variable).edited(edit)
-            if made.scale != "nominal" and (errors := list(mistakes(made.graph, made.scale))):
+            if made.scale != "nominal" and (errors := list(issues(made.graph, made.scale))):
                 raise errors[0]
             self.variables[variable] = made
         except TrystError as error:
@@ -211,7 +211,7 @@ class Environment:
         """Rename a category, in every form that has it."""
         try:
             made = self.variable(variable).renamed(old, new)
-            if made.scale != "nominal" and (errors := list(mistakes(made.graph, made.scale))):
+            if made.scale != "nominal" and (errors := list(issues(made.graph, made.scale))):
                 raise errors[0]
             self.variables[variable] = made
         except TrystError as error:
@@ -229,8 +229,8 @@ class Environment:
 
     def users(self, variable: str, codes: Iterable[str]) -> list[Form]:
         """The forms that have a variable in one of some codes."""
-        wanted = set(codes)
-        return [form for form in self.forms.values() if form.variables.get(variable) in wanted]
+        selected = set(codes)
+        return [form for form in self.forms.values() if form.variables.get(variable) in selected]
 
     def add_group(self, name: str, forms: Iterable[str]) -> None:
         """Name a set of forms that are analysed together."""
@@ -250,8 +250,8 @@ class Environment:
 
     def where(self, metadata: Mapping[str, str]) -> tuple[str, ...]:
         """The forms with these metadata."""
-        wanted = metadata.items()
-        return tuple(form.name for form in self.forms.values() if wanted <= form.metadata.items())
+        selected = metadata.items()
+        return tuple(form.name for form in self.forms.values() if selected <= form.metadata.items())
 
     def analyse(
         self,
@@ -291,7 +291,7 @@ class Environment:
         others = [self.form(name) for name in dict.fromkeys(self.forms if against is None else against)]
         if not with_target:
             others = [other for other in others if other.name != target]
-        least = least_forms(len(others), prevalence)
+        minimum = min_forms(len(others), prevalence)
         findings = []
         for name in form.variables if variables is None else variables:
             code = _found(form.variables, name, "variable", f"form {target}")
@@ -301,9 +301,9 @@ class Environment:
             for each, number in held.items():
                 counts[variable.node(each)] += number
             found = course(variable.harmonisations, variable.node(code), counts, len(others))
-            step = found.at(least)
+            step = found.at(minimum)
             codes = tuple(variable.codes[node] for node in step.nodes) if step else ()
-            findings.append(Finding(name, code, held.total(), least, found, step, codes))
+            findings.append(Finding(name, code, held.total(), minimum, found, step, codes))
         return findings
 
     def _forget(self, variable: str, code: str) -> None:

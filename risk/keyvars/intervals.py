@@ -90,19 +90,19 @@ def extend(
     TrystError
         PARAMETER for a gap, an overlap, or another range than that of the graph.
     """
-    wanted = {label: read_interval(label, scale) for label in categories}
-    if len(wanted) < len(categories):
+    selected = {label: read_interval(label, scale) for label in categories}
+    if len(selected) < len(categories):
         raise TrystError(
-            ErrorCode.PARAMETER, "a category is named twice", got=f"{len(categories)} names, {len(wanted)} distinct"
+            ErrorCode.PARAMETER, "a category is named twice", got=f"{len(categories)} names, {len(selected)} distinct"
         )
-    _contiguous(wanted, scale)
+    _contiguous(selected, scale)
     if not graph.children:
-        graph = graph.add_leaves(sorted(wanted, key=wanted.__getitem__))
+        graph = graph.add_leaves(sorted(selected, key=selected.__getitem__))
         return graph, tuple(categories)
     known = {read_interval(name, scale): name for name in graph.children}
-    _same_range(list(known), list(wanted.values()), scale)
-    labels = {interval: label for label, interval in wanted.items() if interval not in known}
-    bounds = sorted({bound for interval in wanted.values() for bound in interval})
+    _same_range(list(known), list(selected.values()), scale)
+    labels = {interval: label for label, interval in selected.items() if interval not in known}
+    bounds = sorted({bound for interval in selected.values() for bound in interval})
     for leaf in graph.leaves:
         low, high = read_interval(leaf, scale)
         inside = [low, *(bound for bound in bounds if low < bound < high), high]
@@ -114,10 +114,10 @@ def extend(
         if interval not in known:
             graph = graph.aggregate(label, _tiles(interval, known))
             known[interval] = label
-    return graph, tuple(known[interval] for interval in wanted.values())
+    return graph, tuple(known[interval] for interval in selected.values())
 
 
-def mistakes(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
+def issues(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
     """Categories of a graph whose intervals are none, or do not say what their parts say; `where` is the category."""
     known: dict[str, Interval] = {}
     for name in graph.children:
@@ -168,13 +168,13 @@ def _bounds(form: str, numbers: Sequence[Decimal], scale: Scale) -> Interval | N
     return (-INFINITY if form == "up to" else numbers[0]), numbers[0] + after
 
 
-def _contiguous(wanted: Mapping[str, Interval], scale: Scale) -> None:
-    for (a, (_, end)), (b, (start, _)) in pairwise(sorted(wanted.items(), key=lambda item: item[1])):
+def _contiguous(selected: Mapping[str, Interval], scale: Scale) -> None:
+    for (a, (_, end)), (b, (start, _)) in pairwise(sorted(selected.items(), key=lambda item: item[1])):
         if start < end:
             raise TrystError(
                 ErrorCode.PARAMETER,
                 f"the categories {a!r} and {b!r} overlap",
-                got=f"both contain {write_interval((start, min(end, wanted[b][1])), scale)}",
+                got=f"both contain {write_interval((start, min(end, selected[b][1])), scale)}",
                 remedy="on the scale whole both ends are in; on the scale interval the upper one is not",
             )
         if start > end:
@@ -186,9 +186,9 @@ def _contiguous(wanted: Mapping[str, Interval], scale: Scale) -> None:
             )
 
 
-def _same_range(known: Sequence[Interval], wanted: Sequence[Interval], scale: Scale) -> None:
+def _same_range(known: Sequence[Interval], selected: Sequence[Interval], scale: Scale) -> None:
     here = min(low for low, _ in known), max(high for _, high in known)
-    there = min(low for low, _ in wanted), max(high for _, high in wanted)
+    there = min(low for low, _ in selected), max(high for _, high in selected)
     if here != there:
         lacking = [
             write_interval(gap, scale)

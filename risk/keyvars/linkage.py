@@ -99,7 +99,7 @@ def _values(variable: Variable, form: Form, code: str, leaves: tuple[str, ...]) 
                 remedy="code its values first, and say in which categories",
             )
         low, high = _hull(variable, leaves)
-        return Span(least=None if low == -INFINITY else float(low), below=None if high == INFINITY else float(high))
+        return Span(minimum=None if low == -INFINITY else float(low), below=None if high == INFINITY else float(high))
     within = set(leaves)
     own = [name for name in variable.categorisations[code] if within.issuperset(variable.graph.leaves_of(name))]
     held = form.values.get(variable.name)
@@ -133,5 +133,5 @@ def _loss(variable: Variable, side: Side, own: str, code: str) -> str:
     ]
     if not joined:
         return f"{side}'s {len(names)} categories stay as they are"
-    told = "; ".join(listed(each) for each in joined)
-    return f"{side}'s {len(names)} categories become {after}: no longer told apart are {told}"
+    reported = "; ".join(listed(each) for each in joined)
+    return f"{side}'s {len(names)} categories become {after}: no longer told apart are {reported}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
 from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
 
-MOST = 1000
+MAXIMUM = 1000
 """Commonest values of either field that are considered."""
 
 
@@ -56,7 +56,7 @@ class ReadField:
     def by_row(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """A public value of each row, of those considered."""
         held = np.append(values, UNKNOWN)[self.codes]
-        return np.where(held < MOST, held, UNKNOWN)
+        return np.where(held < MAXIMUM, held, UNKNOWN)
 
 
 def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random.Generator) -> Recovery | None:
@@ -77,11 +77,11 @@ def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random
         return None
     known = max(others, key=lambda field: field.recovered)
     clear = rng.random(len(target.codes)) < 0.5
-    n_first, n_second = min(MOST, len(known.shares)), min(MOST, len(target.shares))
+    n_first, n_second = min(MAXIMUM, len(known.shares)), min(MAXIMUM, len(target.shares))
     joint = conditional_shares(known.by_row(known.truth)[clear], target.by_row(target.truth)[clear], n_first, n_second)
     counts = target.counts
     common = np.zeros(len(counts) + 1, dtype=bool)
-    common[np.argsort(-counts, kind="stable")[:MOST]] = True
+    common[np.argsort(-counts, kind="stable")[:MAXIMUM]] = True
     common[-1] = False  # code -1
     codes = np.where(common[target.codes] & ~clear, target.codes, UNKNOWN)
     guesses = cooccurrence_alignment(known.by_row(known.guesses), codes, len(counts), joint, target.shares[:n_second])

@@ -66,7 +66,7 @@ def block_likelihood(
         if len(plain) != n_names:
             names = np.arange(n_names)
             plain = public.similarity(names, names)
-        for some in _pieces(alike, n_values * n_names):
+        for some in _chunks(alike, n_values * n_names):
             values = np.stack([members[block] for block in some])
             fit = count_likelihood(blocks.view.counts[values], blocks.sizes[some, None] * public.shares[:n_names])
             similar = blocks.view.similarity_within(values)
@@ -81,7 +81,7 @@ def _by_number(members: list[NDArray[np.int64]], chosen: NDArray[np.int64]) -> I
         yield number, chosen[numbers == number]
 
 
-def _pieces(blocks: NDArray[np.int64], cells: int) -> Iterator[NDArray[np.int64]]:
+def _chunks(blocks: NDArray[np.int64], cells: int) -> Iterator[NDArray[np.int64]]:
     """Some blocks at a time, as many as stay in the cache when each has so many cells."""
     at_once = max(1, _CELLS // cells)
     for start in range(0, len(blocks), at_once):
@@ -152,10 +152,10 @@ class KeyLikelihood:
         guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
         members = blocks.members()
         precision = 1.0 / (blocks.view.noise + SLACK)
-        least = blocks.sizes if blocks.least is None else blocks.least
-        n_records = (blocks.sizes + least).sum() / 2 if self._n_records is None else self._n_records
+        minimum = blocks.sizes if blocks.minimum is None else blocks.minimum
+        n_records = (blocks.sizes + minimum).sum() / 2 if self._n_records is None else self._n_records
         rate = n_records * np.outer(self._share, self._others)
-        ranges = np.stack([least, blocks.sizes], axis=1)[chosen]
+        ranges = np.stack([minimum, blocks.sizes], axis=1)[chosen]
         fits = {(low, high): _size_likelihood(low, high, rate) for low, high in np.unique(ranges, axis=0).tolist()}
         of_block = dict(zip(chosen.tolist(), (fits[low, high] for low, high in ranges.tolist()), strict=True))
         singles: dict[tuple[int, int, int], int] = {}
@@ -164,7 +164,7 @@ class KeyLikelihood:
             if n_values == 1:
                 for block in alike.tolist():
                     (value,) = members[block]
-                    seen = int(least[block]), int(blocks.sizes[block]), int(blocks.view.counts[value])
+                    seen = int(minimum[block]), int(blocks.sizes[block]), int(blocks.view.counts[value])
                     if seen not in singles:
                         singles[seen] = self._one_value(of_block[block], seen[-1])
                     guesses[value] = singles[seen]
@@ -172,7 +172,7 @@ class KeyLikelihood:
             tried = np.stack([np.argsort(-of_block[block], kind="stable")[: self._hypotheses] for block in alike])
             for key in np.unique(tried).tolist():
                 names, plain = self._names[key], self._plain_of(key)
-                for some in _pieces(alike[(tried == key).any(axis=1)], n_values * len(names)):
+                for some in _chunks(alike[(tried == key).any(axis=1)], n_values * len(names)):
                     values = np.stack([members[block] for block in some])
                     within = blocks.sizes[some, None] * public.shares[names] / self._share[key]
                     fit = count_likelihood(blocks.view.counts[values], within)
@@ -198,11 +198,11 @@ class KeyLikelihood:
         return self._plain[key]
 
 
-def _size_likelihood(least: int, most: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log-likelihood of each key, up to a constant, for a block of `least` to `most` records; rate of shape (n_keys,
-    n_others). Of many possible sizes some are looked at."""
+def _size_likelihood(minimum: int, maximum: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-likelihood of each key, up to a constant, for a block of `minimum` to `maximum` records; rate of shape
+    (n_keys, n_others). Of many possible sizes some are looked at."""
     logarithm = np.log(np.maximum(rate, 1e-300))
     found = np.full(len(rate), -np.inf)
-    for size in np.unique(np.linspace(least, most, _SIZES).round()):
+    for size in np.unique(np.linspace(minimum, maximum, _SIZES).round()):
         found = np.logaddexp(found, np.logaddexp.reduce(size * logarithm - rate, axis=1) - gammaln(size + 1))
     return found

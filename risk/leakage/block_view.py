@@ -30,19 +30,19 @@ class BlockView:
         The block each signature is in.
     sizes : ndarray of int64, shape (n_blocks,)
         Rows of each block, with or without a value in the field.
-    least : ndarray of int64, shape (n_blocks,), optional
+    minimum : ndarray of int64, shape (n_blocks,), optional
         Where blocks are padded, the fewest records that each can have; None: as many as rows.
     """
 
     view: FieldView
     block: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    least: NDArray[np.int64] | None = None
+    minimum: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, field: FieldSignatures, digests: NDArray[np.uint64], flip: float = 0.0) -> BlockView:
+    def of(cls, field: FieldSignatures, digests: NDArray[np.uint64], randomised_response: float = 0.0) -> BlockView:
         """The view of one field of a rule's set, whose rows have these block digests."""
-        view = FieldView.of(field, flip)
+        view = FieldView.of(field, randomised_response)
         _, places, sizes = np.unique(digests, return_inverse=True, return_counts=True)
         block = np.zeros(view.n_values, dtype=np.int64)
         here = field.codes >= 0
@@ -62,10 +62,10 @@ BlockAttack = Callable[[BlockView, PublicValues, NDArray[np.int64]], NDArray[np.
 
 @dataclass(frozen=True)
 class SizeClass:
-    """What an attack recovers from blocks of one size: from `least` to `most` rows, which hold `rows` rows in all."""
+    """What an attack recovers from blocks of one size: from `minimum` to `maximum` rows, `rows` in all."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     rows: int
     recovery: Recovery
 
@@ -82,7 +82,7 @@ def attack_by_size(
     weights: Mapping[int, float] | None = None,
     records: NDArray[np.int64] | None = None,
     spread: int = 0,
-    least_blocks: int = 1,
+    min_blocks: int = 1,
 ) -> tuple[Recovery, list[SizeClass]]:
     """Attack a sample of the blocks of each size, and weigh the sizes by the records they hold.
 
@@ -104,7 +104,7 @@ def attack_by_size(
         Rows of the file in each size class, by the logarithm of the size; default: those of `blocks`.
     records : ndarray of int64, shape (n_values,), optional
         Records that have each signature, by which an attack is judged; default: rows. Dummies are rows and no records.
-    least_blocks
+    min_blocks
         Blocks drawn of each size class at least, however large: of large blocks an attack reads nearly all or nothing.
 
     Returns
@@ -124,8 +124,8 @@ def attack_by_size(
         if not len(inside):
             continue
         drawn = rng.permutation(inside)
-        wanted = max(per_class, spread * float(records_in[inside].sum()) / total)
-        chosen = drawn[: max(least_blocks, 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), wanted)))]
+        selected = max(per_class, spread * float(records_in[inside].sum()) / total)
+        chosen = drawn[: max(min_blocks, 1 + int(np.searchsorted(np.cumsum(records_in[drawn]), selected)))]
         guesses = attack(blocks, public, chosen)
         attacked = np.isin(blocks.block, chosen)
         found = score(name, field, guesses[attacked], truth[attacked], counts[attacked], 0)
@@ -138,8 +138,8 @@ def attack_by_size(
             n_records=round(factor * float(records_in[inside].sum())),
             error=_ratio_error(by_block, records_in[chosen], len(inside)),
         )
-        least, most = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
-        classes.append(SizeClass(least, most, whole.n_records, whole))
+        minimum, maximum = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
+        classes.append(SizeClass(minimum, maximum, whole.n_records, whole))
     return _weighted(name, field, [part.recovery for part in classes]), classes
 
 

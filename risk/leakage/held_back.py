@@ -28,7 +28,7 @@ from tryst.risk.leakage.view import FieldView
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""
 
-MOST_VALUES = 1500
+MAX_VALUES = 1500
 """Values of a salt attacked otherwise, the commonest."""
 
 SALTS = 4
@@ -62,12 +62,12 @@ def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int6
     guesses = block_likelihood(salts, public, chosen[small])
     for salt in chosen[~small]:
         values = members[salt]
-        alone = FieldView(salts.view.signatures[values], salts.view.counts[values], salts.view.flip)
-        guesses[values] = similarity_graph_alignment(alone, public, most=MOST_VALUES).guesses
+        alone = FieldView(salts.view.signatures[values], salts.view.counts[values], salts.view.randomised_response)
+        guesses[values] = similarity_graph_alignment(alone, public, maximum=MAX_VALUES).guesses
     return guesses
 
 
-def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
+def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_], maximum: int) -> NDArray[np.int64]:
     """Public value of each signature of a listed value, the others left aside; ``UNKNOWN`` for those.
 
     Parameters
@@ -76,7 +76,7 @@ def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_
         What Carole holds, and what everybody knows, with the list.
     listed : ndarray of bool, shape (n_values,)
         Which signatures are of listed values.
-    most
+    maximum
         So many of the commonest are attacked.
 
     Returns
@@ -89,8 +89,8 @@ def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_
         return guesses
     values = [public.values[name] for name in names]
     known = PublicValues(values, public.shares[names], public.tokenisation)
-    alone = FieldView(view.signatures[here], view.counts[here], view.flip)
-    found = similarity_graph_alignment(alone, known, most=most).guesses
+    alone = FieldView(view.signatures[here], view.counts[here], view.randomised_response)
+    found = similarity_graph_alignment(alone, known, maximum=maximum).guesses
     # Both are in the order of their counts, so that a place among the listed is one of `names`.
     guesses[here] = np.where(found == UNKNOWN, UNKNOWN, names[found])
     return guesses
@@ -121,11 +121,9 @@ def salts_attacked(
         Draw the salts attacked by themselves, see `attack_by_size`; of every size at least `SALTS`.
     """
     _, its_salt = np.unique(salt.fill_null("").to_numpy().astype(str), return_inverse=True)
-    salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.flip)
+    salts = BlockView.of(part.fields[field.name], its_salt.astype(np.uint64), field.randomised_response)
     alone = "each salt by itself"
-    yield attack_by_size(alone, field.name, salt_by_salt, salts, public, truth, rng, spread=spread, least_blocks=SALTS)[
-        0
-    ]
+    yield attack_by_size(alone, field.name, salt_by_salt, salts, public, truth, rng, spread=spread, min_blocks=SALTS)[0]
     guesses = salts_joined(part, field.name, its_salt, public)
     yield score("its salts joined by what few rows share", field.name, guesses, truth, salts.view.counts, 0)
 
@@ -188,8 +186,8 @@ def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public
     alone = SignatureSet(_SALTS, part.n_rows, {field: held}, {_SALTS: salt.astype(np.uint64) + np.uint64(1)})
     pairs, support = joins_across(part, field, salt)
     classes = Classes([], np.empty(0, dtype=np.int64))
-    for least in range(1, int(support.max(initial=1)) + 2):
-        classes = value_classes((alone,), field, pairs[support >= least])
+    for minimum in range(1, int(support.max(initial=1)) + 2):
+        classes = value_classes((alone,), field, pairs[support >= minimum])
         if classes.counts.max(initial=0) <= max(COMPANY, _TOO_LARGE * public.shares[0] * rows):
             break
     guesses: NDArray[np.int64] = chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]

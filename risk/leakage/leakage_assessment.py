@@ -66,11 +66,11 @@ def assess(
     limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
     if spec.mode == "trusted":
         everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
-        said = ("Mode trusted sends the values themselves.",)
-        return LeakageReport(spec.mode, n, limit, refuses, everything, remarks=said)
+        sentences = ("Mode trusted sends the values themselves.",)
+        return LeakageReport(spec.mode, n, limit, refuses, everything, notes=sentences)
     signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
     codes = list(coded(spec, variables, rng))
-    told = [finding(margins) for _, margins in codes]
+    reported = [finding(margins) for _, margins in codes]
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
         if spec.mode == "block_keyed":
@@ -80,9 +80,9 @@ def assess(
             found = [each for _, findings in read for each in findings]
             fields = [field for field, _ in read]
             found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
-            told += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
-    remarks = (*_remarks(spec), *_own_combinations(spec, variables))
-    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(told), remarks)
+            reported += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
+    notes = (*_spec_notes(spec), *_own_combinations(spec, variables))
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), notes)
 
 
 def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[str]:
@@ -97,18 +97,18 @@ def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -
     )
 
 
-def _remarks(spec: Specification) -> tuple[str, ...]:
-    remarks = [
+def _spec_notes(spec: Specification) -> tuple[str, ...]:
+    notes = [
         "Measured with attacks that are known, and public values as good as they can be; other attacks may do better.",
         "Carole together with a custodian, or a leaked seed, reads everything: no encoding prevents that.",
     ]
     if spec.mode == "open":
-        remarks.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
+        notes.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
     if spec.resolution.joined:
-        remarks.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
+        notes.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
     if any(field.salt is not None for field in spec.fields):
-        remarks.append(
+        notes.append(
             "What few rows share joins values across salts, such as relatives' address. The attack by it is a simple"
             " one; the more of each household is in the file, the more it reads."
         )
-    return tuple(remarks)
+    return tuple(notes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.padding import RuleRows, least_size, rows_of_rules
+from tryst.common.encoding.padding import RuleRows, min_size, rows_of_rules
 from tryst.common.encoding.records import encode_rows
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import Seed
@@ -58,9 +58,9 @@ def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ran
             if names is None:
                 continue
             signed = part.fields[field.name]
-            blocks = BlockView.of(signed, part.blocks[rule.name], field.flip)
+            blocks = BlockView.of(signed, part.blocks[rule.name], field.randomised_response)
             if spec.padding is not None:
-                blocks = replace(blocks, least=least_size(blocks.sizes, spec.padding))
+                blocks = replace(blocks, minimum=min_size(blocks.sizes, spec.padding))
             truth = truth_of(part, field.name, some.columns[field.name], order, names)
             records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
             for attack, how in _attacks(columns, spec, rule, field, names, n_blocked):

@@ -27,14 +27,14 @@ def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator)
     """The dictionary of a field: the file's own values, with counts drawn anew; None if no row has a value."""
     counted = column.drop_nulls().value_counts()
     values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
-    anew = rng.poisson(counts) + 0.5
-    kept = np.argsort(-anew, kind="stable")[:DICTIONARY]
+    redrawn = rng.poisson(counts) + 0.5
+    kept = np.argsort(-redrawn, kind="stable")[:DICTIONARY]
     values = [values[place] for place in kept]
     some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
     if not some.any():
         return None
     values = [value for value, has in zip(values, some, strict=True) if has]
-    return PublicValues(values, anew[kept][some], field.tokens, similar_values(field))
+    return PublicValues(values, redrawn[kept][some], field.tokens, similar_values(field))
 
 
 def truth_of(

@@ -25,7 +25,7 @@ from tryst.risk.leakage.recovery import UNKNOWN, Recovery, score
 from tryst.risk.leakage.similarity_graph import similarity_graph_alignment
 from tryst.risk.leakage.view import FieldView
 
-MOST_VALUES = 1500
+MAX_VALUES = 1500
 """Values of a field attacked in open mode."""
 
 SALTED = 4000
@@ -54,18 +54,18 @@ def field_by_field(
             **({", its salts joined by a blocking rule": joined} if spec.rules_undoing_salt(field) else {}),
         }
         for how, seen in attacked.items():
-            view = FieldView.of(seen.fields[field.name], field.flip)
+            view = FieldView.of(seen.fields[field.name], field.randomised_response)
             truth = truth_of(seen, field.name, column, rows, public)
             guesses = {
                 "counts alone": frequency_alignment(view, public),
-                "counts and similarities": similarity_graph_alignment(view, public, most=MOST_VALUES).guesses,
+                "counts and similarities": similarity_graph_alignment(view, public, maximum=MAX_VALUES).guesses,
             }
             listed = listed_in(column, field)
             if listed is not None:
                 codes = seen.fields[field.name].codes
                 is_listed = np.zeros(view.n_values, dtype=bool)
                 is_listed[codes[(codes >= 0) & listed.fill_null(value=False).to_numpy()]] = True
-                guesses["listed values by themselves"] = listed_alone(view, public, is_listed, MOST_VALUES)
+                guesses["listed values by themselves"] = listed_alone(view, public, is_listed, MAX_VALUES)
             for attack, guessed in guesses.items():
                 found.append(finding(score(attack + how, field.name, guessed, truth, view.counts, 0)))
         # Where salts are joined, that came last, and is the most that is known of a row.
@@ -90,9 +90,9 @@ def coded(
         codes = category_codes(places, variable, spec.project, seed, digest, 1).codes
         truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1)).astype(np.int64)
         counts = np.bincount(places.drop_nulls().to_numpy(), minlength=len(variable.categories))
-        anew = (rng.poisson(counts) + 0.5).astype(np.float64)
-        nobody = np.full(len(truth), UNKNOWN, dtype=np.int64)
+        redrawn = (rng.poisson(counts) + 0.5).astype(np.float64)
+        no_one_linked = np.full(len(truth), UNKNOWN, dtype=np.int64)
         yield (
-            ReadField(variable.name, codes, truth, nobody, anew / anew.sum()),
-            code_recovery(variable.name, codes, truth, anew),
+            ReadField(variable.name, codes, truth, no_one_linked, redrawn / redrawn.sum()),
+            code_recovery(variable.name, codes, truth, redrawn),
         )

@@ -86,7 +86,7 @@ def similarity_graph_alignment(
     view: FieldView,
     public: PublicValues,
     *,
-    most: int | None = None,
+    maximum: int | None = None,
     anchors: int = ANCHORS,
     overdispersion: float = OVERDISPERSION,
     expected: NDArray[np.float64] | None = None,
@@ -97,7 +97,7 @@ def similarity_graph_alignment(
     ----------
     view, public
         What Carole holds, and what everybody knows.
-    most
+    maximum
         Only so many of the commonest values are attacked; default: all.
     anchors
         Most values by which others are judged.
@@ -118,7 +118,7 @@ def similarity_graph_alignment(
     Some seconds for the core, then O(n_values * n_public * anchors) in matrix products of single precision: 22,000
     surnames against 40,000 take 15 s on two cores.
     """
-    limit = view.n_values if most is None else min(most, view.n_values)
+    limit = view.n_values if maximum is None else min(maximum, view.n_values)
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
     margin = np.zeros(view.n_values)
     order = view.commonest_first()[:limit]
@@ -148,7 +148,7 @@ def growth_rounds(n_values: int, n_public: int) -> list[tuple[int, int]]:
     return [rounds[0]] * _SETTLING + rounds
 
 
-def grown_anchors(kept: NDArray[np.int64], margin: NDArray[np.float64], most: int = ANCHORS) -> NDArray[np.int64]:
+def grown_anchors(kept: NDArray[np.int64], margin: NDArray[np.float64], maximum: int = ANCHORS) -> NDArray[np.int64]:
     """Rows of a round that are the anchors of the next: the commonest of the sure ones, at least the `FEWEST` surest.
 
     Parameters
@@ -159,7 +159,7 @@ def grown_anchors(kept: NDArray[np.int64], margin: NDArray[np.float64], most: in
     sure = kept[margin[kept] > MARGIN]
     if len(sure) < FEWEST:
         sure = kept[np.argsort(-margin[kept], kind="stable")][:FEWEST]
-    return np.sort(sure)[:most]
+    return np.sort(sure)[:maximum]
 
 
 def _core(

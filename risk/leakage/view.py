@@ -19,18 +19,18 @@ class FieldView:
     signatures : ndarray of uint64, shape (n_values, bits // 64)
     counts : ndarray of int64, shape (n_values,)
         Rows that have each.
-    flip : float
+    randomised_response : float
         Probability with which each bit was flipped by the custodian (randomised response); public.
     """
 
     signatures: NDArray[np.uint64]
     counts: NDArray[np.int64]
-    flip: float = 0.0
+    randomised_response: float = 0.0
 
     @classmethod
-    def of(cls, field: FieldSignatures, flip: float = 0.0) -> FieldView:
+    def of(cls, field: FieldSignatures, randomised_response: float = 0.0) -> FieldView:
         """The view of one field of a signature set."""
-        return cls(field.signatures, value_counts(field), flip)
+        return cls(field.signatures, value_counts(field), randomised_response)
 
     @property
     def bits(self) -> int:
@@ -45,7 +45,7 @@ class FieldView:
     @property
     def noise(self) -> float:
         """Variance of an estimated similarity, at most."""
-        return 1.0 / (self.bits * (1.0 - 2.0 * self.flip) ** 4)
+        return 1.0 / (self.bits * (1.0 - 2.0 * self.randomised_response) ** 4)
 
     def commonest_first(self) -> NDArray[np.int64]:
         """The values by their counts."""
@@ -62,13 +62,13 @@ class FieldView:
         A bit of two values agrees with probability (1 + J)/2, so the mean product of centred bits estimates J; with
         bits flipped at a rate r it estimates (1 - 2r)^2 J.
         """
-        scale = np.float32(self.bits * (1.0 - 2.0 * self.flip) ** 2)
+        scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         similar: NDArray[np.float32] = self.centred_bits(rows) @ self.centred_bits(columns).T / scale
         return similar
 
     def similarity_within(self, groups: NDArray[np.int64]) -> NDArray[np.float32]:
         """Estimated similarities within groups of n signatures; of shape (n_groups, n), they give (n_groups, n, n)."""
-        scale = np.float32(self.bits * (1.0 - 2.0 * self.flip) ** 2)
+        scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         bits = self.centred_bits(groups.ravel()).reshape(*groups.shape, self.bits)
         similar: NDArray[np.float32] = bits @ bits.swapaxes(-1, -2) / scale
         return similar

@@ -14,7 +14,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
 from tryst.risk.models.scores import HyperDirichlet
 
-MOST_VARIABLES = 7
+MAX_VARIABLES = 7
 
 
 @njit(cache=True, nogil=True)
@@ -82,10 +82,10 @@ def _score_all(n, keys, table_scores, scores):  # type: ignore[no-untyped-def]  
 
 def decomposable_keys(n: int) -> NDArray[np.int64]:
     """The keys of all decomposable graphs on n labelled nodes, in ascending order."""
-    if not 1 <= n <= MOST_VARIABLES:
+    if not 1 <= n <= MAX_VARIABLES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"all graphs are listed for 1 to {MOST_VARIABLES} variables",
+            f"all graphs are listed for 1 to {MAX_VARIABLES} variables",
             where="variables",
             got=str(n),
             remedy="use mc3, anneal, greedy or occam_window",

@@ -32,10 +32,10 @@ def move_changes(scores: HyperDirichlet, graph: Graph) -> NDArray[np.float64]:
         scores.make_room()
 
 
-def climb(scores: HyperDirichlet, graph: Graph, most_moves: int) -> tuple[Graph, list[float]]:
+def climb(scores: HyperDirichlet, graph: Graph, max_moves: int) -> tuple[Graph, list[float]]:
     """The local maximum uphill from a graph, and the scores on the way."""
     trace = [scores.graph(graph)]
-    for _ in range(most_moves):
+    for _ in range(max_moves):
         changes = np.nan_to_num(move_changes(scores, graph), nan=-np.inf)
         pair = int(np.argmax(changes))
         if changes[pair] <= 1e-10:  # below the rounding of a score: no improvement
@@ -46,7 +46,7 @@ def climb(scores: HyperDirichlet, graph: Graph, most_moves: int) -> tuple[Graph,
     return graph, trace
 
 
-def greedy(scores: HyperDirichlet, start: Graph | None = None, most_moves: int = 10_000) -> SearchResult:
+def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 10_000) -> SearchResult:
     """One model, by steepest ascent from `start` (by default the graph without edges), adding and deleting
     single edges.
 
@@ -61,7 +61,7 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, most_moves: int =
         raise TrystError(
             ErrorCode.PARAMETER, "the start must have the data's variables", where="start", got=f"{len(start)} nodes"
         )
-    graph, trace = climb(scores, start, most_moves)
+    graph, trace = climb(scores, start, max_moves)
     steps = len(trace) - 1
     return make_result(
         "greedy",

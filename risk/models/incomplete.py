@@ -207,7 +207,7 @@ def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
         return Factor.from_table(columns, np.ones(levels))
     first, _ = distinct_rows(records + 1, [n + 1 for n in levels])
     records = records[first]
-    pieces = []
+    chunks = []
     for rows, observed in patterns(records):
         missing = [i for i in range(len(columns)) if not observed >> i & 1]
         completions = math.prod(levels[i] for i in missing)
@@ -217,8 +217,8 @@ def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
         if missing:
             fill = np.stack(np.unravel_index(np.arange(completions), [levels[i] for i in missing]), axis=1)
             cells[:, missing] = np.tile(fill, (len(rows), 1))
-        pieces.append(cells)
-    cells = np.concatenate(pieces)
+        chunks.append(cells)
+    cells = np.concatenate(chunks)
     first, _ = distinct_rows(cells, levels)
     return Factor(tuple(columns), tuple(levels), np.ascontiguousarray(cells[first]), np.ones(len(first)))
 

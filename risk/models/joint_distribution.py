@@ -78,8 +78,8 @@ class JointDistribution:
     records: float
 
     def __post_init__(self) -> None:
-        told = tuple((variable.name, variable.levels) for variable in self.variables)
-        if told != tuple(zip(map(str, self.model.names), self.model.levels, strict=True)):
+        reported = tuple((variable.name, variable.levels) for variable in self.variables)
+        if reported != tuple(zip(map(str, self.model.names), self.model.levels, strict=True)):
             raise TrystError(
                 ErrorCode.PARAMETER, "the variables must be the model's, in its order", where="joint distribution"
             )

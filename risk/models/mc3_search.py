@@ -76,15 +76,15 @@ def mc3(
         Weights are visit frequencies over all chains.
     """
     burn_in = moves // 10 if burn_in is None else burn_in
-    for name, value, least in (
+    for name, value, minimum in (
         ("moves", moves, 1),
         ("chains", chains, 1),
         ("burn_in", burn_in, 0),
         ("thin", thin, 1),
         ("temperatures", temperatures, 1),
     ):
-        if value < least:
-            raise TrystError(ErrorCode.PARAMETER, f"must be at least {least}", where=name, got=str(value))
+        if value < minimum:
+            raise TrystError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
     if hottest < 1:
         raise TrystError(ErrorCode.PARAMETER, "must be at least 1", where="hottest", got=str(hottest))
     if moves < thin:

@@ -30,7 +30,7 @@ _STYLE = (
 
 
 def draw_graph(
-    graph: Graph, inclusion: NDArray[np.float64] | None = None, *, least: float = 0.01, title: str = ""
+    graph: Graph, inclusion: NDArray[np.float64] | None = None, *, minimum: float = 0.01, title: str = ""
 ) -> str:
     """A model as a graph.
 
@@ -40,7 +40,7 @@ def draw_graph(
         The model; its edges are drawn solid.
     inclusion : ndarray of float64, shape (n, n), optional
         How probable each edge is: line weight and opacity. Edges that the model lacks are drawn dashed.
-    least
+    minimum
         Edges less probable than this, and not in the model, are left out.
     title
         A heading, also for readers who cannot see the picture.
@@ -70,7 +70,7 @@ def draw_graph(
         (v, w, float(certain[v, w]))
         for v in range(n)
         for w in range(v)
-        if graph.has_edge(v, w) or certain[v, w] >= least
+        if graph.has_edge(v, w) or certain[v, w] >= minimum
     )
     places = _layout(drawn)
     shapes = []
@@ -87,10 +87,12 @@ def draw_graph(
     return _document(shapes, title or "Graph of a decomposable model")
 
 
-def draw_result(result: SearchResult, *, least: float = 0.01) -> str:
+def draw_result(result: SearchResult, *, minimum: float = 0.01) -> str:
     """The best model of a search, line weights being the edges' inclusion probabilities over all its models."""
     best = result.best
-    return draw_graph(best.graph, result.edge_inclusion, least=least, title=f"{result.method}: {len(result)} models")
+    return draw_graph(
+        best.graph, result.edge_inclusion, minimum=minimum, title=f"{result.method}: {len(result)} models"
+    )
 
 
 def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
@@ -186,10 +188,10 @@ def _stack(x: float, y: float, labels: Sequence[str], kind: str) -> str:
 
 def _document(shapes: Sequence[str], title: str, width: int = WIDTH, height: int = HEIGHT) -> str:
     heading = escape(title)
-    body = "\n".join(shapes)
+    contents = "\n".join(shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{heading}">\n'
         f"<title>{heading}</title><style>{_STYLE}</style>\n"
         f'<rect width="{width}" height="{height}" fill="#fff"/>\n<text x="{width / 2}" y="24">{heading}</text>\n'
-        f"{body}\n</svg>\n"
+        f"{contents}\n</svg>\n"
     )

@@ -19,8 +19,8 @@ def test_a_table_of_rates_is_printed(peer, capsys, monkeypatch):
     for bits in (64, 512):
         for what in ("tryst, 1 thread", "tryst, 2 threads", "ratio of 2 threads to 1"):
             (found,) = re.findall(rf"^ +{bits} {what} +([\d.]+) +([\d.]+) +([\d.]+)$", printed, re.MULTILINE)
-            median, least, most = map(float, found)
-            assert 0 <= least <= median <= most
-            assert most > 0
+            median, minimum, maximum = map(float, found)
+            assert 0 <= minimum <= median <= maximum
+            assert maximum > 0
     assert ("ratio to anonlink" in printed) == (peer is not None)
     assert ("is not installed" in printed) == (peer is None)

@@ -143,12 +143,12 @@ class Upload:
     sets: SignatureSet
     side: Side
     name: str
-    body: bytes = field(repr=False)
+    payload: bytes = field(repr=False)
     manifest: contribution_pb2.Manifest
 
     @property
     def chunks(self) -> list[bytes]:
-        return [self.body[part] for part in chunk_slices(len(self.body))]
+        return [self.payload[part] for part in chunk_slices(len(self.payload))]
 
     @property
     def root(self) -> bytes:
@@ -178,11 +178,11 @@ class Custodian:
         )
         return found
 
-    def post(self, kind: int, body: bytes, epoch: int = 1, sender: Side | None = None) -> Any:
+    def post(self, kind: int, payload: bytes, epoch: int = 1, sender: Side | None = None) -> Any:
         message = custody_pb2.AgreementMessage(
             kind=kind,  # type: ignore[arg-type]
             sender=side_to_wire(sender or self.side),
-            body=body,
+            payload=payload,
         )
         request = custody_pb2.PostMessageRequest(project="trial", epoch=epoch, message=message)
         return self.call(self.stub.PostMessage, request)
@@ -210,7 +210,7 @@ class Custodian:
             project="trial",
             upload=upload.name,
             chunks=len(upload.chunks),
-            total_bytes=len(upload.body),
+            total_bytes=len(upload.payload),
             root=upload.root,
         )
         return self.call(self.stub.CommitUpload, request)
@@ -258,8 +258,8 @@ def make_upload(
         "layout": layout_of([signed]),
         **changes,
     }
-    body = b"".join(to_bytes([signed]))
-    return Upload(signed, side, name, body, manifest_to_wire(Manifest(**manifest))), order
+    payload = b"".join(to_bytes([signed]))
+    return Upload(signed, side, name, payload, manifest_to_wire(Manifest(**manifest))), order
 
 
 def raw_error(call: Callable[[], Any]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from tryst.carole.projects import Grant, KeyReport, Policy
 from tryst.carole.store import Store
 from tryst.carole.store.registry import NewProject
-from tryst.common.encoding.body import to_bytes
+from tryst.common.encoding.payload import to_bytes
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, layout_of
 from tryst.common.parties import Role, Side
 from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
@@ -28,9 +28,9 @@ class Contribution:
         blocks = {"born": rng.integers(1, 2**63, size=rows, dtype=np.uint64)}
         self.sets = (SignatureSet("", rows, fields, blocks),)
         self.layout = layout_of(self.sets)
-        body = b"".join(to_bytes(self.sets))
-        self.body = body
-        self.chunks = [body[part] for part in chunk_slices(len(body))]
+        payload = b"".join(to_bytes(self.sets))
+        self.payload = payload
+        self.chunks = [payload[part] for part in chunk_slices(len(payload))]
         self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
         self.root = root_digest(self.digests)
 
@@ -42,7 +42,7 @@ class Contribution:
         return Chunk(index, len(self.chunks), self.root, self.digests[index], self.chunks[index])
 
     def commit(self, store: Store, side: Side, upload: str) -> None:
-        store.uploads.commit(PROJECT, side, str(side), upload, len(self.chunks), len(self.body), self.root)
+        store.uploads.commit(PROJECT, side, str(side), upload, len(self.chunks), len(self.payload), self.root)
 
 
 PROJECT = "trial"

@@ -342,29 +342,33 @@ def read(path: Path) -> pl.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("block", "least"), [(None, 0.999), (True, 0.993)])
-def test_febrl4_used_as_it_comes(shared: Path, block: bool | None, least: float) -> None:
+def test_febrl4_used_as_it_comes(shared: Path, block: bool | None, minimum: float) -> None:
     alice, bob = (read(shared / f"data/febrl/dataset4{side}.csv").drop("soc_sec_id") for side in "ab")
-    assert f1(alice, bob, "rec_id", block) >= least
+    assert f1(alice, bob, "rec_id", block) >= minimum
 
 
 @pytest.mark.parametrize("dataset", [0, 1])
 @pytest.mark.parametrize(("errors", "least"), [(1, 0.999), (2, 0.990)])
-def test_brl_sim_used_as_it_comes(shared: Path, errors: int, dataset: int, least: float) -> None:
+def test_brl_sim_used_as_it_comes(shared: Path, errors: int, dataset: int, minimum: float) -> None:
     both = read(shared / f"data/brl_sim/percdups50_nerrors{errors}_dataset{dataset}.csv")
     alice, bob = (both.filter(pl.col("rec-id").str.ends_with(suffix)) for suffix in ("-org", "-dup-0"))
     for block in (None, True):
-        assert f1(alice, bob, "rec-id", block) >= least
+        assert f1(alice, bob, "rec-id", block) >= minimum
 
 
 def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_they_can_tell() -> None:
     alice, bob = people(1), people(1)
-    spec, comments = draft(alice, bob, "test", bits=128, flip=0.05)
+    spec, comments = draft(alice, bob, "test", bits=128, randomised_response=0.05)
     assert load_specification(dump_specification(spec, comments)) == spec
     for field in spec.fields:
         if field.kind in ("name", "text"):
-            assert (field.bits, field.flip, field.levels) == (128, 0.05, (0.2, 0.4, 0.6, 0.868, 1.0))
+            assert (field.bits, field.randomised_response, field.levels) == (128, 0.05, (0.2, 0.4, 0.6, 0.868, 1.0))
         else:
-            assert (field.bits, field.flip, field.levels) == (field.defaults.bits, 0.0, field.defaults.levels)
+            assert (field.bits, field.randomised_response, field.levels) == (
+                field.defaults.bits,
+                0.0,
+                field.defaults.levels,
+            )
     short, _ = draft(alice, bob, "test", bits=64)
     assert (short.field("surname").bits, short.field("surname").levels) == (64, "em8")
     assert draft(alice, bob, "test", bits=1024)[0] == draft(alice, bob, "test")[0]
@@ -372,9 +376,9 @@ def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_the
 
 
 @pytest.mark.parametrize(
-    ("bits", "flip", "code"), [(100, 0.0, ErrorCode.PARAMETER), (64, 0.25, ErrorCode.SPECIFICATION)]
+    ("bits", "randomised_response", "code"), [(100, 0.0, ErrorCode.PARAMETER), (64, 0.25, ErrorCode.SPECIFICATION)]
 )
-def test_signatures_that_cannot_be_are_refused(bits: int, flip: float, code: ErrorCode) -> None:
+def test_signatures_that_cannot_be_are_refused(bits: int, randomised_response: float, code: ErrorCode) -> None:
     with pytest.raises(TrystError) as caught:
-        draft(people(1), people(1), "test", bits=bits, flip=flip)
+        draft(people(1), people(1), "test", bits=bits, randomised_response=randomised_response)
     assert caught.value.code is code

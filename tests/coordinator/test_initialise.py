@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tryst.alice import PARTY as ALICE
 from tryst.bob import PARTY as BOB
 from tryst.carole.configuration import load_carole
-from tryst.carole.service.health import ask_health
+from tryst.carole.service.health import check_health
 from tryst.common.command import app
 from tryst.common.configuration import load_configuration
 from tryst.common.custodian.configuration import load_custodian
@@ -122,7 +122,7 @@ def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Pat
     with contextlib.ExitStack() as stack:
         _serve(stack, "carole", configurations["carole"])
         # Custodians would ask again, but seconds later.
-        assert _eventually(lambda: ask_health(configurations["carole"])) == f"127.0.0.1:{port}"
+        assert _eventually(lambda: check_health(configurations["carole"])) == f"127.0.0.1:{port}"
         for party in CUSTODIANS:
             _serve(stack, party.name, configurations[party.name])
         for party in CUSTODIANS:
@@ -170,7 +170,7 @@ def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -
     for listen, match in (("127.0.0.1:0", "port 0 is another one"), ("127.0.0.1:9", "does not answer")):
         (tmp_path / "carole.yaml").write_text(text.replace("0.0.0.0:7443", listen))
         with pytest.raises(TrystError, match=match):
-            ask_health(tmp_path / "carole.yaml")
+            check_health(tmp_path / "carole.yaml")
     result = CliRunner().invoke(app, ["carole", "check", "--config", str(parties / "carole/carole.yaml")])
     assert result.output.strip().endswith(f"on 0.0.0.0:7443 for {len(PARTIES)} members.")
     assert result.exit_code == 0

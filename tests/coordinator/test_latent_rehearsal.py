@@ -57,9 +57,9 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     assert (values["scheme"], alone["scheme"]) == ("multinomial", "agreement alone")
     assert values["f1"] > alone["f1"] + 0.01
     assert abs(values["calibration_largest_gap"]) < abs(alone["calibration_largest_gap"]) + 0.05
-    told = json.loads((out / "linkage.json").read_text())["latent"]
+    reported = json.loads((out / "linkage.json").read_text())["latent"]
     # Each rehearsal agrees a seed of its own, and similarities are estimated from signatures.
-    assert abs(told["before"]["links"] - alone["links"]) < 15
+    assert abs(reported["before"]["links"] - alone["links"]) < 15
     report = (out / "report.html").read_text()
     assert "What the values say" in report
     assert "links that agreement alone would not have made" in report

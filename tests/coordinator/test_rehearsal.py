@@ -172,7 +172,7 @@ def test_what_can_be_seen_at_once_is_told_at_once(
     tmp_path: Path,
     started: list[int],
     which: dict[str, object],
-    told: str,
+    reported: str,
 ) -> None:
     alice, bob, spec = files
     given = {"alice": alice, "bob": bob, "truth": None, **which}
@@ -189,7 +189,7 @@ def test_what_can_be_seen_at_once_is_told_at_once(
             2,
         )
     assert caught.value.code in (ErrorCode.SOURCE, ErrorCode.FIELD_MISSING)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert not started
     assert not out.exists()
 

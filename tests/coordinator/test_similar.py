@@ -38,8 +38,8 @@ def listed(counts: pl.DataFrame = COUNTS, value: str = "name", count: str = "cou
 
 def test_the_commonest_and_the_rare_are_left_out() -> None:
     assert listed() == ["smith", "abbott", "adamson", "de la cruz", "no"], "jones has 1,100 in two rows"
-    assert listed(drop_commonest=0, least=0)[::6] == ["jones", "rare"]
-    assert listed(most=2) == ["smith", "abbott"]
+    assert listed(drop_commonest=0, minimum=0)[::6] == ["jones", "rare"]
+    assert listed(maximum=2) == ["smith", "abbott"]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_the_commonest_and_the_rare_are_left_out() -> None:
         ({"most": 0}, ErrorCode.PARAMETER, "a list has 1 to 20,000 values"),
     ],
 )
-def test_counts_that_cannot_be_used_are_refused(changes: dict[str, object], code: ErrorCode, told: str) -> None:
+def test_counts_that_cannot_be_used_are_refused(changes: dict[str, object], code: ErrorCode, reported: str) -> None:
     with pytest.raises(TrystError) as caught:
         listed(**changes)  # type: ignore[arg-type]
     assert caught.value.code is code
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_what_is_printed_is_pasted_under_the_field(tmp_path: Path) -> None:

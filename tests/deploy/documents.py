@@ -33,8 +33,8 @@ def sections(path: Path) -> dict[str, str]:
 
 def lines(text: str) -> Iterator[list[str]]:
     """Every command line of the code blocks in `text`, as words; continued lines are one."""
-    for _, body in _BLOCK.findall(text):
-        for line in body.replace("\\\n", " ").splitlines():
+    for _, payload in _BLOCK.findall(text):
+        for line in payload.replace("\\\n", " ").splitlines():
             if words := shlex.split(line, comments=True):
                 yield words
 

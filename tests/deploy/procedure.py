@@ -21,13 +21,13 @@ class Procedure:
     ----------
     root
         Stands for ``/`` on each organisation's machine.
-    desk
+    context
         Where the commands are typed: cards, certificates and lists arrive here.
     """
 
-    def __init__(self, root: Path, desk: Path) -> None:
+    def __init__(self, root: Path, context: Path) -> None:
         self.root = root
-        self.desk = desk
+        self.context = context
         self.shown: dict[str, str] = {}
         """What `accept` shows, by party."""
         text = sections(DEPLOY / "README.md")[HEADING]
@@ -43,14 +43,14 @@ class Procedure:
 
     def enrol(self) -> None:
         """Step 1, and the cards sent to the coordinator."""
-        (self.desk / "cards").mkdir(parents=True, exist_ok=True)
+        (self.context / "cards").mkdir(parents=True, exist_ok=True)
         self.all("enrol")
         for party in PARTIES:
-            shutil.copy(self.keys(party) / "card.yaml", self.desk / "cards" / f"{party}.yaml")
+            shutil.copy(self.keys(party) / "card.yaml", self.context / "cards" / f"{party}.yaml")
 
     def certify(self) -> None:
         """Step 2."""
-        (self.desk / "certificates").mkdir(exist_ok=True)
+        (self.context / "certificates").mkdir(exist_ok=True)
         self.all("authority")
         self.all("certify")
 
@@ -63,9 +63,9 @@ class Procedure:
     def send(self) -> None:
         """Certificates, list and authorities arrive."""
         for party in PARTIES:
-            shutil.copy(self.desk / "certificates" / f"{party}.pem", self.desk / f"{party}.pem")
+            shutil.copy(self.context / "certificates" / f"{party}.pem", self.context / f"{party}.pem")
         for name in ("members.yaml", "authorities.pem"):
-            shutil.copy(self.desk / "list" / name, self.desk / name)
+            shutil.copy(self.context / "list" / name, self.context / name)
 
     def accept(self, *parties: str) -> None:
         """Step 4, of all parties unless some are named."""
@@ -81,7 +81,7 @@ class Procedure:
 
     def tryst(self, words: list[str]) -> str:
         """Type a command at the desk; its absolute paths are under `root`."""
-        with contextlib.chdir(self.desk):
+        with contextlib.chdir(self.context):
             status, shown = run([f"{self.root}{word}" if word.startswith("/") else word for word in words])
         assert status == 0, f"tryst {' '.join(words)}: {shown}"
         return shown
@@ -95,9 +95,9 @@ class Procedure:
         return next(line[25:].strip() for line in self.shown[party].splitlines() if line.startswith("the list"))
 
 
-def carry_out(root: Path, desk: Path) -> Procedure:
+def carry_out(root: Path, context: Path) -> Procedure:
     """Steps 1 to 4."""
-    procedure = Procedure(root, desk)
+    procedure = Procedure(root, context)
     procedure.enrol()
     procedure.certify()
     procedure.assemble()

@@ -55,9 +55,9 @@ def test_everyone_is_a_member_and_all_hold_the_same_list(procedure: Procedure) -
 def test_another_list_has_another_digest(procedure: Procedure) -> None:
     """Bob's entry changed on the way to Alice: she accepts it, since her own is right, and the phone tells."""
     before = procedure.digest("alice")
-    text = (procedure.desk / "members.yaml").read_text()
+    text = (procedure.context / "members.yaml").read_text()
     forged = Members.parse(text).named("bob").certificate
-    (procedure.desk / "members.yaml").write_text(text.replace(forged, "0" * 64))
+    (procedure.context / "members.yaml").write_text(text.replace(forged, "0" * 64))
     procedure.accept("alice")
     assert procedure.digest("alice") != before
     with pytest.raises(AssertionError, match="has another certificate key for bob"):
@@ -73,8 +73,8 @@ def test_an_organisation_may_bring_its_own_authority(tmp_path: Path) -> None:
     procedure.tryst(made)
     procedure.tryst(certified)
     # What Alice sends to the coordinator, who adds it to step 3.
-    (procedure.desk / "alice.pem").rename(procedure.desk / "certificates/alice.pem")
-    (procedure.desk / "alices-authority/authority.pem").rename(procedure.desk / "alices-authority.pem")
+    (procedure.context / "alice.pem").rename(procedure.context / "certificates/alice.pem")
+    (procedure.context / "alices-authority/authority.pem").rename(procedure.context / "alices-authority.pem")
     procedure.assemble("--authority", "alices-authority.pem")
     procedure.accept()
     assert all(admitted(procedure, party) for party in PARTIES)

@@ -32,7 +32,7 @@ def resolve(words: list[str]) -> tuple[list[str], Any, list[str]]:
     return name, command, words
 
 
-def mistakes(words: list[str], *, complete: bool) -> Iterator[str]:
+def issues(words: list[str], *, complete: bool) -> Iterator[str]:
     """What is wrong with ``tryst WORDS``; a `complete` command also has all that is required."""
     name, command, left = resolve(words)
     if len(words) == 1 and words[0] in ("--help", *(option for one in TRYST.params for option in one.opts)):
@@ -75,9 +75,7 @@ def test_every_command_exists_with_its_options(document: Path) -> None:
     found = [(words, True) for words in typed_commands(text)] + [(words, False) for words in named_commands(text)]
     assert found, "a document that shows no command is not read right"
     assert not [
-        f"tryst {' '.join(words)}: {mistake}"
-        for words, complete in found
-        for mistake in mistakes(words, complete=complete)
+        f"tryst {' '.join(words)}: {issue}" for words, complete in found for issue in issues(words, complete=complete)
     ]
 
 
@@ -91,15 +89,15 @@ def test_the_check_finds_what_is_wrong() -> None:
         ["party", "certify", "card.yaml", "--authority", "authority"],
         ["spec", "check"],
     ):
-        assert list(mistakes(words, complete=True)), words
+        assert list(issues(words, complete=True)), words
     for words in (
         ["alice", "approve", "--yes"],
         ["project", "create|approve"],
         ["spec", "check", "linkage.yaml"],
         ["party", "certify", "card.yaml", "--authority=authority", "--out", "x"],
     ):
-        assert not list(mistakes(words, complete=True)), words
-    assert not list(mistakes(["spec", "check"], complete=False))
+        assert not list(issues(words, complete=True)), words
+    assert not list(issues(["spec", "check"], complete=False))
 
 
 def test_every_command_that_is_shown_has_help() -> None:
@@ -137,15 +135,15 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
 @cache
 def messages() -> str:
     """Every piece of text in the code that runs, docstrings left out."""
-    pieces = []
+    chunks = []
     for package in ("common", "carole", "coordinator"):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
             for node in ast.walk(tree):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
-                    pieces.append(node.value)
-    return "\n".join(pieces)
+                    chunks.append(node.value)
+    return "\n".join(chunks)
 
 
 TABLE_OF_ERRORS = re.compile(r"^\| *(?:it says|message) *\|[^\n]*\n\|[-| ]+\|\n((?:\|[^\n]*\n)+)", re.MULTILINE)

@@ -178,9 +178,11 @@ class Image:
                 if top not in ("..", "__pycache__") and not (self.packages / top).exists():
                     (self.packages / top).symlink_to(found.locate_file(top))
             for line in found.requires or ():
-                wanted = Requirement(line)
-                if (wanted.marker is None or wanted.marker.evaluate({"extra": ""})) and wanted.name.lower() not in done:
-                    pending.add(wanted.name.lower())
+                selected = Requirement(line)
+                if (
+                    selected.marker is None or selected.marker.evaluate({"extra": ""})
+                ) and selected.name.lower() not in done:
+                    pending.add(selected.name.lower())
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
         """Start Python with these arguments, and without the packages of the environment that runs the tests."""

@@ -237,15 +237,17 @@ class Deployment:
         self.eventually(lambda: self.status(project).state >= state, lambda: self._explained(project))
         return self.status(project)
 
-    def trouble(self, side: Side, project: str, other_than: Collection[str] = ()) -> str:
+    def blocking_error(self, side: Side, project: str, other_than: Collection[str] = ()) -> str:
         """Wait for a custodian's trouble with a project; its text."""
         without = {"", *other_than}
-        self.eventually(lambda: self.shown(side, project).trouble not in without, lambda: self._explained(project))
-        return self.shown(side, project).trouble
+        self.eventually(
+            lambda: self.shown(side, project).blocking_error not in without, lambda: self._explained(project)
+        )
+        return self.shown(side, project).blocking_error
 
     def well(self, side: Side, project: str) -> None:
         """Wait until a custodian has no trouble with a project any more."""
-        self.eventually(lambda: not self.shown(side, project).trouble, lambda: self._explained(project))
+        self.eventually(lambda: not self.shown(side, project).blocking_error, lambda: self._explained(project))
 
     def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:
         """Wait for a condition."""
@@ -255,8 +257,8 @@ class Deployment:
             time.sleep(0.05)
 
     def _explained(self, project: str) -> str:
-        told = [f"{self.status(project)}"] + [f"{side}: {self.shown(side, project)}" for side in Side]
-        return "\n".join(told)
+        reported = [f"{self.status(project)}"] + [f"{side}: {self.shown(side, project)}" for side in Side]
+        return "\n".join(reported)
 
 
 def _free_port() -> int:

@@ -159,7 +159,7 @@ def _spoil_and_mend(made: Deployment, commands: Commands) -> dict[str, str]:
         if not troubles:
             made.create(TEXT)
         for name, (side, _) in broken.items():
-            troubles[name] = made.trouble(side, PROJECT, other_than=troubles.values())
+            troubles[name] = made.blocking_error(side, PROJECT, other_than=troubles.values())
     for side in Side:
         commands.start(f"{side}-in-trouble", side, "status", "--config", made.configs[side])
     commands.wait()
@@ -181,7 +181,7 @@ def _provoke(made: Deployment) -> None:
         )
         for project in (value, PROJECT)
     ]
-    message = custody_pb2.AgreementMessage(kind=1, sender=1, body=raw)
+    message = custody_pb2.AgreementMessage(kind=1, sender=1, payload=raw)
     calls: list[tuple[str, Any]] = [
         ("NextTask", custody_pb2.NextTaskRequest(waiting=[value, number])),
         *(

@@ -38,7 +38,7 @@ from tryst.common.custodian.agent import Agent
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.steps import contributing as contribution
 from tryst.common.custodian.steps.contributing import contribute
-from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import new_seed_file
 from tryst.common.parties import Side
@@ -84,16 +84,18 @@ def test_wrong_seed(deploy: Deploy) -> None:
     for side in Side:
         made.start(side)
     project = made.create(text)
-    made.eventually(lambda: made.status(project).trouble)
-    told = made.status(project).trouble
-    assert "do not hold the same seed" in told
-    assert "wrong-seed, epoch 1" in told
-    assert "give both custodians the same seed file" in told
-    made.eventually(lambda: any("do not hold the same seed" in made.shown(side, project).trouble for side in Side))
+    made.eventually(lambda: made.status(project).blocking_error)
+    reported = made.status(project).blocking_error
+    assert "do not hold the same seed" in reported
+    assert "wrong-seed, epoch 1" in reported
+    assert "give both custodians the same seed file" in reported
+    made.eventually(
+        lambda: any("do not hold the same seed" in made.shown(side, project).blocking_error for side in Side)
+    )
     assert made.status(project).state == STATE.PROJECT_STATE_APPROVED
     assert not made.status(project).contributions
     shutil.copy(seed_of(made, Side.ALICE), seed_of(made, Side.BOB))
-    assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).trouble == ""
+    assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).blocking_error == ""
 
 
 OTHER_CLEANING = """\
@@ -133,23 +135,23 @@ def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch, by:
     made.start(Side.ALICE)
     bob = start_differently(made, Side.BOB, OTHER_CLEANING, monkeypatch)
     project = made.create(text)
-    made.eventually(lambda: made.status(project).trouble)
-    told = made.status(project).trouble
-    assert "the same test records give them other signatures" in told
-    assert "cleaning, epoch 1" in told
-    assert "run the same version of Tryst" in told
-    troubled = [side for side in Side if made.shown(side, project).trouble]
+    made.eventually(lambda: made.status(project).blocking_error)
+    reported = made.status(project).blocking_error
+    assert "the same test records give them other signatures" in reported
+    assert "cleaning, epoch 1" in reported
+    assert "run the same version of Tryst" in reported
+    troubled = [side for side in Side if made.shown(side, project).blocking_error]
     assert troubled
-    assert all("the same test records" in made.shown(side, project).trouble for side in troubled)
+    assert all("the same test records" in made.shown(side, project).blocking_error for side in troubled)
     assert made.status(project).state == STATE.PROJECT_STATE_APPROVED
     assert not made.status(project).contributions
     bob.stop()
     made.start(Side.BOB)
     if by == "letters":
         # What was confirmed over a signature cannot be confirmed otherwise: a new project, as the message says.
-        assert "others need a new project" in told
+        assert "others need a new project" in reported
         project = made.create(again)
-    assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).trouble == ""
+    assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).blocking_error == ""
 
 
 def test_other_unicode_tables(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,9 +162,9 @@ def test_other_unicode_tables(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -
     made.start(Side.ALICE)
     bob = start_differently(made, Side.BOB, OTHER_UNICODE, monkeypatch)
     project = made.create(text)
-    told = made.trouble(Side.BOB, project)
-    assert "not the one whose digests she names" in told
-    assert "Unicode 9.0.0" in told
+    reported = made.blocking_error(Side.BOB, project)
+    assert "not the one whose digests she names" in reported
+    assert "Unicode 9.0.0" in reported
     assert not made.status(project).sides[1].approved
     bob.stop()
     made.start(Side.BOB)
@@ -178,7 +180,7 @@ class Fault:
 
     name: str
     spoil: Callable[[bytes], bytes]
-    told: tuple[str, ...]
+    reported: tuple[str, ...]
 
 
 def _last_line_again(content: bytes) -> bytes:
@@ -237,7 +239,7 @@ def fault_specification(fault: Fault, when: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Three services that stay up while Alice's file is spoilt in one way after the other."""
     texts = [fault_specification(fault, when) for fault in FAULTS for when in WHEN]
     made = Deployment(tmp_path_factory.mktemp("office") / "deployment", texts)
@@ -250,39 +252,39 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 @pytest.mark.parametrize("when", WHEN)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_source_at_fault(office: Deployment, fault: Fault, when: str) -> None:
+def test_source_at_fault(service: Deployment, fault: Fault, when: str) -> None:
     text = fault_specification(fault, when)
     if when == "after":
-        project = office.create(text, approve=False)
-        office.eventually(lambda: all(side.approved for side in office.status(project).sides))
-    with office.spoilt(Side.ALICE, fault.spoil(office.good[Side.ALICE])):
+        project = service.create(text, approve=False)
+        service.eventually(lambda: all(side.approved for side in service.status(project).sides))
+    with service.spoilt(Side.ALICE, fault.spoil(service.good[Side.ALICE])):
         if when == "before":
-            project = office.create(text)
+            project = service.create(text)
         else:
-            office.coordinator.approve(project, digest_of(text))
-        told = office.trouble(Side.ALICE, project)
-        assert str(office.files[Side.ALICE]) in told
-        for words in fault.told:
-            assert words in told
-        status = office.status(project)
+            service.coordinator.approve(project, digest_of(text))
+        reported = service.blocking_error(Side.ALICE, project)
+        assert str(service.files[Side.ALICE]) in reported
+        for words in fault.reported:
+            assert words in reported
+        status = service.status(project)
         assert status.sides[0].approved == (when == "after")
-        assert not uploaded(office, project)[Side.ALICE]
+        assert not uploaded(service, project)[Side.ALICE]
         assert all(given.side != project_pb2.SIDE_ALICE for given in status.contributions)
-    office.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-    office.well(Side.ALICE, project)
+    service.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    service.well(Side.ALICE, project)
 
 
-def test_a_message_holds_no_value(office: Deployment) -> None:
+def test_a_message_holds_no_value(service: Deployment) -> None:
     """The messages of all faults above, read against the file they are about."""
-    values = {cell for line in office.good[Side.ALICE].decode().splitlines()[1:] for cell in line.split(",")}
+    values = {cell for line in service.good[Side.ALICE].decode().splitlines()[1:] for cell in line.split(",")}
     long = {value for value in values if len(value) > 5}
     assert len(long) > 300
     for fault in FAULTS:
         for when in WHEN:
             project = fault_specification(fault, when).split("project: ")[1].split("\n")[0]
-            told = str(office.shown(Side.ALICE, project)) + str(office.status(project))
-            assert project in told
-            assert not any(value in told for value in long)
+            reported = str(service.shown(Side.ALICE, project)) + str(service.status(project))
+            assert project in reported
+            assert not any(value in reported for value in long)
 
 
 def test_truncated_parquet(deploy: Deploy) -> None:
@@ -297,10 +299,10 @@ def test_truncated_parquet(deploy: Deploy) -> None:
     for side in Side:
         made.start(side)
     project = made.create(text)
-    told = made.trouble(Side.ALICE, project)
-    assert f"{whole}: not a whole Parquet file" in told
-    assert f"got {len(content) // 2} bytes" in told
-    assert "copy the file again" in told
+    reported = made.blocking_error(Side.ALICE, project)
+    assert f"{whole}: not a whole Parquet file" in reported
+    assert f"got {len(content) // 2} bytes" in reported
+    assert "copy the file again" in reported
     assert not made.status(project).sides[0].approved
     whole.write_bytes(content)
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
@@ -315,7 +317,7 @@ class ByHand:
 
     made: Deployment
     project: str
-    desk: Desk
+    context: StepContext
     task: Task
     upload: Any
 
@@ -324,10 +326,10 @@ class ByHand:
         root = root_digest(digests[start : start + 32] for start in range(0, len(digests), 32))
         chunk = Chunk(index, len(digests) // 32, root, hashlib.sha256(data).digest(), data)
         request = contribution_pb2.PutChunkRequest(project=self.project, upload=self.upload.id, chunk=chunk.message())
-        self.desk.connection.call(self.desk.carole.PutChunk, request)
+        self.context.connection.call(self.context.carole.PutChunk, request)
 
     def chunk(self, index: int) -> bytes:
-        return self.desk.state.uploads.body_chunk(self.upload, index)
+        return self.context.state.uploads.payload_chunk(self.upload, index)
 
     def commit(self) -> None:
         digests = self.upload.digests
@@ -338,7 +340,7 @@ class ByHand:
             total_bytes=self.upload.total_bytes,
             root=hashlib.sha256(digests).digest(),
         )
-        self.desk.connection.call(self.desk.carole.CommitUpload, request)
+        self.context.connection.call(self.context.carole.CommitUpload, request)
 
 
 @pytest.fixture
@@ -357,17 +359,17 @@ def by_hand(deploy: Deploy) -> ByHand:
 
     idle = CustodianService(CUSTODIANS[Side.ALICE], load_custodian(made.configs[Side.ALICE]))
     made._opened.callback(idle.close)
-    desk = idle._desk
+    context = idle._context
     made.coordinator.approve(project, digest_of(text))
-    agent = Agent(desk)
+    agent = Agent(context)
     made.eventually(lambda: made.status(project).sides[0].keyed or agent.turn())
     made.wait_for(project, STATE.PROJECT_STATE_KEYED)
-    answer = desk.connection.call(desk.carole.NextTask, custody_pb2.NextTaskRequest(wait_ms=1000))
+    answer = context.connection.call(context.carole.NextTask, custody_pb2.NextTaskRequest(wait_ms=1000))
     assert answer.kind == custody_pb2.TASK_KIND_CONTRIBUTE
     task = Task.read(answer)
-    upload = contribution._prepare(desk, task)
-    contribution._begin(desk, task, upload)
-    return ByHand(made, project, desk, task, upload)
+    upload = contribution._prepare(context, task)
+    contribution._begin(context, task, upload)
+    return ByHand(made, project, context, task, upload)
 
 
 def test_chunk_sent_twice_with_different_content(by_hand: ByHand) -> None:
@@ -380,7 +382,7 @@ def test_chunk_sent_twice_with_different_content(by_hand: ByHand) -> None:
     assert "begin a new upload under a new name" in error.remedy
     assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
     # What arrived first stays, and the upload can still be completed.
-    contribute(by_hand.desk, by_hand.task)
+    contribute(by_hand.context, by_hand.task)
     by_hand.made.wait_for(by_hand.project, STATE.PROJECT_STATE_CONTRIBUTED)
 
 
@@ -394,7 +396,7 @@ def test_commit_with_a_gap(by_hand: ByHand) -> None:
     assert error.got == f"chunks 0-{count - 2} missing"
     assert "send the missing chunks" in error.remedy
     assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
-    contribute(by_hand.desk, by_hand.task)
+    contribute(by_hand.context, by_hand.task)
     by_hand.made.wait_for(by_hand.project, STATE.PROJECT_STATE_CONTRIBUTED)
 
 

@@ -31,7 +31,7 @@ from tryst.common.parties import Side
 from tryst.common.rpc.client import Connection
 from tryst.common.specification import load_specification
 from tryst.common.wire import manifest_from_wire
-from tryst.common.wire.row_handles import About, open_answer, seal_answer
+from tryst.common.wire.row_handles import About, open_row_handles, seal_row_handles
 from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
@@ -187,16 +187,16 @@ def test_no_value_and_no_identifier_is_in_any_message(linked: Linked) -> None:
 
 
 def test_handles_go_sealed(linked: Linked) -> None:
-    papers = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
-    handles = [paper for paper in papers if paper.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
+    artifacts = [message for _, message in linked.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(paper.chunk.data.startswith(b"tryst sealed 1\n") for paper in handles)
-    assert any(paper.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT for paper in papers)
+    assert all(artifact.chunk.data.startswith(b"tryst sealed 1\n") for artifact in handles)
+    assert any(artifact.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT for artifact in artifacts)
     carole = SealingKey.load(linked.made.made.parties["carole"].sealing)
-    for paper in handles:
+    for artifact in handles:
         for reader in ("coordinator", "carole"):
             with pytest.raises(TrystError) as caught:
-                list(open_sealed(carole, SealContext(paper.project, paper.run, reader), [paper.chunk.data]))
+                list(open_sealed(carole, SealContext(artifact.project, artifact.run, reader), [artifact.chunk.data]))
             assert caught.value.code is ErrorCode.SEALED
 
 
@@ -220,8 +220,8 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
         assert follow_run(made.coordinator, project, run).links > 60
         made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
         actions = [entry["action"] for entry in audited(made)]
-        asked = actions.index("ask-handles")
-        assert [action for action in actions[asked:] if action != "take-run"][:5] == [
+        requested = actions.index("ask-handles")
+        assert [action for action in actions[requested:] if action != "take-run"][:5] == [
             "ask-handles",
             "give-handles",
             "give-handles",
@@ -237,11 +237,11 @@ def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
     forger = Identity.create()
 
     def forged(key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes) -> dict[str, Any]:
-        told = open_answer(key, custodian, about, sealed)
-        return open_answer(key, custodian, about, seal_answer(forger, about, told))
+        reported = open_row_handles(key, custodian, about, sealed)
+        return open_row_handles(key, custodian, about, seal_row_handles(forger, about, reported))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resolution, "open_answer", forged)
+        patch.setattr(resolution, "open_row_handles", forged)
         with pytest.raises(TrystError) as caught:
             made.coordinator.resolve(project, run, lambda *_: None)
     assert caught.value.code is ErrorCode.SIGNATURE

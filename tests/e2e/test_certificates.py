@@ -60,7 +60,7 @@ def start_party(made: Deployment, party: str) -> None:
     ids=["wrong-role", "expired", "not-yet-valid"],
 )
 def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
-    deploy: Deploy, party: str, role: Role | None, span: tuple[timedelta, timedelta] | None, told: str, remedy: str
+    deploy: Deploy, party: str, role: Role | None, span: tuple[timedelta, timedelta] | None, reported: str, remedy: str
 ) -> None:
     made = deploy()
     now = datetime.now(UTC)
@@ -70,7 +70,7 @@ def test_a_program_with_a_wrong_certificate_says_so_and_does_not_start(
         start_party(made, party)
     assert caught.value.code is ErrorCode.CERTIFICATE
     assert caught.value.where == str(PartyFolder(made.folders[party]).certificate)
-    assert told.format(role=PARTIES[party]) in str(caught.value)
+    assert reported.format(role=PARTIES[party]) in str(caught.value)
     assert remedy in caught.value.remedy
     restore()
     if party == "carole":

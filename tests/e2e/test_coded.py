@@ -70,7 +70,7 @@ def text_of(project: str, limit: str) -> str:
 TEXTS = {
     "passes": text_of("passes", "1"),
     "refused": text_of("refused", "0"),
-    "joined": text_of("joined", "1") + "resolution: {by: carole, most_records: 300}\n",
+    "joined": text_of("joined", "1") + "resolution: {by: carole, max_records: 300}\n",
     "padded": text_of("padded", "1") + "padding: powers_of_two\n",
 }
 SPEC = load_specification(TEXTS["passes"])
@@ -90,7 +90,7 @@ class Judged:
 
     def identifiers(self, side: Side) -> dict[str, list[str]]:
         """The custodian's own identifiers of the rows of each set of its upload, from its map."""
-        state = self.services[side]._desk.state
+        state = self.services[side]._context.state
         upload = state.uploads.newest("passes")
         assert upload is not None
         names = unpack_map(state.uploads.row_map(upload)).to_list()
@@ -222,16 +222,16 @@ def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(judged: Judged) 
 
 
 def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs(judged: Judged) -> None:
-    papers = [message for message in judged.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
-    handles = [paper for paper in papers if paper.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
-    assert all(paper.chunk.data.startswith(b"tryst sealed 1\n") for paper in handles if paper.chunk.index == 0)
-    pieces = {
-        paper.chunk.index: paper.chunk.data
-        for paper in papers
-        if (paper.artifact, paper.project) == (resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT, "passes")
+    artifacts = [message for message in judged.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
+    assert all(artifact.chunk.data.startswith(b"tryst sealed 1\n") for artifact in handles if artifact.chunk.index == 0)
+    chunks = {
+        artifact.chunk.index: artifact.chunk.data
+        for artifact in artifacts
+        if (artifact.artifact, artifact.project) == (resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT, "passes")
     }
-    content = b"".join(pieces[index] for index in sorted(pieces))
-    assert Content.of(content).root in {paper.chunk.root for paper in papers}
+    content = b"".join(chunks[index] for index in sorted(chunks))
+    assert Content.of(content).root in {artifact.chunk.root for artifact in artifacts}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         arrays = {name: np.load(io.BytesIO(archive.read(name))) for name in archive.namelist() if name.endswith("npy")}
     links = int(arrays["linked.npy"].sum())

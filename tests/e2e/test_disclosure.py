@@ -159,10 +159,10 @@ def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(jud
         entries = [json.loads(line) for line in text.splitlines()]
         order = [entry["action"] for entry in entries]
         assert order.index("assess") < order.index("override") < order.index("release")
-        told = {entry["action"]: entry["details"] for entry in entries}
-        assert told["override"]["reason"] == REASON
-        assert told["override"]["run"] == run
-        assert told["assess"]["report"] == hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest()
+        reported = {entry["action"]: entry["details"] for entry in entries}
+        assert reported["override"]["reason"] == REASON
+        assert reported["override"]["run"] == run
+        assert reported["assess"]["report"] == hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest()
 
 
 def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_path: Path) -> None:

@@ -79,9 +79,9 @@ def test_bands_that_differ_and_overlap_link_as_well_as_common_ones(tmp_path: Pat
     words = ["--alice", "a", "--bob", "b", "--into", "linkage.yaml", "--field", "age"]
     assert "age in 3 common categories" in run("keyvars", "export", "linkage", "Age", *words)
     harmonised = (tmp_path / "linkage.yaml").read_text()
-    told = " ".join(run("spec", "check", "linkage.yaml").split())
-    assert "Field age is harmonised: alice's 5 values (1 of them kept apart from all others)" in told
-    assert "become 3 categories" in told
+    reported = " ".join(run("spec", "check", "linkage.yaml").split())
+    assert "Field age is harmonised: alice's 5 values (1 of them kept apart from all others)" in reported
+    assert "become 3 categories" in reported
 
     common = rehearsed(tmp_path / "common", SPECIFICATION, {"alice": BOTH, "bob": BOTH})
     own = rehearsed(tmp_path / "own", harmonised, {"alice": HERE, "bob": THERE})

@@ -37,8 +37,8 @@ RESOLVED = specification("joined", more=BLOCKING).replace("mode: open", "mode: b
 LINKS = "link_id", "identifier"
 
 
-def capped(most: int) -> str:
-    return f"{RESOLVED}resolution: {{by: carole, most_records: {most}}}\n"
+def capped(maximum: int) -> str:
+    return f"{RESOLVED}resolution: {{by: carole, max_records: {maximum}}}\n"
 
 
 @dataclass
@@ -126,7 +126,7 @@ def test_the_join_is_in_the_audit_log_with_how_many_records_and_by_whom(joined: 
     ]
     (entry,) = [entry for entry in entries if entry["action"] == "join"]
     assert entry["actor"] == "system"
-    assert (entry["details"]["by"], entry["details"]["most_records"]) == ("carole", CAP)
+    assert (entry["details"]["by"], entry["details"]["max_records"]) == ("carole", CAP)
     for side in Side:
         assert 0.9 * COMMON < entry["details"][f"records_{side}"] <= CAP
     actions = [entry["action"] for entry in entries]
@@ -159,9 +159,9 @@ def test_above_the_cap_each_refuses(joined: Joined) -> None:
     project = joined.amend(capped(min(records.values()) - 1))
     run = made.coordinator.start(project).run
     side = min(Side, key=records.__getitem__)
-    trouble = made.trouble(side, project)
-    assert f"at most {records[side] - 1} records of {side.title()}, in all runs together" in trouble
-    assert f"got {records[side]}" in trouble
+    blocking_error = made.blocking_error(side, project)
+    assert f"at most {records[side] - 1} records of {side.title()}, in all runs together" in blocking_error
+    assert f"got {records[side]}" in blocking_error
     status = made.status(project)
     assert (status.run.run, status.run.stage) == (run, "handles-for-carole")
     assert status.run.state == project_pb2.RUN_STATE_RESOLVING

@@ -70,7 +70,7 @@ def audited(made: Deployment) -> list[dict[str, Any]]:
 def test_an_override_is_read_back_from_the_audit_log_with_its_reason(made: Deployment) -> None:
     project = made.create(TEXT)
     for side in Side:
-        assert "field surname" in made.trouble(side, project)
+        assert "field surname" in made.blocking_error(side, project)
     assert made.status(project).state == STATE.PROJECT_STATE_KEYED
     assert not [entry for entry in audited(made) if entry["action"] == "begin-upload"]
 
@@ -95,6 +95,6 @@ def test_an_override_is_read_back_from_the_audit_log_with_its_reason(made: Deplo
         assert entry["details"]["leakage_override"] == REASONS[side]
         assert entry["details"]["leakage_limit"] == 0.01
         assert entry["details"]["leakage"] > 0.01
-        assert "limit" not in made.shown(side, project).trouble
+        assert "limit" not in made.shown(side, project).blocking_error
     verified = types("audit", "verify", "--config", made.carole_yaml)
     assert verified.exit_code == 0, verified.output

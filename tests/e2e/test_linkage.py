@@ -92,13 +92,13 @@ def test_the_coordinator_has_statistics_and_no_record(linked: Linked) -> None:
 
 
 def test_what_went_wrong_was_told(linked: Linked) -> None:
-    told = linked.troubles
-    assert "check the quotation marks" in told["quotation"]
-    assert "every line must have 10 cells as the first has, got 11" in told["cell"]
-    assert "not in utf-8" in told["encoding"]
-    assert "no column 'family_name'" in told["column"]
-    assert "none of the columns" in told["header"]
-    assert "1 identifiers on 2 rows" in told["twice"]
+    reported = linked.troubles
+    assert "check the quotation marks" in reported["quotation"]
+    assert "every line must have 10 cells as the first has, got 11" in reported["cell"]
+    assert "not in utf-8" in reported["encoding"]
+    assert "no column 'family_name'" in reported["column"]
+    assert "none of the columns" in reported["header"]
+    assert "1 identifiers on 2 rows" in reported["twice"]
     assert "not in utf-8" in linked.printed("alice-in-trouble").replace("\n", " ")
     assert "1 identifiers on 2 rows" in linked.printed("bob-in-trouble").replace("\n", " ")
     failed = linked.failed
@@ -111,11 +111,11 @@ def test_what_went_wrong_was_told(linked: Linked) -> None:
 def test_all_is_well_in_the_end(linked: Linked) -> None:
     status = linked.status
     assert status.state == STATE.PROJECT_STATE_RELEASED
-    assert status.trouble == ""
+    assert status.blocking_error == ""
     assert status.run.attempt == 1
     assert status.run.run != linked.failed.run
     for side in Side:
-        assert linked.shown[side].trouble == ""
+        assert linked.shown[side].blocking_error == ""
         assert "released" in linked.printed(f"{side}-status")
     assert "released" in linked.printed("status")
 

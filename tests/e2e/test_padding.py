@@ -38,7 +38,7 @@ class Linked:
     tables: dict[Side, dict[str, pl.DataFrame]]
     shown_links: dict[Side, int]
     statistics: dict[str, Any]
-    papers: list[Any]
+    artifacts: list[Any]
 
     @property
     def links(self) -> set[tuple[str, str]]:
@@ -84,8 +84,8 @@ def linked(made: Deployment, text: str, patch: pytest.MonkeyPatch) -> Linked:
         shown[side] = here.links
         tables[side] = {path.stem: pl.read_parquet(path) for path in Path(here.results).glob("*.parquet")}
     patch.setattr(Connection, "call", call)
-    papers = [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
-    return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run).plain(), papers)
+    artifacts = [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run).plain(), artifacts)
 
 
 def test_every_block_on_the_wire_has_a_multiple_of_four_rows(made: tuple[Any, Linked, Linked]) -> None:
@@ -125,6 +125,6 @@ def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Linked,
 
 def test_what_is_told_of_dummies_is_sealed(made: tuple[Any, Linked, Linked]) -> None:
     _, _, padded = made
-    handles = [paper for paper in padded.papers if paper.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
+    handles = [artifact for artifact in padded.artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2
-    assert all(paper.chunk.data.startswith(b"tryst sealed 1\n") for paper in handles)
+    assert all(artifact.chunk.data.startswith(b"tryst sealed 1\n") for artifact in handles)

@@ -24,7 +24,7 @@ from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 N, COMMON = 300, 150
-TEXT = specification("noisy", bits=1024).replace("bits: 1024}", "bits: 1024, flip: 0.05}")
+TEXT = specification("noisy", bits=1024).replace("bits: 1024}", "bits: 1024, randomised_response: 0.05}")
 FLIPPED = ("given_name", "surname", "street")
 
 
@@ -63,7 +63,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
             made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
             links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
             contributions = {side: contribution(sent, side)[1][0] for side in Side}
-            keys = {side: service._desk.state.noise_key().reveal() for side, service in services.items()}
+            keys = {side: service._context.state.noise_key().reveal() for side, service in services.items()}
             wire = b"\0".join(message.SerializeToString() for _, message in sent)
             yield Linked(made, files, wire, links, contributions, keys)
         finally:

@@ -59,7 +59,7 @@ def vector() -> dict[str, Any]:
     specification = load_specification(SPECIFICATION)
     cleaned = clean(pl.DataFrame(RECORDS), specification, Side.ALICE)
     part = encode_records(cleaned.columns, specification, Seed(SEED), EPOCH, shuffle=file_order).sets[0]
-    body = b"".join(to_bytes([part]))
+    payload = b"".join(to_bytes([part]))
     return {
         "maker": "tests/vectors/make_contribution.py",
         "unicode": unicodedata.unidata_version,
@@ -68,8 +68,8 @@ def vector() -> dict[str, Any]:
         "specification": SPECIFICATION,
         "encoding_digest": encoding_digest(specification).hex(),
         "records": RECORDS,
-        "sha256": hashlib.sha256(body).hexdigest(),
-        "body": body.hex(),
+        "sha256": hashlib.sha256(payload).hexdigest(),
+        "body": payload.hex(),
     }
 
 

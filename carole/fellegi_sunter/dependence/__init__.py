@@ -2,17 +2,17 @@
 
 from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
 from tryst.carole.fellegi_sunter.dependence.distribution import Distribution
-from tryst.carole.fellegi_sunter.dependence.joint import Beyond, JointModel, fit_joint
-from tryst.carole.fellegi_sunter.dependence.structure import Edge, Structure, Teaching, choose
+from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks, fit_joint
+from tryst.carole.fellegi_sunter.dependence.structure import Edge, EstimationMask, Structure, choose
 
 __all__ = [
-    "Beyond",
     "Distribution",
     "Edge",
+    "EstimationMask",
     "JointModel",
     "Misfit",
+    "OutsideBlocks",
     "Structure",
-    "Teaching",
     "choose",
     "fit_joint",
     "misfits",

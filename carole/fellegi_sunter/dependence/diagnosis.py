@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.structure import Sampled, Tables, Teaching, coarse
+from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Sampled, Tables, coarse
 from tryst.carole.fellegi_sunter.settings import FieldLevels
 
 Class = Literal["matches", "others"]
@@ -18,7 +18,7 @@ Class = Literal["matches", "others"]
 FEWEST_PAIRS = 10.0
 """Pairs with both values below which two fields are not judged."""
 
-MOST_MISFITS = 10
+MAX_MISFITS = 10
 """Pairs of fields told, the worst first."""
 
 
@@ -64,7 +64,7 @@ def misfits(
     gamma: NDArray[np.int8],
     weight: NDArray[np.float64],
     fields: Sequence[FieldLevels],
-    teaching: Teaching | None = None,
+    estimation_mask: EstimationMask | None = None,
     sampled: Sampled | None = None,
 ) -> tuple[Misfit, ...]:
     """Pairs of fields by how much independence fails to describe them, the worst first.
@@ -76,7 +76,7 @@ def misfits(
     weight : ndarray of float64, shape (n_patterns,)
         Expected pairs of the class by pattern.
     fields : sequence of FieldLevels
-    teaching : Teaching, optional
+    estimation_mask : Teaching, optional
         Which patterns may speak of which fields; None: each of all.
     sampled : Sampled, optional
         Which of the pairs stand for others.
@@ -91,7 +91,7 @@ def misfits(
     O(n_patterns * n_fields**2).
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], teaching, sampled)
+    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, sampled)
     found = []
     for v, w in combinations(range(len(fields)), 2):
         table = tables.counted((v, w))
@@ -107,7 +107,7 @@ def misfits(
             observed, expected = share[:-1, :-1].sum(), one[:-1].sum() * other[:-1].sum()
         names = (fields[v].name, fields[w].name)
         found.append(Misfit(within, names, gain, float(observed), float(expected)))
-    return tuple(sorted(found, key=lambda misfit: -misfit.gain))[:MOST_MISFITS]
+    return tuple(sorted(found, key=lambda misfit: -misfit.gain))[:MAX_MISFITS]
 
 
 def _times(ratio: float) -> str:

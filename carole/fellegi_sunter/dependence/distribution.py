@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.structure import Structure, Teaching, counted
+from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Structure, counted
 from tryst.carole.fellegi_sunter.patterns import MISSING
 
 BATCH = 4096
@@ -109,7 +109,7 @@ def estimated(
     alone: NDArray[np.float64],
     n_levels: Sequence[int],
     pseudo_pairs: float,
-    teaching: Teaching | None = None,
+    estimation_mask: EstimationMask | None = None,
 ) -> Distribution:
     """The distribution with a given graph that expected numbers of pairs speak for.
 
@@ -125,7 +125,7 @@ def estimated(
     n_levels : sequence of int
     pseudo_pairs : float
         Weight of that in a field's distribution given its parents' levels.
-    teaching : Teaching, optional
+    estimation_mask : Teaching, optional
         Which patterns may speak of which fields; None: each of all.
 
     Notes
@@ -134,7 +134,7 @@ def estimated(
     """
 
     def table(involved: tuple[int, ...], towards: NDArray[np.float64]) -> NDArray[np.float64]:
-        smooth = counted(involved, gamma, weight, n_levels, teaching) + pseudo_pairs * towards
+        smooth = counted(involved, gamma, weight, n_levels, estimation_mask) + pseudo_pairs * towards
         total = smooth.sum(axis=0, keepdims=True)
         return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
 

@@ -16,7 +16,7 @@ that is left over, matches that were missed would teach them that two strangers 
 more would be missed for it in the next round.
 
 What non-matches do together must be known over all pairs. Where pairs were blocked, the candidates are counted
-exactly and the others come from a random sample of them (`Beyond`).
+exactly and the others come from a random sample of them (`OutsideBlocks`).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
 from tryst.carole.fellegi_sunter.dependence.distribution import Distribution, estimated
 from tryst.carole.fellegi_sunter.dependence.structure import (
     LARGEST_CLIQUE,
+    EstimationMask,
     Sampled,
     Structure,
-    Teaching,
     choose,
     independent,
 )
-from tryst.carole.fellegi_sunter.estimation_mask import default_m, unlearnable
+from tryst.carole.fellegi_sunter.estimation_mask import default_m, unidentified_fields
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import Model, probability
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, taught
+from tryst.carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, expected_levels
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 from tryst.common.progress import StageProgress
@@ -81,7 +81,7 @@ FEWEST_LINKED = 0.2
 
 
 @dataclass(frozen=True)
-class Beyond:
+class OutsideBlocks:
     """Comparison vectors of pairs that blocking left out, from a random sample of those.
 
     Parameters
@@ -109,7 +109,7 @@ class JointModel:
     p : float
         Share of matches among all pairs.
     rounds : int
-    settled : bool
+    converged : bool
     misfits : tuple of Misfit
         What independence would get wrong, matches first.
     """
@@ -118,7 +118,7 @@ class JointModel:
     others: Distribution
     p: float
     rounds: int = 0
-    settled: bool = False
+    converged: bool = False
     misfits: tuple[Misfit, ...] = ()
 
     def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
@@ -138,7 +138,7 @@ def fit_joint(
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
     level_counts: NDArray[np.float64] | None = None,
-    beyond: Beyond | None = None,
+    outside_blocks: OutsideBlocks | None = None,
     pairs: Pairs | None = None,
     first: LinkProbabilities | None = None,
     progress: StageProgress = lambda _: None,
@@ -153,7 +153,7 @@ def fit_joint(
     dependence : {"pairwise", "decomposable"}
     settings, rules, level_counts
         As given to `fit`.
-    beyond : Beyond, optional
+    outside_blocks : Beyond, optional
         Needed where pairs were blocked.
     pairs : tuple of ndarray of int, optional
         Rows of A, rows of B and patterns of the pairs kept, as for `refined`; None: each pair by itself.
@@ -183,7 +183,9 @@ def fit_joint(
         near = model.match_probabilities(np.ascontiguousarray(patterns.gamma)) >= NEAR
     else:
         near = np.bincount(pairs[2], minlength=patterns.n_patterns) > 0
-    estimator = _Estimator(model, patterns, LARGEST_CLIQUE[dependence], settings, rules, level_counts, beyond, near)
+    estimator = _Estimator(
+        model, patterns, LARGEST_CLIQUE[dependence], settings, rules, level_counts, outside_blocks, near
+    )
     gamma = estimator.gamma
     if pairs is not None and first is not None:
         matches = np.bincount(pairs[2], first.probability, minlength=len(gamma)).astype(np.float64)
@@ -196,8 +198,8 @@ def fit_joint(
     others = estimator.others(matches, pairs, posterior)
     none = independent(len(model.fields))
     graphs = none, estimator.graph_of_others(others, GROWTH[0])
-    choices, settled, rounds, since = 1, False, 0, 0
-    while not settled and rounds < MAX_ROUNDS:
+    choices, converged, rounds, since = 1, False, 0, 0
+    while not converged and rounds < MAX_ROUNDS:
         rounds, since = rounds + 1, since + 1
         joint, current = estimator.estimate(matches, others, graphs)
         weight = joint.match_weights(gamma)
@@ -210,12 +212,12 @@ def fit_joint(
             log_odds = weight * np.log(2.0) + np.log(joint.p) - np.log1p(-joint.p)
             expected = patterns.count * probability(log_odds)
         moved = abs(float(expected.sum()) - float(matches.sum()))
-        settled = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
+        converged = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
         matches = expected
         others = estimator.others(matches, pairs, posterior)
         growing = choices < len(GROWTH)
         if choices < len(GROWTH) + MAX_CHOICES and (
-            settled or since == (ROUNDS_PER_STEP if growing else ROUNDS_PER_CHOICE)
+            converged or since == (ROUNDS_PER_STEP if growing else ROUNDS_PER_CHOICE)
         ):
             chosen = (
                 none if growing else estimator.graph_of_matches(matches),
@@ -223,12 +225,12 @@ def fit_joint(
             )
             choices, since = choices + 1, 0
             same = all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
-            settled = settled and same and not growing
+            converged = converged and same and not growing
             if growing and len(chosen[1].edges) < GROWTH[choices - 1]:
                 choices = len(GROWTH)
             graphs = chosen
-    joint = replace(joint, rounds=rounds, settled=settled, misfits=estimator.misfits(matches, others))
-    if not settled:
+    joint = replace(joint, rounds=rounds, converged=converged, misfits=estimator.misfits(matches, others))
+    if not converged:
         text = f"the model of dependent fields had not settled after {rounds} rounds: the number of matches still moves"
         current = replace(current, warnings=(*current.warnings, text))
     return current, joint, posterior
@@ -245,53 +247,55 @@ class _Estimator:
         settings: Estimation,
         rules: Sequence[RuleFields],
         level_counts: NDArray[np.float64] | None,
-        beyond: Beyond | None,
+        outside_blocks: OutsideBlocks | None,
         near: NDArray[np.bool_],
     ) -> None:
         self.gamma = np.ascontiguousarray(patterns.gamma)
-        self._model, self._settings, self._beyond, self._near = model, settings, beyond, near
+        self._model, self._settings, self._outside_blocks, self._near = model, settings, outside_blocks, near
         self._largest_clique = largest_clique
         self._count = patterns.count.astype(np.float64)
         self._n_levels = [field.n_levels for field in model.fields]
         self._width = model.m.shape[1]
         self._valid = within_levels(self._n_levels)
-        self._teaching = Teaching(patterns.mask, rules) if rules else None
+        self._estimation_mask = EstimationMask(patterns.mask, rules) if rules else None
         self._patterns, self._rules = patterns, rules
-        self._fixed = unlearnable(rules, len(model.fields))
+        self._fixed = unidentified_fields(rules, len(model.fields))
         self._believed = default_m(model.fields, self._width)
         self._everywhere = (
             counted_levels(self.gamma, patterns.count, self._width) if level_counts is None else level_counts
         )
-        self._all_gamma = self.gamma if beyond is None else np.vstack([self.gamma, beyond.gamma])
+        self._all_gamma = self.gamma if outside_blocks is None else np.vstack([self.gamma, outside_blocks.gamma])
 
     def graph_of_matches(self, matches: NDArray[np.float64]) -> Structure:
         """Which fields depend on each other among matches."""
-        return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._teaching)
+        return choose(self.gamma, matches, self._model.fields, self._largest_clique, self._estimation_mask)
 
-    def graph_of_others(self, others: NDArray[np.float64], most_edges: int | None) -> Structure:
+    def graph_of_others(self, others: NDArray[np.float64], max_edges: int | None) -> Structure:
         """Which fields depend on each other among non-matches."""
         return choose(
             self._all_gamma,
             others,
             self._model.fields,
             self._largest_clique,
-            most_edges=most_edges,
+            max_edges=max_edges,
             sampled=self._sampled(others),
         )
 
     def _sampled(self, others: NDArray[np.float64]) -> Sampled | None:
-        if self._beyond is None:
+        if self._outside_blocks is None:
             return None
         nothing = np.zeros(len(self.gamma))
-        drawn = np.concatenate([nothing, self._beyond.count])
-        near = np.where(np.concatenate([self._near, np.zeros(len(self._beyond.count), dtype=np.bool_)]), others, 0.0)
-        return Sampled(drawn, near, self._beyond.scale)
+        drawn = np.concatenate([nothing, self._outside_blocks.count])
+        near = np.where(
+            np.concatenate([self._near, np.zeros(len(self._outside_blocks.count), dtype=np.bool_)]), others, 0.0
+        )
+        return Sampled(drawn, near, self._outside_blocks.scale)
 
     def misfits(self, matches: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[Misfit, ...]:
         """What independence would get wrong."""
         fields = self._model.fields
         return (
-            *misfits("matches", self.gamma, matches, fields, self._teaching),
+            *misfits("matches", self.gamma, matches, fields, self._estimation_mask),
             *misfits("others", self._all_gamma, others, fields, sampled=self._sampled(others)),
         )
 
@@ -300,7 +304,7 @@ class _Estimator:
     ) -> tuple[JointModel, Model]:
         """Tables of both classes, and the same field by field."""
         model, settings = self._model, self._settings
-        learnt = taught(self._patterns, self._rules, matches, self._width)
+        learnt = expected_levels(self._patterns, self._rules, matches, self._width)
         n_pairs = float(model.n_a) * model.n_b
         p = min(max(float(matches.sum()), FEWEST_LINKS) / n_pairs, 1 - 1e-9)
         m = shares(learnt + PSEUDO_MATCHES * self._believed, self._valid, 0.0)
@@ -309,13 +313,13 @@ class _Estimator:
             u = shares(self._everywhere, self._valid, settings.prior)
         else:
             u = corrected(self._everywhere, m, p, self._valid, settings.prior)
-        scale = 1.0 if self._beyond is None else max(1.0, self._beyond.scale)
+        scale = 1.0 if self._outside_blocks is None else max(1.0, self._outside_blocks.scale)
         joint = JointModel(
-            estimated(graphs[0], self.gamma, matches, m, self._n_levels, FEW_MATCHES / 4, self._teaching),
+            estimated(graphs[0], self.gamma, matches, m, self._n_levels, FEW_MATCHES / 4, self._estimation_mask),
             estimated(graphs[1], self._all_gamma, others, u, self._n_levels, scale),
             p,
         )
-        return joint, replace(model, m=m, u=u, p=p, learnt_from=learnt.sum(axis=1))
+        return joint, replace(model, m=m, u=u, p=p, matches_behind_m=learnt.sum(axis=1))
 
     def others(
         self, matches: NDArray[np.float64], pairs: Pairs | None, posterior: LinkProbabilities | None
@@ -333,7 +337,7 @@ class _Estimator:
             others = np.maximum(self._count - matches, 0.0)
             if share >= FEWEST_LINKED:
                 others = np.where(self._near, np.minimum(known / share, self._count), self._count)
-        return others if self._beyond is None else np.concatenate([others, self._beyond.count])
+        return others if self._outside_blocks is None else np.concatenate([others, self._outside_blocks.count])
 
 
 def strangers(

@@ -23,7 +23,7 @@ from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from tryst.risk.models.bits import members
 from tryst.risk.models.graphs import Graph, empty_graph
 
-LEAST_GAIN = 3.0
+MIN_GAIN = 3.0
 """Log Bayes factor of an edge worth having: odds of twenty."""
 
 PRECISION = 1.0
@@ -32,11 +32,11 @@ PRECISION = 1.0
 LARGEST_CLIQUE = {"pairwise": 2, "decomposable": 4}
 """Fields that may depend on each other all at once: two make a forest of pairs."""
 
-MOST_CELLS = 1 << 17
+MAX_CELLS = 1 << 17
 """Cells of a clique's table."""
 
 
-class Teaching:
+class EstimationMask:
     """Which blocked patterns may speak of which fields among matches.
 
     A rule's pairs agree on its own fields, so whether fields depend on each other is told by pairs of rules that
@@ -134,10 +134,10 @@ def choose(
     weight: NDArray[np.float64],
     fields: Sequence[FieldLevels],
     largest_clique: int,
-    teaching: Teaching | None = None,
-    most_edges: int | None = None,
+    estimation_mask: EstimationMask | None = None,
+    max_edges: int | None = None,
     sampled: Sampled | None = None,
-    least_gain: float = LEAST_GAIN,
+    min_gain: float = MIN_GAIN,
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
 
@@ -149,13 +149,13 @@ def choose(
     fields : sequence of FieldLevels
     largest_clique : int
         Fields that may depend on each other all at once.
-    teaching : Teaching, optional
+    estimation_mask : Teaching, optional
         Which patterns may speak of which fields; None: each of all.
-    most_edges : int, optional
+    max_edges : int, optional
         Where to stop.
     sampled : Sampled, optional
         Which of the pairs stand for others.
-    least_gain : float
+    min_gain : float
         Log Bayes factor that an edge must bring.
 
     Returns
@@ -167,23 +167,23 @@ def choose(
     O(n_patterns) per table; about n_fields^2 tables at first and few in every later step.
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], teaching, sampled)
+    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, sampled)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
-    while most_edges is None or len(gains) < most_edges:
-        best, move = least_gain, None
+    while max_edges is None or len(gains) < max_edges:
+        best, move = min_gain, None
         for v in range(len(fields)):
             for w in range(v + 1, len(fields)):
                 if graph.has_edge(v, w):
                     if graph.can_delete(v, w):
                         # An edge that has lost its worth goes, and one that comes must be worth having: no circles.
                         change = -tables.bayes_factor(graph.adjacency[v] & graph.adjacency[w], v, w)
-                        if change > max(best - least_gain, 0.0):
-                            best, move = change + least_gain, (v, w)
+                        if change > max(best - min_gain, 0.0):
+                            best, move = change + min_gain, (v, w)
                     continue
                 common = graph.adjacency[v] & graph.adjacency[w]
                 cells = math.prod(n_levels[q] for q in (v, w, *members(common)))
-                if common.bit_count() + 2 > largest_clique or cells > MOST_CELLS or not graph.can_add(v, w):
+                if common.bit_count() + 2 > largest_clique or cells > MAX_CELLS or not graph.can_add(v, w):
                     continue
                 change = tables.bayes_factor(common, v, w)
                 if change > best:
@@ -215,21 +215,25 @@ class Tables:
         gamma: NDArray[np.int8],
         weight: NDArray[np.float64],
         n_levels: Sequence[int],
-        teaching: Teaching | None = None,
+        estimation_mask: EstimationMask | None = None,
         sampled: Sampled | None = None,
     ) -> None:
-        mask = np.zeros(len(gamma), dtype=np.uint32) if teaching is None else teaching.mask
-        said = weight > 0
-        rows = np.column_stack([gamma[said].astype(np.int64), mask[said].astype(np.int64)])
+        mask = np.zeros(len(gamma), dtype=np.uint32) if estimation_mask is None else estimation_mask.mask
+        weighted = weight > 0
+        rows = np.column_stack([gamma[weighted].astype(np.int64), mask[weighted].astype(np.int64)])
         distinct, member = np.unique(rows, axis=0, return_inverse=True)
 
         def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.bincount(member.ravel(), values[said], minlength=len(distinct)).astype(np.float64)
+            return np.bincount(member.ravel(), values[weighted], minlength=len(distinct)).astype(np.float64)
 
         self._gamma = np.ascontiguousarray(distinct[:, :-1]).astype(np.int8)
         self._weight = summed(weight)
         self._n_levels = n_levels
-        self._teaching = None if teaching is None else Teaching(distinct[:, -1].astype(np.uint32), teaching.rules)
+        self._estimation_mask = (
+            None
+            if estimation_mask is None
+            else EstimationMask(distinct[:, -1].astype(np.uint32), estimation_mask.rules)
+        )
         self._scale = 1.0 if sampled is None else max(1.0, sampled.scale)
         self._drawn = None if sampled is None else summed(sampled.weight)
         self._near = None if sampled is None else summed(sampled.near)
@@ -238,7 +242,7 @@ class Tables:
     def counted(self, involved: Sequence[int], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Expected pairs by the levels of some fields."""
         weight = self._weight if weight is None else weight
-        return counted(involved, self._gamma, weight, self._n_levels, self._teaching)
+        return counted(involved, self._gamma, weight, self._n_levels, self._estimation_mask)
 
     def bayes_factor(self, common: int, v: int, w: int) -> float:
         """Log Bayes factor of joining v and w, whose common neighbours are given."""
@@ -259,14 +263,14 @@ def counted(
     gamma: NDArray[np.int8],
     weight: NDArray[np.float64],
     n_levels: Sequence[int],
-    teaching: Teaching | None = None,
+    estimation_mask: EstimationMask | None = None,
 ) -> NDArray[np.float64]:
     """Expected pairs by the levels of some fields, of patterns that lack none of them and may speak of them."""
     there = weight > 0
     for q in involved:
         there &= gamma[:, q] >= 0
-    if teaching is not None:
-        there &= teaching.rows(involved)
+    if estimation_mask is not None:
+        there &= estimation_mask.rows(involved)
     shape = tuple(n_levels[q] for q in involved)
     cell = np.ravel_multi_index(tuple(gamma[there, q].astype(np.int64) for q in involved), shape)
     return np.bincount(cell, weight[there], minlength=int(np.prod(shape))).astype(np.float64).reshape(shape)
@@ -291,10 +295,10 @@ def _relevance(
     margins = [
         _bounds(table.sum(axis=axis, keepdims=True), drawn.sum(axis=axis, keepdims=True), scale) for axis in (0, 1)
     ]
-    least, most = (margins[0][side] * margins[1][side] / given for side in (0, 1))
+    minimum, maximum = (margins[0][side] * margins[1][side] / given for side in (0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        more = np.where(low > most, np.log(low / most), 0.0)
-        fewer = np.where(high < least, np.log(high / least), 0.0)
+        more = np.where(low > maximum, np.log(low / maximum), 0.0)
+        fewer = np.where(high < minimum, np.log(high / minimum), 0.0)
     return float((near * (more + fewer)).sum())
 
 

@@ -6,11 +6,11 @@ is refused. Details of an entry are names, counts and digests; never a value, a 
 """
 
 from tryst.carole.projects.operations.consent import (
-    MAX_LETTER_BYTES,
+    MAX_MESSAGE_BYTES,
     amend,
     approve,
-    key_trouble,
-    post_letter,
+    key_mismatch,
+    post_message,
     report_keys,
 )
 from tryst.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
@@ -25,12 +25,12 @@ from tryst.carole.projects.operations.linking import (
     take_run,
 )
 from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
-from tryst.carole.projects.operations.resolving import ask_handles, give_handles, join_rows, resolve_run
+from tryst.carole.projects.operations.resolving import join_rows, request_row_handles, resolve_run, submit_row_handles
 from tryst.carole.projects.operations.stewardship import decide
 
 __all__ = [
     "MAX_ATTEMPTS",
-    "MAX_LETTER_BYTES",
+    "MAX_MESSAGE_BYTES",
     "Detail",
     "Entry",
     "Interruption",
@@ -38,7 +38,6 @@ __all__ = [
     "acknowledge",
     "amend",
     "approve",
-    "ask_handles",
     "begin_upload",
     "commit_upload",
     "decide",
@@ -47,13 +46,14 @@ __all__ = [
     "expire_upload",
     "fail_run",
     "finish_run",
-    "give_handles",
     "join_rows",
-    "key_trouble",
-    "post_letter",
+    "key_mismatch",
+    "post_message",
     "report_keys",
+    "request_row_handles",
     "requeue_run",
     "resolve_run",
     "start_run",
+    "submit_row_handles",
     "take_run",
 ]

@@ -8,12 +8,12 @@ from dataclasses import replace
 from tryst.carole.projects.operations.linking import give_up_waiting
 from tryst.carole.projects.operations.outcome import Outcome, move
 from tryst.carole.projects.project import Approval, KeyReport, Project
-from tryst.carole.projects.state import Grant, LetterKind, Policy, State
+from tryst.carole.projects.state import Grant, MessageKind, Policy, State
 from tryst.carole.projects.transitions import Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
-MAX_LETTER_BYTES = 4096
+MAX_MESSAGE_BYTES = 4096
 
 
 def approve(project: Project, role: Role, approval: Approval) -> Outcome:
@@ -79,7 +79,7 @@ def amend(
     return given_up.then(move(row, after, member, details))
 
 
-def post_letter(project: Project, side: Side, member: str, epoch: int, kind: LetterKind, body: bytes) -> Outcome:
+def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
     """Leave a letter of the seed agreement for the other custodian.
 
     Raises
@@ -88,18 +88,18 @@ def post_letter(project: Project, side: Side, member: str, epoch: int, kind: Let
         PARAMETER for a letter that is empty or too long; EPOCH_MISMATCH; EXISTS if another letter of this kind is
         there; NOT_ADMITTED, WRONG_STATE.
     """
-    if not 0 < len(body) <= MAX_LETTER_BYTES:
+    if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"a letter has 1 to {MAX_LETTER_BYTES} bytes",
+            f"a letter has 1 to {MAX_MESSAGE_BYTES} bytes",
             where=f"letter for {project.name}",
-            got=f"{len(body)} bytes",
+            got=f"{len(payload)} bytes",
         )
     _same_epoch(project, epoch)
-    there = project.letters.get((side, kind))
-    if there == body and project.state is not State.ERASED:
+    there = project.messages.get((side, kind))
+    if there == payload and project.state is not State.ERASED:
         return Outcome(project)
-    row = permit(project, side.role, Action.POST_LETTER)
+    row = permit(project, side.role, Action.POST_MESSAGE)
     if there is not None:
         raise TrystError(
             ErrorCode.EXISTS,
@@ -108,14 +108,14 @@ def post_letter(project: Project, side: Side, member: str, epoch: int, kind: Let
             remedy="restore the custodian's state from its backup, or make a new project: an agreement cannot be "
             "begun twice",
         )
-    after = replace(project, letters={**project.letters, (side, kind): body})
-    return move(row, after, member, {"kind": kind.name.lower(), "epoch": epoch, "bytes": len(body)})
+    after = replace(project, messages={**project.messages, (side, kind): payload})
+    return move(row, after, member, {"kind": kind.name.lower(), "epoch": epoch, "bytes": len(payload)})
 
 
 def report_keys(project: Project, side: Side, member: str, epoch: int, report: KeyReport) -> Outcome:
     """Take a custodian's key-check value and canary digest.
 
-    Two unequal reports are kept, each replaceable by its own side until they are equal: `key_trouble` of the project
+    Two unequal reports are kept, each replaceable by its own side until they are equal: `key_mismatch` of the project
     as it comes out tells what is wrong with them.
 
     Raises
@@ -129,16 +129,16 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
     if there == report and project.state is not State.ERASED:
         return Outcome(project)
     if there is not None and project.state not in (State.DRAFT, State.APPROVED, State.ERASED):
-        trouble = key_trouble(replace(project, reports={side: report, side.other: there}))
-        if trouble is not None:
-            raise trouble
+        blocking_error = key_mismatch(replace(project, reports={side: report, side.other: there}))
+        if blocking_error is not None:
+            raise blocking_error
     row = permit(project, side.role, Action.REPORT_KEYS)
     after = replace(project, reports={**project.reports, side: report})
-    equal = key_trouble(after) is None
+    equal = key_mismatch(after) is None
     return move(row, after, member, {"epoch": epoch, "again": there is not None, "agrees": equal})
 
 
-def key_trouble(project: Project) -> TrystError | None:
+def key_mismatch(project: Project) -> TrystError | None:
     """What is wrong between the two custodians' reports; None if nothing is, or one is missing."""
     reports = project.reports
     if len(reports) < len(Side):

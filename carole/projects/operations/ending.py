@@ -57,4 +57,4 @@ def _erased(project: Project) -> Project:
         replace(run, state=RunState.FAILED, error="the project was erased") if run.state.active else run
         for run in project.runs
     )
-    return replace(project, letters={}, reports={}, uploads={}, pending={}, runs=runs)
+    return replace(project, messages={}, reports={}, uploads={}, pending={}, runs=runs)

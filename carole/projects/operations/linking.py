@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
-from tryst.carole.projects.project import Judgement, Project, Run
+from tryst.carole.projects.project import PolicyDecision, Project, Run
 from tryst.carole.projects.state import Policy, RunState
 from tryst.carole.projects.transitions import SYSTEM, Action, permit
 from tryst.common.errors import ErrorCode, TrystError
@@ -123,14 +123,14 @@ def give_up_waiting(project: Project, error: str) -> Outcome:
     return fail_run(project, run.run, error)
 
 
-def finish_run(project: Project, name: str, links: int, judgement: Judgement | None = None) -> Outcome:
+def finish_run(project: Project, name: str, links: int, policy_decision: PolicyDecision | None = None) -> Outcome:
     """End a run with links, and release, hold or refuse its result as the specification's policy says.
 
     Several transitions, and an audit entry for each, that stand or fall together.
 
     Parameters
     ----------
-    judgement
+    policy_decision
         What the assessment came to; None if the specification asks for none.
 
     Raises
@@ -139,27 +139,27 @@ def finish_run(project: Project, name: str, links: int, judgement: Judgement | N
         WRONG_STATE if the run is not running, or there is no judgement where one is asked for, or one where none is.
     """
     run = active_run(project, name)
-    if (judgement is None) != (project.policy is Policy.NONE):
+    if (policy_decision is None) != (project.policy is Policy.NONE):
         raise TrystError(
             ErrorCode.WRONG_STATE,
             "no result is released without the assessment that its specification asks for",
             where=f"{project.name}, run {name}",
-            got=f"policy {project.policy} and {'no' if judgement is None else 'an'} assessment",
+            got=f"policy {project.policy} and {'no' if policy_decision is None else 'an'} assessment",
         )
     row = permit(project, SYSTEM, Action.FINISH_RUN)
     done = replace(run, state=RunState.DONE, fraction=1.0, links=links)
     outcome = move(row, with_run(project, done), SYSTEM, {"run": name, "links": links})
-    if judgement is None:
+    if policy_decision is None:
         return outcome.then(release_run(outcome.project, name, "none"))
     row = permit(outcome.project, SYSTEM, Action.ASSESS)
     details: dict[str, Detail] = {
         "run": name,
-        "report": judgement.report.hex(),
-        "breaches": ", ".join(judgement.breaches),
-        **judgement.measures,
+        "report": policy_decision.report.hex(),
+        "breaches": ", ".join(policy_decision.breaches),
+        **policy_decision.measures,
     }
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
-    if not judgement.breaches:
+    if not policy_decision.breaches:
         return outcome.then(release_run(outcome.project, name, "within the limits"))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
     return outcome.then(move(row, outcome.project, SYSTEM, {"run": name}))

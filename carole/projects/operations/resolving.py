@@ -24,7 +24,7 @@ WAITS_TO_JOIN = "handles-for-carole"
 _JOINED_BY = {WAITS_FOR_HANDLES: JoinedBy.RESOLVER, WAITS_TO_JOIN: JoinedBy.CAROLE}
 
 
-def ask_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
+def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
     """Let a run wait until whoever joins its rows knows which rows of its candidate pairs are one record.
 
     Raises
@@ -35,13 +35,13 @@ def ask_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcom
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
         raise _not_worked_on(project, run)
-    row = permit(project, SYSTEM, Action.ASK_HANDLES)
+    row = permit(project, SYSTEM, Action.REQUEST_ROW_HANDLES)
     stage = WAITS_TO_JOIN if by is JoinedBy.CAROLE else WAITS_FOR_HANDLES
-    waiting = replace(run, state=RunState.RESOLVING, stage=stage, fraction=0.0, handed=frozenset())
+    waiting = replace(run, state=RunState.RESOLVING, stage=stage, fraction=0.0, handles_received_from=frozenset())
     return move(row, with_run(project, waiting), SYSTEM, {"run": name, "pairs": pairs, "joined_by": str(by)})
 
 
-def give_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
+def submit_row_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
     """A custodian has given its handles; when both have, it is the turn of who joins.
 
     Raises
@@ -50,12 +50,16 @@ def give_handles(project: Project, side: Side, member: str, name: str) -> Outcom
         WRONG_STATE if the run does not wait for them.
     """
     run = _waiting(project, name)
-    row = permit(project, side.role, Action.GIVE_HANDLES)
-    if side in run.handed:
+    row = permit(project, side.role, Action.SUBMIT_ROW_HANDLES)
+    if side in run.handles_received_from:
         return Outcome(project)
     by = _JOINED_BY[run.stage]
-    after = replace(run, handed=run.handed | {side}, fraction=len(run.handed | {side}) / len(Side))
-    if after.handed == frozenset(Side):
+    after = replace(
+        run,
+        handles_received_from=run.handles_received_from | {side},
+        fraction=len(run.handles_received_from | {side}) / len(Side),
+    )
+    if after.handles_received_from == frozenset(Side):
         after = _queued(after) if by is JoinedBy.CAROLE else replace(after, stage=WAITS_FOR_RESOLVER)
     return move(row, with_run(project, after), member, {"run": name, "side": str(side), "joined_by": str(by)})
 
@@ -75,12 +79,12 @@ def resolve_run(project: Project, member: str, name: str) -> Outcome:
             ErrorCode.WRONG_STATE,
             "both custodians must give their handles first",
             where=f"{project.name}, run {name}",
-            got=f"handles of {' and '.join(sorted(str(side) for side in run.handed)) or 'nobody'}",
+            got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'nobody'}",
         )
     return move(row, with_run(project, _queued(run)), member, {"run": name})
 
 
-def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], most: int) -> Outcome:
+def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:
     """Carole has been told which rows of a run's candidate pairs are one record; nothing but the log changes.
 
     Parameters
@@ -89,7 +93,7 @@ def join_rows(project: Project, name: str, member: str, records: Mapping[Side, i
         Her name in the membership list.
     records
         Of each file, how many records the rows are of.
-    most
+    maximum
         How many the specification allows.
 
     Raises
@@ -102,7 +106,7 @@ def join_rows(project: Project, name: str, member: str, records: Mapping[Side, i
         raise _not_worked_on(project, run)
     row = permit(project, SYSTEM, Action.JOIN)
     counts: dict[str, Detail] = {f"records_{side}": records[side] for side in Side}
-    return move(row, project, SYSTEM, {"run": name, "by": member, "most_records": most, **counts})
+    return move(row, project, SYSTEM, {"run": name, "by": member, "max_records": maximum, **counts})
 
 
 def _queued(run: Run) -> Run:

@@ -10,8 +10,8 @@ from tryst.carole.projects.transitions import Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 
-LEAST_REASON = 10
-MOST_REASON = 1000
+MIN_REASON = 10
+MAX_REASON = 1000
 """Characters. A reason is a sentence that will be read years later."""
 
 
@@ -25,7 +25,7 @@ def decide(project: Project, member: str, name: str, reason: str, signature: byt
     """
     held_run(project, name)
     row = permit(project, Role.STEWARD, Action.OVERRIDE if release else Action.REFUSE)
-    details = {"run": name, "reason": said(reason), "signature": signature.hex()}
+    details = {"run": name, "reason": normalized_reason(reason), "signature": signature.hex()}
     decided = move(row, project, member, details)
     if not release:
         return decided
@@ -50,7 +50,7 @@ def held_run(project: Project, name: str) -> None:
         )
 
 
-def said(reason: str) -> str:
+def normalized_reason(reason: str) -> str:
     """The reason as it goes into the log: one line of printable characters.
 
     Raises
@@ -59,10 +59,10 @@ def said(reason: str) -> str:
         PARAMETER if it is too short to be one, or too long.
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
-    if not LEAST_REASON <= len(text) <= MOST_REASON:
+    if not MIN_REASON <= len(text) <= MAX_REASON:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"a decision needs a reason of {LEAST_REASON} to {MOST_REASON} characters",
+            f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
             where="reason",
             got=f"{len(text)} characters",
             remedy="write why, so that somebody who reads the audit log in some years understands it",

@@ -40,15 +40,15 @@ def attach(
         NOT_FOUND if a link's record is no longer in the source; SOURCE, FIELD_MISSING, DUPLICATE_IDENTIFIER as reading
         the source; CONFIGURATION if the links cannot be read or the file cannot be written; EXISTS.
     """
-    wanted = list(dict.fromkeys(columns))
-    if clash := [name for name in wanted if name in LINK_COLUMNS]:
+    selected = list(dict.fromkeys(columns))
+    if clash := [name for name in selected if name in LINK_COLUMNS]:
         raise TrystError(
             ErrorCode.PARAMETER, "a column has the name of one of the links' own", where="--columns", got=clash[0]
         )
     linked = _read_links(links)
-    table = read_source(source, [identifier, *wanted])
+    table = read_source(source, [identifier, *selected])
     identifiers = check_identifiers(table, identifier)
-    own = table.frame.select(identifiers.alias("identifier"), *(pl.col(name).alias(f"own {name}") for name in wanted))
+    own = table.frame.select(identifiers.alias("identifier"), *(pl.col(name).alias(f"own {name}") for name in selected))
     joined = linked.join(own, on="identifier", how="left", validate="m:1").sort("link_id")
     gone = linked.join(own, on="identifier", how="anti").height
     if gone:
@@ -60,7 +60,7 @@ def attach(
             remedy="give the source as it was when its signatures were uploaded",
         )
     first = [pl.col("identifier")] if keep_identifier else []
-    shown = joined.select(*first, *LINK_COLUMNS, *(pl.col(f"own {name}").alias(name) for name in wanted))
+    shown = joined.select(*first, *LINK_COLUMNS, *(pl.col(f"own {name}").alias(name) for name in selected))
     _write(shown, out)
     return shown.height
 

@@ -19,7 +19,7 @@ from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
-SETTLE_SECONDS = 10.0
+CONFIRMATION_SECONDS = 10.0
 """How long to watch what comes of an approval."""
 
 
@@ -57,8 +57,8 @@ class Control:
 
     def status(self) -> operator_pb2.StatusResponse:
         """Where everything stands."""
-        answer: operator_pb2.StatusResponse = self._call(self._stub.Status, operator_pb2.StatusRequest())
-        return answer
+        response: operator_pb2.StatusResponse = self._call(self._stub.Status, operator_pb2.StatusRequest())
+        return response
 
     def only(self, project: str | None) -> str:
         """The project asked for; the only one there is, when none was named.
@@ -87,8 +87,8 @@ class Control:
     def specification(self, project: str) -> operator_pb2.SpecificationResponse:
         """The specification a project waits with."""
         request = operator_pb2.SpecificationRequest(project=project)
-        answer: operator_pb2.SpecificationResponse = self._call(self._stub.Specification, request)
-        return answer
+        response: operator_pb2.SpecificationResponse = self._call(self._stub.Specification, request)
+        return response
 
     def compare(self, digest: bytes, expected: str | None) -> None:
         """Refuse a specification of another digest than the one the operator expects.
@@ -135,33 +135,33 @@ class Control:
         """
         from tryst.common.wire.checkpoints import checkpoint_from_wire
 
-        least = 0
+        minimum = 0
         while True:
-            request = operator_pb2.ListCheckpointsRequest(least=least)
-            told = self._call(self._stub.ListCheckpoints, request).checkpoints
-            if not told:
+            request = operator_pb2.ListCheckpointsRequest(minimum=minimum)
+            reported = self._call(self._stub.ListCheckpoints, request).checkpoints
+            if not reported:
                 return
-            for message in told:
+            for message in reported:
                 found = checkpoint_from_wire(message)
-                if found.size < least:
+                if found.size < minimum:
                     raise TrystError(ErrorCode.AUDIT, "checkpoints come by size", where="checkpoint")
-                least = found.size + 1
+                minimum = found.size + 1
                 yield found
 
-    def settled(self, project: str) -> str:
+    def outcome_of(self, project: str) -> str:
         """What became of an approval within a few seconds, in words."""
-        deadline = time.monotonic() + SETTLE_SECONDS
-        trouble = ""
+        deadline = time.monotonic() + CONFIRMATION_SECONDS
+        blocking_error = ""
         while time.monotonic() < deadline:
             found = next((shown for shown in self.status().projects if shown.project == project), None)
-            trouble = found.trouble if found is not None else ""
+            blocking_error = found.blocking_error if found is not None else ""
             if found is not None and (found.stage == "approved" or found.state > project_pb2.PROJECT_STATE_DRAFT):
                 return "Approved: Carole has the signature. The rest happens by itself, once all have signed."
-            if trouble:
+            if blocking_error:
                 break
             time.sleep(0.2)
-        if trouble:
-            return f"Approved here, but Carole did not take it: {trouble}"
+        if blocking_error:
+            return f"Approved here, but Carole did not take it: {blocking_error}"
         return "Approved here. Carole does not answer at the moment; the signature is sent as soon as she does."
 
     def stop(self) -> None:

@@ -15,7 +15,7 @@ from tryst.common.custodian.operator.address import announce
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import decide
 from tryst.common.custodian.steps.leakage_gate import override
-from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.tls import admission
@@ -26,7 +26,7 @@ from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
 
-MOST_CHECKPOINTS = 2000
+MAX_CHECKPOINTS = 2000
 """In one answer: some 350 KiB."""
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     Parameters
     ----------
-    desk
+    step_context
         State and progress to show.
     decided
         Told of the project a decision was made about.
@@ -45,8 +45,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         Ends the service.
     """
 
-    def __init__(self, desk: Desk, decided: Callable[[str], None], stop: Callable[[], None]) -> None:
-        self._desk = desk
+    def __init__(self, step_context: StepContext, decided: Callable[[str], None], stop: Callable[[], None]) -> None:
+        self._step_context = step_context
         self._decided = decided
         self._stop = stop
 
@@ -54,13 +54,13 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
     ) -> operator_pb2.StatusResponse:
         """Where every project stands, as seen from here."""
-        desk = self._desk
+        step_context = self._step_context
         return operator_pb2.StatusResponse(
-            party=desk.party.name,
-            carole=desk.connection.address,
-            connected=desk.progress.connected,
-            projects=[self._shown(project) for project in desk.state.projects()],
-            identity_fingerprint=desk.keyring.identity.public.fingerprint,
+            party=step_context.party.name,
+            carole=step_context.connection.address,
+            connected=step_context.progress.connected,
+            projects=[self._shown(project) for project in step_context.state.projects()],
+            identity_fingerprint=step_context.keyring.identity.public.fingerprint,
         )
 
     def Profile(  # noqa: N802
@@ -71,9 +71,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if not project.profile:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
-                "the source has not been read yet" if not project.trouble else project.trouble,
+                "the source has not been read yet" if not project.blocking_error else project.blocking_error,
                 where=f"project {project.name}",
-                remedy=f"look at `tryst {self._desk.party.name} status`",
+                remedy=f"look at `tryst {self._step_context.party.name} status`",
             )
         return operator_pb2.ProfileResponse(json=project.profile)
 
@@ -97,10 +97,10 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 ErrorCode.WRONG_STATE,
                 "the source has not been read yet, so there is no profile to judge the specification by",
                 where=f"project {project.name}",
-                got=project.trouble,
+                got=project.blocking_error,
                 remedy="mend the source, or wait a moment",
             )
-        decide(self._desk, project.name, project.specification_digest, "approved", "operator")
+        decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
         log.info("operator approved", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
         return operator_pb2.OperatorApproveResponse()
@@ -111,7 +111,14 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Decline the specification the project waits with."""
         project = self._with_specification(request.project)
         self._decidable(project.name, project.specification_digest)
-        decide(self._desk, project.name, project.specification_digest, "declined", "operator", request.reason[:1000])
+        decide(
+            self._step_context,
+            project.name,
+            project.specification_digest,
+            "declined",
+            "operator",
+            request.reason[:1000],
+        )
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
         return operator_pb2.DeclineResponse()
@@ -121,8 +128,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     ) -> operator_pb2.OverrideResponse:
         """Contribute although Carole could learn more than the limit admits."""
         project = self._known(request.project)
-        override(self._desk, project.name, request.reason)
-        self._desk.state.update(project.name, trouble="")
+        override(self._step_context, project.name, request.reason)
+        self._step_context.state.update(project.name, blocking_error="")
         self._decided(project.name)
         return operator_pb2.OverrideResponse()
 
@@ -130,9 +137,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
     ) -> operator_pb2.ListCheckpointsResponse:
         """What was believed of Carole's audit log."""
-        if request.least > LARGEST:
+        if request.minimum > LARGEST:
             return operator_pb2.ListCheckpointsResponse()
-        found = self._desk.state.seen(request.least, MOST_CHECKPOINTS)
+        found = self._step_context.state.seen(request.minimum, MAX_CHECKPOINTS)
         return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
 
     def Stop(  # noqa: N802
@@ -143,22 +150,22 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return operator_pb2.StopResponse()
 
     def _shown(self, project: Project) -> operator_pb2.CustodianProject:
-        doing = self._desk.progress.doing(project.name)
+        doing = self._step_context.progress.doing(project.name)
         waits = (
             project.carole_state in _BEFORE_APPROVAL
             and bool(project.profile)
             and project.decided_digest != project.specification_digest
-            and not self._desk.configuration.policy.consents(project.specification_digest, project.mode)
+            and not self._step_context.configuration.policy.consents(project.specification_digest, project.mode)
         )
-        trouble = project.trouble
+        blocking_error = project.blocking_error
         if project.decision == "declined" and project.decided_digest == project.specification_digest:
-            trouble = f"declined by the operator{f': {project.reason}' if project.reason else ''}"
+            blocking_error = f"declined by the operator{f': {project.reason}' if project.reason else ''}"
         return operator_pb2.CustodianProject(
             project=project.name,
             state=cast(project_pb2.ProjectState, project.carole_state),
             stage=doing.stage if doing else project.stage,
             fraction=doing.fraction if doing else 0.0,
-            trouble=trouble,
+            blocking_error=blocking_error,
             specification_digest=project.specification_digest,
             rows=project.rows,
             links=project.links,
@@ -168,13 +175,13 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         )
 
     def _known(self, name: str) -> Project:
-        project = self._desk.state.project(name)
+        project = self._step_context.state.project(name)
         if project is None:
             raise TrystError(
                 ErrorCode.NOT_FOUND,
                 "this custodian has heard of no such project",
                 where=f"project {name[:64]}",
-                remedy=f"see `tryst {self._desk.party.name} status` for those it has",
+                remedy=f"see `tryst {self._step_context.party.name} status` for those it has",
             )
         return project
 
@@ -197,7 +204,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 "the project waits with another specification than the one decided about",
                 where=f"project {project.name}",
                 got=digest.hex()[:16],
-                remedy=f"read it again: `tryst {self._desk.party.name} specification {project.name}`",
+                remedy=f"read it again: `tryst {self._step_context.party.name} specification {project.name}`",
             )
         if project.carole_state not in _BEFORE_APPROVAL:
             raise TrystError(
@@ -209,7 +216,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return project
 
 
-def start_operator(desk: Desk, service: OperatorService) -> tuple[RunningServer, str]:
+def start_operator(step_context: StepContext, service: OperatorService) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
 
     Raises
@@ -217,7 +224,7 @@ def start_operator(desk: Desk, service: OperatorService) -> tuple[RunningServer,
     TrystError
         CONFIGURATION for an address that is not loopback or cannot be bound.
     """
-    configured = desk.configuration.operator.address
+    configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):
         # The configuration has checked it; a second look, because listening elsewhere would be a breach.
         raise TrystError(
@@ -226,10 +233,10 @@ def start_operator(desk: Desk, service: OperatorService) -> tuple[RunningServer,
     server = start_server(
         configured,
         [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
-        desk.keyring.tls.server(),
-        admission(desk.configuration.keys, only=(desk.keyring.member.name,)),
+        step_context.keyring.tls.server(),
+        admission(step_context.configuration.keys, only=(step_context.keyring.member.name,)),
         ServerSettings(threads=4, max_concurrent_rpcs=16),
     )
     address = f"{configured.rpartition(':')[0]}:{server.port}"
-    announce(desk.state.folder, address)
+    announce(step_context.state.folder, address)
     return server, address

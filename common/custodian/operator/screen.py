@@ -53,11 +53,11 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
         )
     console.print(table)
     for project in status.projects:
-        if project.trouble:
-            console.print(f"[red]{project.project}:[/red] {project.trouble}", highlight=False)
+        if project.blocking_error:
+            console.print(f"[red]{project.project}:[/red] {project.blocking_error}", highlight=False)
         if project.results:
             console.print(f"{project.project}: its share is in {project.results}", highlight=False)
-        if project.waits_for_operator and not project.trouble:
+        if project.waits_for_operator and not project.blocking_error:
             console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}")
 
 
@@ -80,7 +80,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
                 "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
                 "stage": project.stage,
                 "fraction": project.fraction,
-                "trouble": project.trouble,
+                "trouble": project.blocking_error,
                 "specification_digest": project.specification_digest.hex(),
                 "rows": project.rows,
                 "links": project.links,
@@ -126,8 +126,8 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
             codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
         console.print("[bold]What codes of variables tell[/bold]; the limit does not judge it.")
         console.print(codes)
-    for remark in report.remarks:
-        console.print(f"• {remark}", highlight=False)
+    for note in report.notes:
+        console.print(f"• {note}", highlight=False)
     if not report.exceeds:
         console.print(f"[green]Within the limit[/green] of {report.limit:.1%} beyond guessing, in every field.")
     elif report.refuses:

@@ -67,7 +67,7 @@ def read_csv(source: CsvSource, columns: Sequence[str] | None) -> SourceTable:
         ) from None
 
 
-def _read(file: IO[str], path: Path, source: CsvSource, wanted: Sequence[str] | None) -> SourceTable:
+def _read(file: IO[str], path: Path, source: CsvSource, selected: Sequence[str] | None) -> SourceTable:
     reader = csv.reader(_lines(file, path), delimiter=source.separator, strict=True)
     try:
         header = [name.lstrip("\ufeff").strip() for name in next(reader, [])]
@@ -80,11 +80,11 @@ def _read(file: IO[str], path: Path, source: CsvSource, wanted: Sequence[str] | 
                 remedy="check that the right file is configured",
             )
         named = [name for name in header if name]
-        columns = named if wanted is None else wanted
+        columns = named if selected is None else selected
         require_columns(named, columns, str(path))
         places = [header.index(name) for name in columns]
         width = len(header)
-        pieces: list[pl.DataFrame] = []
+        chunks: list[pl.DataFrame] = []
         positions: list[int] = []
         cells: list[list[str]] = [[] for _ in places]
         last_line = reader.line_num
@@ -99,7 +99,7 @@ def _read(file: IO[str], path: Path, source: CsvSource, wanted: Sequence[str] | 
             for kept, place in zip(cells, places, strict=True):
                 kept.append(row[place])
             if len(cells[0]) == _ROWS_AT_ONCE:
-                pieces.append(_frame(columns, cells))
+                chunks.append(_frame(columns, cells))
                 cells = [[] for _ in places]
     except csv.Error as error:
         raise TrystError(
@@ -108,8 +108,8 @@ def _read(file: IO[str], path: Path, source: CsvSource, wanted: Sequence[str] | 
             where=f"{path}, up to line {reader.line_num}",
             remedy="check the quotation marks: a cell that begins with one ends with one, and one inside it is doubled",
         ) from None
-    pieces.append(_frame(columns, cells))
-    return SourceTable(pl.concat(pieces), np.array(positions, dtype=np.int64), "line", str(path))
+    chunks.append(_frame(columns, cells))
+    return SourceTable(pl.concat(chunks), np.array(positions, dtype=np.int64), "line", str(path))
 
 
 def _frame(columns: Sequence[str], cells: list[list[str]]) -> pl.DataFrame:

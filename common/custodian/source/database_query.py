@@ -51,9 +51,9 @@ def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> Sour
             columns = available if columns is None else columns
             require_columns(available, columns, _WHERE)
             places = [available.index(name) for name in columns]
-            pieces = [_frame(columns, [[] for _ in columns])]
+            chunks = [_frame(columns, [[] for _ in columns])]
             for rows in result.partitions(_ROWS_AT_ONCE):
-                pieces.append(
+                chunks.append(
                     _frame(
                         columns,
                         [
@@ -72,7 +72,7 @@ def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> Sour
         ) from None
     finally:
         engine.dispose()
-    frame = pl.concat(pieces)
+    frame = pl.concat(chunks)
     return SourceTable(frame, np.arange(1, frame.height + 1, dtype=np.int64), "row", _WHERE)
 
 

@@ -60,19 +60,19 @@ def read_plain(path: Path, separator: str, columns: Sequence[str]) -> pl.DataFra
         if len(set(names)) < len(names) or not set(columns) <= set(names):
             return None
         frames = []
-        for piece in _pieces(file):
-            frame = _read(piece, mark, names, columns)
+        for chunk in _chunks(file):
+            frame = _read(chunk, mark, names, columns)
             if frame is None:
                 return None
             frames.append(frame)
     return pl.concat(frames) if frames else None
 
 
-def _read(piece: bytes, mark: bytes, names: list[str], columns: Sequence[str]) -> pl.DataFrame | None:
+def _read(chunk: bytes, mark: bytes, names: list[str], columns: Sequence[str]) -> pl.DataFrame | None:
     """A piece of whole lines as a table."""
-    if not _clean_ends(piece):
+    if not _clean_ends(chunk):
         return None
-    octets = np.frombuffer(piece, dtype=np.uint8)
+    octets = np.frombuffer(chunk, dtype=np.uint8)
     ends = np.flatnonzero(octets == ord("\n"))
     lengths = np.diff(ends, prepend=-1)
     separators = np.searchsorted(np.flatnonzero(octets == ord(mark)), ends)
@@ -80,9 +80,9 @@ def _read(piece: bytes, mark: bytes, names: list[str], columns: Sequence[str]) -
     if not regular or lengths.max() > _LONGEST_LINE:
         return None
     try:
-        piece.decode()
+        chunk.decode()
         frame = pl.read_csv(
-            io.BytesIO(piece.replace(b"\r\n", b"\n")),
+            io.BytesIO(chunk.replace(b"\r\n", b"\n")),
             has_header=False,
             new_columns=names,
             columns=[names.index(name) for name in columns],
@@ -97,14 +97,14 @@ def _read(piece: bytes, mark: bytes, names: list[str], columns: Sequence[str]) -
     return frame.select(trimmed(frame[name]).alias(name) for name in columns)
 
 
-def _clean_ends(piece: bytes) -> bool:
+def _clean_ends(chunk: bytes) -> bool:
     r"""No quotation mark, no zero byte, no ``\r`` but before ``\n``, no empty line."""
-    if b'"' in piece or b"\0" in piece or b"\n\r" in piece or piece.startswith((b"\n", b"\r")):
+    if b'"' in chunk or b"\0" in chunk or b"\n\r" in chunk or chunk.startswith((b"\n", b"\r")):
         return False
-    return b"\r" not in piece or piece.count(b"\r") == piece.count(b"\r\n")
+    return b"\r" not in chunk or chunk.count(b"\r") == chunk.count(b"\r\n")
 
 
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
     """What is left of a file in pieces of whole lines; the last gets the line end that it may lack."""
     rest = b""
     while block := file.read(_BLOCK):

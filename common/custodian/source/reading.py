@@ -113,14 +113,14 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
     TrystError
         As `read_csv`, `read_parquet` and `read_database`; EMPTY_SOURCE for a source without records.
     """
-    wanted = None if columns is None else list(dict.fromkeys(columns))
+    selected = None if columns is None else list(dict.fromkeys(columns))
     match source.chosen:
         case CsvSource() as chosen:
-            table = read_csv(chosen, wanted)
+            table = read_csv(chosen, selected)
         case ParquetSource() as chosen:
-            table = read_parquet(chosen, wanted)
+            table = read_parquet(chosen, selected)
         case DatabaseSource() as chosen:
-            table = read_database(chosen, wanted)
+            table = read_database(chosen, selected)
     refuse_empty(table)
     return table
 

@@ -99,7 +99,7 @@ def as_text(column: pl.Series, where: str) -> pl.Series:
     )
 
 
-def require_columns(available: Sequence[str], wanted: Collection[str], where: str) -> None:
+def require_columns(available: Sequence[str], selected: Collection[str], where: str) -> None:
     """Refuse a source in which wanted columns are missing or ambiguous.
 
     Raises
@@ -108,9 +108,9 @@ def require_columns(available: Sequence[str], wanted: Collection[str], where: st
         FIELD_MISSING for every missing column at once; SOURCE for a wanted name that occurs twice.
     """
     present = set(available)
-    missing = [name for name in wanted if name not in present]
+    missing = [name for name in selected if name not in present]
     # If no wanted name was found, the first line may hold a record instead of names, and no part of it may be shown.
-    has_header = len(missing) < len(set(wanted))
+    has_header = len(missing) < len(set(selected))
     errors: list[TrystError] = []
     for name in missing:
         near = closest(name, sorted(present)) if has_header else None
@@ -124,7 +124,7 @@ def require_columns(available: Sequence[str], wanted: Collection[str], where: st
             got=f"{len(available)} other columns",
             remedy="check that the first line holds the names of the columns, and the separator",
         )
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys(selected):
         if (count := list(available).count(name)) > 1:
             errors.append(
                 TrystError(

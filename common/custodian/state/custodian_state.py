@@ -114,10 +114,10 @@ class State:
         with self._database.session() as session:
             session.merge(Seen(size=checkpoint.size, checkpoint=checkpoint.to_text()))
 
-    def seen(self, first: int = 0, most: int | None = None) -> list[Checkpoint]:
+    def seen(self, first: int = 0, maximum: int | None = None) -> list[Checkpoint]:
         """The checkpoints believed so far of size `first` and larger, oldest first; so many at most."""
         with self._database.session() as session:
-            rows = session.scalars(select(Seen).where(Seen.size >= first).order_by(Seen.size).limit(most))
+            rows = session.scalars(select(Seen).where(Seen.size >= first).order_by(Seen.size).limit(maximum))
             return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
 
     def newest_seen(self) -> Checkpoint | None:

@@ -40,33 +40,33 @@ class Uploads:
         self._vault = vault
         self._remove_strays()
 
-    def add(self, upload: Upload, body: Iterator[bytes | memoryview], row_map: bytes, map_days: int) -> Upload:
+    def add(self, upload: Upload, payload: Iterator[bytes | memoryview], row_map: bytes, map_days: int) -> Upload:
         """Write an upload's body and map, encrypted, and then its row; former unfinished ones are erased.
 
         Parameters
         ----------
         upload
             With everything but digests, keys and times.
-        body
+        payload
             The bytes to upload, in pieces.
         row_map
             The pseudonym map, serialised.
         map_days
             Days after which the map is erased.
         """
-        body_key, wrapped_body = self._vault.create(_body_subject(upload.id))
+        payload_key, wrapped_payload = self._vault.create(_payload_subject(upload.id))
         map_key, wrapped_map = self._vault.create(_map_subject(upload.id))
-        digests = write_encrypted(self._body(upload.id), body_key, body)
+        digests = write_encrypted(self._payload(upload.id), payload_key, payload)
         write_encrypted(self._map(upload.id), map_key, [row_map])
         now = time.time()
         upload.digests = b"".join(digests)
-        upload.body_key, upload.map_key = wrapped_body, wrapped_map
+        upload.payload_key, upload.map_key = wrapped_payload, wrapped_map
         upload.created_at, upload.map_until = now, now + map_days * DAY_SECONDS
         upload.committed_at = None
         with self._database.session() as session:
             unfinished = select(Upload).where(Upload.project == upload.project, Upload.committed_at.is_(None))
             for former in session.scalars(unfinished):
-                former.body_key = former.map_key = None
+                former.payload_key = former.map_key = None
             session.flush()
             session.add(upload)
         self._remove_strays()
@@ -84,10 +84,10 @@ class Uploads:
             query = select(Upload).where(Upload.project == project)
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
-    def body_chunk(self, upload: Upload, index: int) -> bytes:
+    def payload_chunk(self, upload: Upload, index: int) -> bytes:
         """A chunk of an upload's body; the same bytes whenever it is asked for."""
-        key = self._vault.unwrap(_body_subject(upload.id), _kept(upload.body_key, upload, "body"))
-        return read_encrypted_chunk(self._body(upload.id), key, index)
+        key = self._vault.unwrap(_payload_subject(upload.id), _kept(upload.payload_key, upload, "payload"))
+        return read_encrypted_chunk(self._payload(upload.id), key, index)
 
     def row_map(self, upload: Upload) -> bytes:
         """The pseudonym map of an upload, serialised.
@@ -105,14 +105,14 @@ class Uploads:
         with self._database.session() as session:
             row = session.get_one(Upload, upload)
             row.committed_at = row.committed_at or time.time()
-            row.body_key = None
+            row.payload_key = None
         self._remove_strays()
 
-    def erase_bodies(self, project: str) -> None:
+    def erase_payloads(self, project: str) -> None:
         """Erase what of a project is waiting to be uploaded."""
         with self._database.session() as session:
             for row in session.scalars(select(Upload).where(Upload.project == project)):
-                row.body_key = None
+                row.payload_key = None
         self._remove_strays()
 
     def erase_expired_maps(self, now: float) -> list[str]:
@@ -120,7 +120,7 @@ class Uploads:
         with self._database.session() as session:
             expired = list(session.scalars(select(Upload).where(Upload.map_until <= now, Upload.map_key.is_not(None))))
             for row in expired:
-                row.map_key = row.body_key = None
+                row.map_key = row.payload_key = None
             session.flush()
             mapped = select(Upload.project).where(Upload.map_key.is_not(None))
             session.execute(delete(Secret).where(Secret.kind == JOINED, Secret.project.not_in(mapped)))
@@ -128,7 +128,7 @@ class Uploads:
             self._remove_strays()
         return sorted({row.project for row in expired})
 
-    def _body(self, upload: str) -> Path:
+    def _payload(self, upload: str) -> Path:
         return self._folder / f"{upload}.body"
 
     def _map(self, upload: str) -> Path:
@@ -138,7 +138,7 @@ class Uploads:
         """Remove files that no key opens: leftovers of a crash, and what was erased."""
         with self._database.session() as session:
             uploads = list(session.scalars(select(Upload)))
-        named = {self._body(row.id).name for row in uploads if row.body_key is not None}
+        named = {self._payload(row.id).name for row in uploads if row.payload_key is not None}
         named |= {self._map(row.id).name for row in uploads if row.map_key is not None}
         for path in self._folder.iterdir():
             if path.name not in named:
@@ -156,7 +156,7 @@ def _kept(key: bytes | None, upload: Upload, what: str) -> bytes:
     return key
 
 
-def _body_subject(upload: str) -> str:
+def _payload_subject(upload: str) -> str:
     return f"custodian body of upload {upload}"
 
 

@@ -36,7 +36,7 @@ class Project(Base):
     reason: Mapped[str] = mapped_column(default="")
     """Why it was declined."""
     stage: Mapped[str] = mapped_column(default="")
-    trouble: Mapped[str] = mapped_column(default="")
+    blocking_error: Mapped[str] = mapped_column(default="")
     rows: Mapped[int] = mapped_column(default=0)
     links: Mapped[int] = mapped_column(default=0)
     results: Mapped[str] = mapped_column(default="")
@@ -102,7 +102,7 @@ class Upload(Base):
     """SHA-256 of every chunk, joined."""
     created_at: Mapped[float]
     committed_at: Mapped[float | None]
-    body_key: Mapped[bytes | None]
+    payload_key: Mapped[bytes | None]
     """Wrapped; none once the body is erased."""
     map_key: Mapped[bytes | None]
     """Wrapped; none once the map is erased."""

@@ -13,14 +13,14 @@ import structlog
 
 from tryst.common.cleaning import Profile
 from tryst.common.custodian.source.reading import read_cleaned, source_stamp
-from tryst.common.custodian.steps.step_context import Desk, Outcome, Task
+from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()
 
 
-def approve(desk: Desk, task: Task) -> Outcome:
+def approve(context: StepContext, task: Task) -> Outcome:
     """Take a project as far as this custodian's consent goes.
 
     Raises
@@ -29,9 +29,9 @@ def approve(desk: Desk, task: Task) -> Outcome:
         As `read_cleaned` when the source does not fit the specification, so that this shows before anyone has signed;
         what Carole refuses with.
     """
-    known = desk.state.project(task.project)
+    known = context.state.project(task.project)
     if known is None or known.specification_digest != task.specification_digest:
-        known = desk.state.update(
+        known = context.state.update(
             task.project,
             specification=task.text,
             specification_digest=task.specification_digest,
@@ -42,22 +42,22 @@ def approve(desk: Desk, task: Task) -> Outcome:
     # A decision counts for the specification it was made about, and for no other.
     decided = known.decision if known.decided_digest == task.specification_digest else ""
     if decided == "declined":
-        desk.state.update(task.project, stage="declined by the operator")
+        context.state.update(task.project, stage="declined by the operator")
         return Outcome.WAITS_FOR_OPERATOR
-    if not _is_current(known.profile, desk):
-        profile(desk, task)
-    if not decided and desk.configuration.policy.consents(task.specification_digest, task.spec.mode):
-        decide(desk, task.project, task.specification_digest, "approved", "policy")
+    if not _is_current(known.profile, context):
+        profile(context, task)
+    if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode):
+        decide(context, task.project, task.specification_digest, "approved", "policy")
         decided = "approved"
     if not decided:
-        desk.state.update(task.project, stage="waits for the operator's approval")
+        context.state.update(task.project, stage="waits for the operator's approval")
         return Outcome.WAITS_FOR_OPERATOR
-    signature = desk.keyring.identity.sign(SigningPurpose.APPROVAL, task.project.encode(), task.specification_digest)
+    signature = context.keyring.identity.sign(SigningPurpose.APPROVAL, task.project.encode(), task.specification_digest)
     request = custody_pb2.ApproveRequest(
         project=task.project, specification_digest=task.specification_digest, signature=signature
     )
-    desk.call(desk.carole.Approve, request)
-    desk.state.update(task.project, stage="approved")
+    context.call(context.carole.Approve, request)
+    context.state.update(task.project, stage="approved")
     log.info(
         "approved",
         project=task.project,
@@ -69,34 +69,34 @@ def approve(desk: Desk, task: Task) -> Outcome:
     return Outcome.DONE
 
 
-def profile(desk: Desk, task: Task) -> None:
+def profile(context: StepContext, task: Task) -> None:
     """Read and clean the source and keep the counts; the records are dropped again."""
-    with desk.progress.stage(task.project, "reading and cleaning, to show the profile"):
-        records = read_cleaned(desk.configuration.source, task.spec, desk.party.side)
-    keep_profile(desk, task.project, records.cleaned.profile)
+    with context.progress.stage(task.project, "reading and cleaning, to show the profile"):
+        records = read_cleaned(context.configuration.source, task.spec, context.party.side)
+    keep_profile(context, task.project, records.cleaned.profile)
 
 
-def keep_profile(desk: Desk, project: str, profile: Profile) -> None:
+def keep_profile(context: StepContext, project: str, profile: Profile) -> None:
     """Keep a profile for the operator's screen: counts and warnings, no value."""
-    stamp = source_stamp(desk.configuration.source)
+    stamp = source_stamp(context.configuration.source)
     text = json.dumps({**profile.as_dict(), "warnings": profile.warnings(), "source_stamp": stamp})
-    desk.state.update(project, profile=text, rows=profile.rows)
+    context.state.update(project, profile=text, rows=profile.rows)
 
 
-def _is_current(profile: str, desk: Desk) -> bool:
+def _is_current(profile: str, context: StepContext) -> bool:
     """Whether a profile is of the source as it is now, as far as a file's size and time tell."""
-    stamp = source_stamp(desk.configuration.source)
+    stamp = source_stamp(context.configuration.source)
     return bool(profile) and json.loads(profile)["source_stamp"] == (None if stamp is None else list(stamp))
 
 
-def decide(desk: Desk, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
+def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
     """Keep a decision about one specification."""
-    desk.state.update(
+    context.state.update(
         project,
         decision=decision,
         decided_digest=digest,
         decided_by=by,
         decided_at=time.time(),
         reason=reason,
-        trouble="",
+        blocking_error="",
     )

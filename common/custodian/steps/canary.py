@@ -34,7 +34,7 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
     # What each makes of its own values differs on purpose, and is part of the encoding digest; so is how many bits are
     # flipped, while the noise that flips them is each custodian's own.
-    fields = tuple(field.model_copy(update={"categorisation": (), "flip": 0.0}) for field in spec.fields)
+    fields = tuple(field.model_copy(update={"categorisation": (), "randomised_response": 0.0}) for field in spec.fields)
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
     mode = "block_keyed" if spec.mode == "block_keyed" else "open"
     # Dummies are random, and no two custodians' are alike.
@@ -46,14 +46,14 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
         return [bytes(part) for part in to_bytes(sets)]
 
     plain = tuple(field.model_copy(update={"salt": None, "only_similar": ()}) for field in fields)
-    body = signatures(signed.model_copy(update={"fields": plain}), columns)
+    payload = signatures(signed.model_copy(update={"fields": plain}), columns)
     if plain != fields:
         salts = {field.salt.field for field in fields if field.salt is not None}
         filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
-        body += [*signatures(signed, filled), canonical_json(listed)]
+        payload += [*signatures(signed, filled), canonical_json(listed)]
     relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
-    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*body, *relabelled]))
+    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*payload, *relabelled]))
 
 
 def _filled(column: pl.Series) -> pl.Series:

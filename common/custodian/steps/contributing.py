@@ -20,7 +20,7 @@ from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.approval import keep_profile
 from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
 from tryst.common.custodian.steps.seed_agreement import kept_seed
-from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
@@ -40,7 +40,7 @@ _STAGES = {"read": "reading", "clean": "cleaning"}
 log = structlog.get_logger()
 
 
-def contribute(desk: Desk, task: Task) -> Outcome:
+def contribute(context: StepContext, task: Task) -> Outcome:
     """Send this custodian's signatures to Carole, or the rest of them.
 
     Raises
@@ -49,11 +49,11 @@ def contribute(desk: Desk, task: Task) -> Outcome:
         As `read_cleaned` and `encode_records`; what Carole refuses with; UNAVAILABLE when she does not answer, after
         which the upload is resumed.
     """
-    require_approved(desk, task)
-    upload = desk.state.uploads.of_epoch(task.project, task.epoch)
+    require_approved(context, task)
+    upload = context.state.uploads.of_epoch(task.project, task.epoch)
     if upload is None or upload.committed_at is not None or not _is_for(upload, task):
-        upload = _prepare(desk, task)
-    _send(desk, task, upload)
+        upload = _prepare(context, task)
+    _send(context, task, upload)
     return Outcome.DONE
 
 
@@ -61,28 +61,28 @@ def _is_for(upload: Upload, task: Task) -> bool:
     return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
 
 
-def _prepare(desk: Desk, task: Task) -> Upload:
+def _prepare(context: StepContext, task: Task) -> Upload:
     """From the source to an upload that is kept, with its map."""
-    seed = kept_seed(desk, task)
-    watch, progress, side = Stopwatch(), desk.progress, desk.party.side
+    seed = kept_seed(context, task)
+    watch, progress, side = Stopwatch(), context.progress, context.party.side
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
-        desk.check_stop()
+        context.check_stop()
         progress.update(task.project, _STAGES[name], 0.0)
         with watch.measure(name):
             yield
 
     with progress.stage(task.project, _STAGES["read"]):
-        records = read_cleaned(desk.configuration.source, task.spec, side, stage)
+        records = read_cleaned(context.configuration.source, task.spec, side, stage)
         cleaned, identifiers = records.cleaned, records.identifiers
-        keep_profile(desk, task.project, cleaned.profile)
-        desk.check_stop()
-        pass_gate(desk, task, cleaned)
-        desk.check_stop()
+        keep_profile(context, task.project, cleaned.profile)
+        context.check_stop()
+        pass_gate(context, task, cleaned)
+        context.check_stop()
 
-        def tell(doing: str, done: float) -> None:
-            desk.check_stop()
+        def report_progress(doing: str, done: float) -> None:
+            context.check_stop()
             progress.update(task.project, doing, done)
 
         with watch.measure("encode"):
@@ -91,10 +91,10 @@ def _prepare(desk: Desk, task: Task) -> Upload:
                 task.spec,
                 seed,
                 task.epoch,
-                noise=_noise(desk, task),
+                noise=_noise(context, task),
                 variables=cleaned.variables,
                 threads=os.cpu_count() or 1,
-                progress=tell,
+                progress=report_progress,
             )
         del cleaned, records
         progress.update(task.project, "keeping the upload, encrypted", 1.0)
@@ -108,7 +108,7 @@ def _prepare(desk: Desk, task: Task) -> Upload:
             layout=layout,
         )
         with watch.measure("keep"):
-            upload = desk.state.uploads.add(
+            upload = context.state.uploads.add(
                 Upload(
                     id=secrets.token_hex(16),
                     project=task.project,
@@ -124,33 +124,33 @@ def _prepare(desk: Desk, task: Task) -> Upload:
     sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": _peak_memory()}
     if task.spec.padding is not None:
         sizes["dummies"] = encoded.n_dummies
-    desk.state.add_timings(task.project, {**watch.seconds, **sizes})
-    desk.state.update(task.project, rows=upload.rows, stage="signed")
+    context.state.add_timings(task.project, {**watch.seconds, **sizes})
+    context.state.update(task.project, rows=upload.rows, stage="signed")
     log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)
     return upload
 
 
-def _noise(desk: Desk, task: Task) -> NoiseKey | None:
-    noisy = task.spec.padding is not None or any(field.flip for field in task.spec.fields)
-    return desk.state.noise_key() if noisy else None
+def _noise(context: StepContext, task: Task) -> NoiseKey | None:
+    noisy = task.spec.padding is not None or any(field.randomised_response for field in task.spec.fields)
+    return context.state.noise_key() if noisy else None
 
 
 def _check_value(task: Task, seed: Seed) -> bytes:
     return key_check_value(seed, task.project, task.encoding_digest, task.epoch)
 
 
-def _send(desk: Desk, task: Task, upload: Upload) -> None:
+def _send(context: StepContext, task: Task, upload: Upload) -> None:
     watch = Stopwatch()
     digests = tuple(upload.digests[start : start + 32] for start in range(0, len(upload.digests), 32))
-    content = Content(digests, lambda index: desk.state.uploads.body_chunk(upload, index))
+    content = Content(digests, lambda index: context.state.uploads.payload_chunk(upload, index))
     count = len(digests)
-    with desk.progress.stage(task.project, "uploading"), watch.measure("upload"):
+    with context.progress.stage(task.project, "uploading"), watch.measure("upload"):
         for _ in range(_ROUNDS):
-            begun = _begin(desk, task, upload)
+            begun = _begin(context, task, upload)
             if not begun.committed:
                 missing = [index for gap in begun.missing for index in range(gap.first, min(gap.last, count - 1) + 1)]
-                _put_missing(desk, task, upload, content, missing)
-            if begun.committed or _commit(desk, upload, content):
+                _put_missing(context, task, upload, content, missing)
+            if begun.committed or _commit(context, upload, content):
                 break
         else:
             raise TrystError(
@@ -159,9 +159,9 @@ def _send(desk: Desk, task: Task, upload: Upload) -> None:
                 where=f"project {task.project}, upload {upload.id}",
                 remedy="ask Carole's operator to look at her log and her disk",
             )
-    desk.state.add_timings(task.project, watch.seconds)
-    desk.state.uploads.mark_committed(upload.id)
-    desk.state.update(task.project, stage="contributed")
+    context.state.add_timings(task.project, watch.seconds)
+    context.state.uploads.mark_committed(upload.id)
+    context.state.update(task.project, stage="contributed")
     log.info(
         "contributed",
         project=task.project,
@@ -173,13 +173,13 @@ def _send(desk: Desk, task: Task, upload: Upload) -> None:
     )
 
 
-def _begin(desk: Desk, task: Task, upload: Upload) -> contribution_pb2.BeginUploadResponse:
+def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2.BeginUploadResponse:
     request = contribution_pb2.BeginUploadRequest(
         manifest=contribution_pb2.Manifest.FromString(upload.manifest),
         upload=upload.id,
-        leakage=statement(desk, task.project, task.specification_digest),
+        leakage=statement(context, task.project, task.specification_digest),
     )
-    begun: contribution_pb2.BeginUploadResponse = desk.call(desk.carole.BeginUpload, request)
+    begun: contribution_pb2.BeginUploadResponse = context.call(context.carole.BeginUpload, request)
     count = chunk_count(upload.total_bytes)
     if (begun.total_bytes, begun.chunks) != (upload.total_bytes, count):
         raise TrystError(
@@ -192,18 +192,18 @@ def _begin(desk: Desk, task: Task, upload: Upload) -> contribution_pb2.BeginUplo
     return begun
 
 
-def _put_missing(desk: Desk, task: Task, upload: Upload, content: Content, missing: list[int]) -> None:
+def _put_missing(context: StepContext, task: Task, upload: Upload, content: Content, missing: list[int]) -> None:
     def request(chunk: transfer_pb2.Chunk) -> contribution_pb2.PutChunkRequest:
         return contribution_pb2.PutChunkRequest(project=upload.project, upload=upload.id, chunk=chunk)
 
     def step(done: float) -> None:
-        desk.check_stop()
-        desk.progress.update(task.project, "uploading", done)
+        context.check_stop()
+        context.progress.update(task.project, "uploading", done)
 
-    send(desk.connection, desk.carole.PutChunk, request, content, missing, step)
+    send(context.connection, context.carole.PutChunk, request, content, missing, step)
 
 
-def _commit(desk: Desk, upload: Upload, content: Content) -> bool:
+def _commit(context: StepContext, upload: Upload, content: Content) -> bool:
     """Commit the upload; false if Carole names gaps."""
     request = contribution_pb2.CommitUploadRequest(
         project=upload.project,
@@ -213,7 +213,7 @@ def _commit(desk: Desk, upload: Upload, content: Content) -> bool:
         root=content.root,
     )
     try:
-        desk.call(desk.carole.CommitUpload, request, COMMIT_SECONDS)
+        context.call(context.carole.CommitUpload, request, COMMIT_SECONDS)
     except TrystError as error:
         if error.code is ErrorCode.UPLOAD_GAPS:
             return False

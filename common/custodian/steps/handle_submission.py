@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
-from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.transfer import Content, Fetch, send
@@ -30,16 +30,16 @@ from tryst.common.wire.row_handles import (
     HANDLES,
     RECORDS,
     About,
-    RowsQuestion,
-    question_digest,
-    seal_answer,
+    RowHandlesRequest,
+    request_digest,
+    seal_row_handles,
 )
 from tryst.protos.linkage.v1 import resolution_pb2, transfer_pb2
 
 log = structlog.get_logger()
 
 
-def give_handles(desk: Desk, task: Task) -> Outcome:
+def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     """Fetch the rows that Carole asks about and send a handle for each, signed, and sealed to who joins them.
 
     Raises
@@ -49,9 +49,9 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
         LEAKAGE if she is to join more records than the specification lets her; NOT_FOUND if the map of the upload is no
         longer there; what she refuses with.
     """
-    require_approved(desk, task)
-    with desk.progress.stage(task.project, "saying which rows are one record"):
-        upload = desk.state.uploads.newest(task.project)
+    require_approved(context, task)
+    with context.progress.stage(task.project, "saying which rows are one record"):
+        upload = context.state.uploads.newest(task.project)
         if upload is None:
             raise TrystError(
                 ErrorCode.NOT_FOUND,
@@ -59,30 +59,30 @@ def give_handles(desk: Desk, task: Task) -> Outcome:
                 where=f"project {task.project}, run {task.run}",
                 remedy="restore the state folder from its backup",
             )
-        question = _fetch_question(desk, task)
-        rows = _rows(task, question, upload)
-        identifiers = unpack_map(desk.state.uploads.row_map(upload))
-        told = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
+        request = _fetch_request(context, task)
+        rows = _rows(task, request, upload)
+        identifiers = unpack_map(context.state.uploads.row_map(upload))
+        reported = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
         if task.spec.padding is not None:
-            told[RECORDS] = np.array([records_among(identifiers, rows)], dtype=np.uint32)
+            reported[RECORDS] = np.array([records_among(identifiers, rows)], dtype=np.uint32)
         if task.spec.assessment is not None:
-            told[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, told[HANDLES])
-        reader = desk.keyring.resolver
+            reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
+        reader = context.keyring.resolver
         if task.spec.resolution.joined:
             # What this custodian has approved says so: nothing that Carole sends could.
-            reader = desk.keyring.linker
-            joined = count_joined(desk, task, identifiers.gather(pl.Series(rows)))
+            reader = context.keyring.linker
+            joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
         about = About(
             project=task.project,
             run=task.run,
-            side=desk.party.side,
+            side=context.party.side,
             specification=task.specification_digest,
-            question=question_digest(question),
+            request=request_digest(request),
             reader=reader.name,
             key=reader.sealing,
         )
-        _put(desk, task, seal_answer(desk.keyring.identity, about, told))
+        _put(context, task, seal_row_handles(context.keyring.identity, about, reported))
     log.info("handles", project=task.project, run=task.run, pairs=len(rows))
     return Outcome.DONE
 
@@ -102,10 +102,10 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.u
     ndarray of uint32, shape (n_rows,)
         Records' numbers come first, then dummies', one for each.
     """
-    asked = identifiers.gather(pl.Series(rows))
-    dummy = asked.is_null().to_numpy()
+    requested = identifiers.gather(pl.Series(rows))
+    dummy = requested.is_null().to_numpy()
     # In the order of first appearance, which the order of the pairs would tell.
-    place = asked.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+    place = requested.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
     n_records = int(place.max(initial=-1)) + 1
     names = random_order(n_records)
     handles = np.empty(len(rows), dtype=np.uint32)
@@ -145,22 +145,22 @@ def codes_rows(
         NOT_FOUND if the upload has no codes of such a record.
     """
     handle, first = np.unique(handles, return_index=True)
-    asked = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
-    asked = asked.drop_nulls()
+    requested = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
+    requested = requested.drop_nulls()
     coded = identifiers.slice(n_signed).alias("identifier").to_frame().with_row_index("row")
-    found = asked.join(coded, on="identifier", how="inner").sort("handle")
-    if found.height != asked.height:
+    found = requested.join(coded, on="identifier", how="inner").sort("handle")
+    if found.height != requested.height:
         raise TrystError(
             ErrorCode.NOT_FOUND,
             "rows of codes are asked for of an upload that does not have them",
             where="handles",
-            got=f"{found.height} of {asked.height}",
+            got=f"{found.height} of {requested.height}",
             remedy="contribute again under the specification that all parties have approved",
         )
     return found["row"].to_numpy().astype(np.uint32)
 
 
-def _fetch_question(desk: Desk, task: Task) -> bytes:
+def _fetch_request(context: StepContext, task: Task) -> bytes:
     """What Carole asks, as it came."""
 
     def request(index: int) -> resolution_pb2.FetchArtifactRequest:
@@ -168,28 +168,34 @@ def _fetch_question(desk: Desk, task: Task) -> bytes:
         return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
 
     def step(done: float) -> None:
-        desk.check_stop()
+        context.check_stop()
 
     where = f"project {task.project}, run {task.run}"
-    return Fetch(desk.connection, desk.carole.FetchArtifact, request, where, step=step).whole()
+    return Fetch(context.connection, context.carole.FetchArtifact, request, where, step=step).whole()
 
 
-def _rows(task: Task, question: bytes, upload: Upload) -> NDArray[np.uint32]:
+def _rows(task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
     """The rows asked about: Carole's word, checked."""
-    asked = RowsQuestion.unpack(question)
-    if asked.upload != upload.id:
+    requested = RowHandlesRequest.unpack(request)
+    if requested.upload != upload.id:
         raise _wrong(task, "rows of another upload than the newest")
-    if len(asked.rows) and int(asked.rows.max()) >= upload.rows:
+    if len(requested.rows) and int(requested.rows.max()) >= upload.rows:
         raise _wrong(task, f"a row that is not among the {upload.rows} uploaded")
-    return asked.rows
+    return requested.rows
 
 
-def _put(desk: Desk, task: Task, sealed: bytes) -> None:
+def _put(context: StepContext, task: Task, sealed: bytes) -> None:
     def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
         handles = resolution_pb2.RUN_ARTIFACT_HANDLES
         return resolution_pb2.PutArtifactRequest(project=task.project, run=task.run, artifact=handles, chunk=chunk)
 
-    send(desk.connection, desk.carole.PutArtifact, request, Content.of(sealed), step=lambda done: desk.check_stop())
+    send(
+        context.connection,
+        context.carole.PutArtifact,
+        request,
+        Content.of(sealed),
+        step=lambda done: context.check_stop(),
+    )
 
 
 def _wrong(task: Task, got: str) -> TrystError:

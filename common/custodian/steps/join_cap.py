@@ -12,17 +12,17 @@ import io
 import polars as pl
 
 from tryst.common.custodian.state.state_tables import JOINED
-from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.custodian.steps.step_context import StepContext, Task
 
 _COLUMN = "identifier"
 
 
-def count_joined(desk: Desk, task: Task, asked: pl.Series) -> int:
+def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
     """Count records that Carole is about to be told the rows of, and refuse if they are too many.
 
     Parameters
     ----------
-    asked
+    requested
         This custodian's own identifiers of the rows asked about.
 
     Returns
@@ -35,13 +35,13 @@ def count_joined(desk: Desk, task: Task, asked: pl.Series) -> int:
     TrystError
         LEAKAGE if the specification allows fewer; they are not counted then.
     """
-    known = desk.state.secret(task.project, task.epoch, JOINED)
-    records = asked.cast(pl.String).unique()
+    known = context.state.secret(task.project, task.epoch, JOINED)
+    records = requested.cast(pl.String).unique()
     if known is not None:
         records = pl.concat([_unpacked(known), records]).unique()
-    whose = f"{desk.party.title}, in all runs together"
+    whose = f"{context.party.title}, in all runs together"
     task.spec.resolution.refuse_above(len(records), whose, f"project {task.project}, run {task.run}")
-    desk.state.keep_secret(task.project, task.epoch, JOINED, _packed(records))
+    context.state.keep_secret(task.project, task.epoch, JOINED, _packed(records))
     return len(records)
 
 

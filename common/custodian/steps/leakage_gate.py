@@ -13,7 +13,7 @@ import structlog
 
 from tryst.common.cleaning import Cleaned
 from tryst.common.custodian.state.state_tables import Leakage
-from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.protos.linkage.v1 import contribution_pb2
 
@@ -22,7 +22,7 @@ MAX_REASON = 1000
 log = structlog.get_logger()
 
 
-def pass_gate(desk: Desk, task: Task, cleaned: Cleaned) -> None:
+def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
     """Measure cleaned records, and refuse to go on above the limit.
 
     Raises
@@ -30,13 +30,13 @@ def pass_gate(desk: Desk, task: Task, cleaned: Cleaned) -> None:
     TrystError
         LEAKAGE, unless the operator has overridden it for this specification.
     """
-    if desk.gate is None or not task.spec.leakage.refuses(task.spec.mode):
+    if context.gate is None or not task.spec.leakage.refuses(task.spec.mode):
         return
-    known = desk.state.leakage(task.project)
+    known = context.state.leakage(task.project)
     if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
         # Measured anew at every attempt: the source may have been mended in between.
-        desk.progress.update(task.project, "measuring what Carole could learn", 0.0)
-        report = desk.gate(cleaned.columns, task.spec, cleaned.variables)
+        context.progress.update(task.project, "measuring what Carole could learn", 0.0)
+        report = context.gate(cleaned.columns, task.spec, cleaned.variables)
         worst = report.worst
         known = Leakage(
             project=task.project,
@@ -49,7 +49,7 @@ def pass_gate(desk: Desk, task: Task, cleaned: Cleaned) -> None:
             reason="",
             overridden_at=None,
         )
-        known = desk.state.keep_leakage(known)
+        known = context.state.keep_leakage(known)
         log.info("leakage", project=task.project, worst=known.worst, limit=known.limit, exceeds=known.exceeds)
     if known.exceeds and known.overridden_at is None:
         raise TrystError(
@@ -57,13 +57,13 @@ def pass_gate(desk: Desk, task: Task, cleaned: Cleaned) -> None:
             f"Carole could learn more of these records than the limit of {known.limit:.1%} admits",
             where=f"project {task.project}, field {known.field}",
             got=f"{known.worst:.1%} of their values beyond guessing",
-            remedy=f"see where with `tryst {desk.party.name} leakage`, and ask the coordinator for another"
+            remedy=f"see where with `tryst {context.party.name} leakage`, and ask the coordinator for another"
             f" specification; or contribute all the same:"
-            f" `tryst {desk.party.name} override {task.project} --reason ...`",
+            f" `tryst {context.party.name} override {task.project} --reason ...`",
         )
 
 
-def override(desk: Desk, project: str, reason: str) -> None:
+def override(context: StepContext, project: str, reason: str) -> None:
     """Keep the operator's decision to contribute above the limit.
 
     Raises
@@ -83,20 +83,22 @@ def override(desk: Desk, project: str, reason: str) -> None:
         raise TrystError(
             ErrorCode.PARAMETER, f"a reason has at most {MAX_REASON} characters", where=where, got=str(len(reason))
         )
-    known = desk.state.override_leakage(project, reason.strip())
+    known = context.state.override_leakage(project, reason.strip())
     if known is None:
         raise TrystError(
             ErrorCode.WRONG_STATE,
             "nothing of this project is held back for what Carole could learn",
             where=where,
-            remedy=f"see `tryst {desk.party.name} status`",
+            remedy=f"see `tryst {context.party.name} status`",
         )
     log.warning("leakage limit overridden", project=project, worst=known.worst, limit=known.limit, reason=known.reason)
 
 
-def statement(desk: Desk, project: str, specification_digest: bytes) -> contribution_pb2.LeakageStatement | None:
+def statement(
+    context: StepContext, project: str, specification_digest: bytes
+) -> contribution_pb2.LeakageStatement | None:
     """What Carole's audit log is told of the measurement, if one was made."""
-    known = desk.state.leakage(project)
+    known = context.state.leakage(project)
     if known is None or known.specification_digest != specification_digest:
         return None
     return contribution_pb2.LeakageStatement(

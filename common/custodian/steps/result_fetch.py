@@ -17,7 +17,7 @@ from tryst.common.custodian.state.state_tables import Result, Upload
 from tryst.common.custodian.steps.joint_distribution import labelled
 from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.share import Share, identified, read_share, safe_name
-from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.durable import sync_folder
 from tryst.common.errors import ErrorCode, TrystError
@@ -29,7 +29,7 @@ from tryst.protos.linkage.v1 import custody_pb2
 log = structlog.get_logger()
 
 
-def fetch(desk: Desk, task: Task) -> Outcome:
+def fetch(step_context: StepContext, task: Task) -> Outcome:
     """Fetch the share of a run, write it into the results folder, and tell Carole that it has arrived.
 
     Raises
@@ -39,34 +39,34 @@ def fetch(desk: Desk, task: Task) -> Outcome:
         pseudonym map of its upload is no longer there; CONFIGURATION if the results folder cannot be written. Nothing
         is half visible.
     """
-    require_approved(desk, task)
+    require_approved(step_context, task)
     safe_name(task.run)
-    done = desk.state.result(task.project, task.run)
+    done = step_context.state.result(task.project, task.run)
     if done is None or not Path(done.folder).is_dir():
-        done = _receive(desk, task)
+        done = _receive(step_context, task)
     request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root)
-    desk.call(desk.carole.AcknowledgeResult, request)
-    desk.state.mark_acknowledged(task.project, task.run)
+    step_context.call(step_context.carole.AcknowledgeResult, request)
+    step_context.state.mark_acknowledged(task.project, task.run)
     log.info("fetched", project=task.project, run=task.run, links=done.links)
     return Outcome.DONE
 
 
-def _receive(desk: Desk, task: Task) -> Result:
+def _receive(step_context: StepContext, task: Task) -> Result:
     watch = Stopwatch()
-    folder = desk.configuration.results / task.project / task.run
-    opened = desk.state.folder / f"share-{secrets.token_hex(8)}.zip"
+    folder = step_context.configuration.results / task.project / task.run
+    opened = step_context.state.folder / f"share-{secrets.token_hex(8)}.zip"
     try:
-        with desk.progress.stage(task.project, "fetching the share"):
+        with step_context.progress.stage(task.project, "fetching the share"):
             with watch.measure("fetch"):
-                root = _fetch_and_open(desk, task, opened)
-            desk.progress.update(task.project, "joining with the own identifiers", 1.0)
+                root = _fetch_and_open(step_context, task, opened)
+            step_context.progress.update(task.project, "joining with the own identifiers", 1.0)
             with watch.measure("join"):
-                upload = desk.state.uploads.newest(task.project)
+                upload = step_context.state.uploads.newest(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
-                tables = _identified(desk, task, share, upload)
+                tables = _identified(step_context, task, share, upload)
                 n_links = tables["links"].height if "links" in tables else 0
-            desk.state.add_timings(task.project, watch.seconds)
-            _write(desk, task, folder, share, tables)
+            step_context.state.add_timings(task.project, watch.seconds)
+            _write(step_context, task, folder, share, tables)
     finally:
         opened.unlink(missing_ok=True)
     result = Result(
@@ -78,29 +78,29 @@ def _receive(desk: Desk, task: Task) -> Result:
         fetched_at=time.time(),
         acknowledged=False,
     )
-    desk.state.add_result(result)
-    desk.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
+    step_context.state.add_result(result)
+    step_context.state.update(task.project, links=n_links, results=str(folder), stage="has its share of the result")
     return result
 
 
-def _fetch_and_open(desk: Desk, task: Task, opened: Path) -> bytes:
+def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> bytes:
     """Fetch the share and open it into a file; the root digest of the sealed share."""
 
     def request(index: int) -> custody_pb2.FetchResultRequest:
         return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
 
     def step(done: float) -> None:
-        desk.check_stop()
-        desk.progress.update(task.project, "fetching the share", done)
+        step_context.check_stop()
+        step_context.progress.update(task.project, "fetching the share", done)
 
     where = f"project {task.project}, run {task.run}"
-    sealed = Fetch(desk.connection, desk.carole.FetchResult, request, where, step=step)
-    context = SealContext(task.project, task.run, desk.keyring.member.name)
-    open_file(desk.keyring.sealing, context, sealed, opened)
+    sealed = Fetch(step_context.connection, step_context.carole.FetchResult, request, where, step=step)
+    context = SealContext(task.project, task.run, step_context.keyring.member.name)
+    open_file(step_context.keyring.sealing, context, sealed, opened)
     return sealed.root
 
 
-def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
+def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
     """The share's tables with this custodian's own identifiers."""
     if not share.tables:
         return {}
@@ -111,7 +111,7 @@ def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> 
             where=f"project {task.project}, run {task.run}",
             remedy="restore the state folder from its backup",
         )
-    identifiers = unpack_map(desk.state.uploads.row_map(upload))
+    identifiers = unpack_map(step_context.state.uploads.row_map(upload))
     tables = {name: identified(table, identifiers) for name, table in share.tables.items()}
     if task.spec.padding is not None:
         dummies = {name: table.height - tables[name].height for name, table in share.tables.items()}
@@ -119,9 +119,9 @@ def _identified(desk: Desk, task: Task, share: Share, upload: Upload | None) -> 
     return tables
 
 
-def _write(desk: Desk, task: Task, folder: Path, share: Share, tables: dict[str, pl.DataFrame]) -> None:
+def _write(step_context: StepContext, task: Task, folder: Path, share: Share, tables: dict[str, pl.DataFrame]) -> None:
     """Write the share's files under another name and rename the folder into its place."""
-    project = desk.state.project(task.project)
+    project = step_context.state.project(task.project)
     timings = json.loads(project.timings) if project is not None else {}
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -134,7 +134,9 @@ def _write(desk: Desk, task: Task, folder: Path, share: Share, tables: dict[str,
                 tables["links"].write_csv(temporary / "links.csv")
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
             if share.joint is not None:
-                named = labelled(share.joint, task.spec, kept_seed(desk, task), task.encoding_digest, task.epoch)
+                named = labelled(
+                    share.joint, task.spec, kept_seed(step_context, task), task.encoding_digest, task.epoch
+                )
                 (temporary / "joint.json").write_text(json.dumps(named) + "\n", encoding="utf-8")
             (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
             for path in temporary.iterdir():

@@ -11,7 +11,7 @@ from contextlib import suppress
 import structlog
 
 from tryst.common.custodian.steps.canary import canary
-from tryst.common.custodian.steps.step_context import Desk, Outcome, Task, require_approved
+from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
 from tryst.common.wire import side_to_wire
@@ -26,7 +26,7 @@ _CONFIRMATION = custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION
 log = structlog.get_logger()
 
 
-def agree(desk: Desk, task: Task) -> Outcome:
+def agree(context: StepContext, task: Task) -> Outcome:
     """Take the agreement on a seed as far as it goes, and report the check values once there is one.
 
     Raises
@@ -35,17 +35,17 @@ def agree(desk: Desk, task: Task) -> Outcome:
         KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; what `Agreement` refuses a
         letter with; SPECIFICATION for a specification that was not approved.
     """
-    require_approved(desk, task)
-    _refuse_former_epoch(desk, task)
-    if desk.configuration.seed_file is not None:
-        seed = load_seed_file(desk.configuration.seed_file, task.project)
-        with desk.progress.stage(task.project, "checking the seed file"):
-            digest = canary(task.spec, task.encoding_digest, desk.party.side, seed, task.epoch)
-        return _report(desk, task, seed, digest)
-    return _by_letters(desk, task)
+    require_approved(context, task)
+    _refuse_former_epoch(context, task)
+    if context.configuration.seed_file is not None:
+        seed = load_seed_file(context.configuration.seed_file, task.project)
+        with context.progress.stage(task.project, "checking the seed file"):
+            digest = canary(task.spec, task.encoding_digest, context.party.side, seed, task.epoch)
+        return _report(context, task, seed, digest)
+    return _by_messages(context, task)
 
 
-def kept_seed(desk: Desk, task: Task) -> Seed:
+def kept_seed(context: StepContext, task: Task) -> Seed:
     """The seed of the task's epoch.
 
     Raises
@@ -53,7 +53,7 @@ def kept_seed(desk: Desk, task: Task) -> Seed:
     TrystError
         NOT_FOUND if this custodian does not hold it.
     """
-    kept = desk.state.secret(task.project, task.epoch, SEED)
+    kept = context.state.secret(task.project, task.epoch, SEED)
     if kept is None:
         raise TrystError(
             ErrorCode.NOT_FOUND,
@@ -64,87 +64,89 @@ def kept_seed(desk: Desk, task: Task) -> Seed:
     return Seed(kept)
 
 
-def _by_letters(desk: Desk, task: Task) -> Outcome:
-    agreement = _resumed(desk, task)
-    ours, theirs = side_to_wire(desk.party.side), side_to_wire(desk.party.side.other)
-    there = {(letter.sender, letter.kind): letter.body for letter in task.messages}
-    _post(desk, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
+def _by_messages(context: StepContext, task: Task) -> Outcome:
+    agreement = _resumed(context, task)
+    ours, theirs = side_to_wire(context.party.side), side_to_wire(context.party.side.other)
+    there = {(message.sender, message.kind): message.payload for message in task.messages}
+    _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
     if (offer := there.get((theirs, _OFFER))) is None:
-        return _wait(desk, task, "waits for the other custodian's offer of a key")
+        return _wait(context, task, "waits for the other custodian's offer of a key")
     agreement.accept_offer(offer)
-    with desk.progress.stage(task.project, "signing the test records"):
-        digest = canary(task.spec, task.encoding_digest, desk.party.side, agreement.candidate, task.epoch)
+    with context.progress.stage(task.project, "signing the test records"):
+        digest = canary(task.spec, task.encoding_digest, context.party.side, agreement.candidate, task.epoch)
     confirmation = agreement.confirm(digest)
-    _keep(desk, task, agreement)
-    _post(desk, task, _CONFIRMATION, confirmation, there.get((ours, _CONFIRMATION)))
-    if (letter := there.get((theirs, _CONFIRMATION))) is None:
-        return _wait(desk, task, "waits for the other custodian to confirm the seed")
+    _keep(context, task, agreement)
+    _post(context, task, _CONFIRMATION, confirmation, there.get((ours, _CONFIRMATION)))
+    if (message := there.get((theirs, _CONFIRMATION))) is None:
+        return _wait(context, task, "waits for the other custodian to confirm the seed")
     try:
-        agreement.accept_confirmation(letter)
+        agreement.accept_confirmation(message)
     except TrystError as error:
         if error.code in (ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH):
             # Carole compares the values too, and shows the coordinator and both custodians what is wrong; she
             # refuses them for the very reason that is raised here.
             with suppress(TrystError):
-                _send_report(desk, task, agreement.candidate, digest)
+                _send_report(context, task, agreement.candidate, digest)
         raise
-    _keep(desk, task, agreement)
-    return _report(desk, task, agreement.seed, digest)
+    _keep(context, task, agreement)
+    return _report(context, task, agreement.seed, digest)
 
 
-def _resumed(desk: Desk, task: Task) -> Agreement:
+def _resumed(context: StepContext, task: Task) -> Agreement:
     """The agreement of this epoch as it was left, or a new one, kept before its offer is seen by anyone."""
-    identity, peer = desk.keyring.identity, desk.keyring.peer
-    kept = desk.state.secret(task.project, task.epoch, AGREEMENT)
+    identity, peer = context.keyring.identity, context.keyring.peer
+    kept = context.state.secret(task.project, task.epoch, AGREEMENT)
     if kept is not None:
         agreement = Agreement.resume(kept, identity, peer)
         if agreement.terms.encoding_digest == task.encoding_digest:
             return agreement
     terms = Terms(task.project, task.encoding_digest, task.epoch)
-    agreement = Agreement(terms, desk.party.side, identity, peer)
-    _keep(desk, task, agreement)
+    agreement = Agreement(terms, context.party.side, identity, peer)
+    _keep(context, task, agreement)
     return agreement
 
 
-def _keep(desk: Desk, task: Task, agreement: Agreement) -> None:
-    desk.state.keep_secret(task.project, task.epoch, AGREEMENT, agreement.export())
+def _keep(context: StepContext, task: Task, agreement: Agreement) -> None:
+    context.state.keep_secret(task.project, task.epoch, AGREEMENT, agreement.export())
 
 
-def _post(desk: Desk, task: Task, kind: custody_pb2.AgreementMessageKind, body: bytes, there: bytes | None) -> None:
-    if there == body:
+def _post(
+    context: StepContext, task: Task, kind: custody_pb2.AgreementMessageKind, payload: bytes, there: bytes | None
+) -> None:
+    if there == payload:
         return
-    message = custody_pb2.AgreementMessage(kind=kind, sender=side_to_wire(desk.party.side), body=body)
+    message = custody_pb2.AgreementMessage(kind=kind, sender=side_to_wire(context.party.side), payload=payload)
     request = custody_pb2.PostMessageRequest(project=task.project, epoch=task.epoch, message=message)
-    desk.call(desk.carole.PostMessage, request)
+    context.call(context.carole.PostMessage, request)
 
 
-def _wait(desk: Desk, task: Task, stage: str) -> Outcome:
-    desk.state.update(task.project, stage=stage)
+def _wait(context: StepContext, task: Task, stage: str) -> Outcome:
+    context.state.update(task.project, stage=stage)
     return Outcome.WAITS_FOR_OTHERS
 
 
-def _report(desk: Desk, task: Task, seed: Seed, digest: bytes) -> Outcome:
-    desk.state.keep_secret(task.project, task.epoch, SEED, seed.reveal())
-    desk.state.update(task.project, epoch=task.epoch, stage="reporting the key-check value")
-    _send_report(desk, task, seed, digest)
-    desk.state.erase_secrets(task.project, before_epoch=task.epoch)
-    desk.state.update(task.project, stage="holds the seed")
+def _report(context: StepContext, task: Task, seed: Seed, digest: bytes) -> Outcome:
+    context.state.keep_secret(task.project, task.epoch, SEED, seed.reveal())
+    context.state.update(task.project, epoch=task.epoch, stage="reporting the key-check value")
+    _send_report(context, task, seed, digest)
+    context.state.erase_secrets(task.project, before_epoch=task.epoch)
+    context.state.update(task.project, stage="holds the seed")
     log.info("keys reported", project=task.project, epoch=task.epoch)
     return Outcome.DONE
 
 
-def _send_report(desk: Desk, task: Task, seed: Seed, digest: bytes) -> None:
+def _send_report(context: StepContext, task: Task, seed: Seed, digest: bytes) -> None:
     request = custody_pb2.ReportKeysRequest(
         project=task.project,
         epoch=task.epoch,
         key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
         canary_digest=digest,
     )
-    desk.call(desk.carole.ReportKeys, request)
+    context.call(context.carole.ReportKeys, request)
 
 
-def _refuse_former_epoch(desk: Desk, task: Task) -> None:
-    known = desk.state.project(task.project)
+def _refuse_former_epoch(context: StepContext, task: Task) -> None:
+    known = context.state.project(task.project)
     if known is not None and task.epoch < known.epoch:
         raise TrystError(
             ErrorCode.EPOCH_MISMATCH,

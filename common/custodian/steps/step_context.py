@@ -36,7 +36,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Desk:
+class StepContext:
     """What every step needs."""
 
     party: Party
@@ -113,7 +113,7 @@ class Task:
         )
 
 
-def require_approved(desk: Desk, task: Task) -> None:
+def require_approved(context: StepContext, task: Task) -> None:
     """Refuse to work on anything but the very specification this custodian has approved.
 
     Raises
@@ -121,12 +121,13 @@ def require_approved(desk: Desk, task: Task) -> None:
     TrystError
         SPECIFICATION.
     """
-    project = desk.state.project(task.project)
+    project = context.state.project(task.project)
     if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
         raise TrystError(
             ErrorCode.SPECIFICATION,
             "Carole asks for work on a specification that this custodian has not approved",
             where=f"project {task.project}",
             got=f"specification {task.specification_digest.hex()[:16]}",
-            remedy=f"read it with `tryst {desk.party.name} specification {task.project}` and approve it if it is right",
+            remedy=f"read it with `tryst {context.party.name} specification {task.project}` and approve it"
+            " if it is right",
         )

@@ -8,13 +8,13 @@ them as evidence.
 from __future__ import annotations
 
 from tryst.common.audit import Witness
-from tryst.common.custodian.steps.step_context import Desk
+from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
 from tryst.protos.linkage.v1 import audit_pb2
 
 
-def witness(desk: Desk, *, released: bool) -> None:
+def witness(context: StepContext, *, released: bool) -> None:
     """Look at the log, keep what is believed, and refuse what is not.
 
     Parameters
@@ -28,19 +28,19 @@ def witness(desk: Desk, *, released: bool) -> None:
     TrystError
         AUDIT or SIGNATURE.
     """
-    seen = desk.state.newest_seen()
+    seen = context.state.newest_seen()
     request = audit_pb2.WitnessRequest()
     if seen is not None:
         request.seen.CopyFrom(checkpoint_to_wire(seen))
-        request.countersignature = seen.countersign(desk.keyring.identity)
-    answer = desk.call(desk.auditor.Witness, request)
-    newest = checkpoint_from_wire(answer.newest)
-    believed = Witness(desk.keyring.linker.identity, seen).believe(newest, proof_from_wire(answer.continues))
-    other = desk.party.side.other.title()
-    if answer.HasField("other"):
-        theirs = checkpoint_from_wire(answer.other)
-        theirs.verify_countersignature(answer.other_countersignature, desk.keyring.peer)
-        believed.compare(theirs, proof_from_wire(answer.other_continues), other)
+        request.countersignature = seen.countersign(context.keyring.identity)
+    response = context.call(context.auditor.Witness, request)
+    newest = checkpoint_from_wire(response.newest)
+    believed = Witness(context.keyring.linker.identity, seen).believe(newest, proof_from_wire(response.continues))
+    other = context.party.side.other.title()
+    if response.HasField("other"):
+        theirs = checkpoint_from_wire(response.other)
+        theirs.verify_countersignature(response.other_countersignature, context.keyring.peer)
+        believed.compare(theirs, proof_from_wire(response.other_continues), other)
     elif released:
         raise TrystError(
             ErrorCode.AUDIT,
@@ -49,4 +49,4 @@ def witness(desk: Desk, *, released: bool) -> None:
             remedy=f"ask {other} whether its service runs, and Carole's operator if it does",
         )
     if believed.seen is not None and believed.seen is not seen:
-        desk.state.see(believed.seen)
+        context.state.see(believed.seen)

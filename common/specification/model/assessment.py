@@ -34,7 +34,7 @@ else:
         __doc__=MeasureLimits.__doc__,
         **{
             measure.name: (
-                Annotated[float, Field(ge=measure.least, le=measure.most, allow_inf_nan=False)] | None,
+                Annotated[float, Field(ge=measure.minimum, le=measure.maximum, allow_inf_nan=False)] | None,
                 Field(default=None, description=measure.meaning),
             )
             for measure in MEASURES.values()
@@ -73,11 +73,11 @@ class AssessmentSpec(Section):
     """The tables to be published; all of them together are attacked."""
     known_people: int = Field(default=5, ge=1, le=1000)
     """How many people of a published table an intruder may know, for `subtraction`."""
-    least_values: int = Field(default=2, ge=2, le=100)
+    min_values: int = Field(default=2, ge=2, le=100)
     """How many different sensitive values a key group should have, for `few_values`."""
     doubt: float = Field(default=0.1, gt=0, lt=0.5, allow_inf_nan=False)
     """Probability of another value below which a sensitive value counts as known, for `probable_attribution`, and a
-    membership as learnt, for `members_learnt`."""
+    membership as learnt, for `members_disclosed`."""
     limits: Limits
     """The policy."""
     on_breach: Literal["refuse", "hold"] = "refuse"

@@ -21,12 +21,12 @@ class Bands(Section):
     bits: int = Field(default=16, ge=1, le=63)
     """Bits of a band; more of them let fewer chance pairs through. Values of similarity J (the share of bigrams in
     common) share one of b bands of r bits with probability 1 - (1 - ((1 + J)/2)^r)^b: with 20 bands of 16 bits
-    nearly 1 at J = .9, .99 at .8, .43 at .6, .07 at .4, .0003 at 0. Where the field has `flip: f`, (1 - 2f)^2 J stands
-    for J. bands times bits must fit into the field's bits."""
+    nearly 1 at J = .9, .99 at .8, .43 at .6, .07 at .4, .0003 at 0. Where the field has `randomised_response: f`, (1 -
+    2f)^2 J stands for J. bands times bits must fit into the field's bits."""
 
-    def chance(self, jaccard: float, flip: float = 0.0) -> float:
-        """Probability that two values of a similarity share a band, if each bit is flipped with probability `flip`."""
-        return float(1 - (1 - ((1 + (1 - 2 * flip) ** 2 * jaccard) / 2) ** self.bits) ** self.bands)
+    def chance(self, jaccard: float, randomised_response: float = 0.0) -> float:
+        """Probability that two values of a similarity share a band, each bit flipped with that probability."""
+        return float(1 - (1 - ((1 + (1 - 2 * randomised_response) ** 2 * jaccard) / 2) ** self.bits) ** self.bands)
 
 
 class Canopies(Section):
@@ -45,7 +45,7 @@ class SimilarValues(Section):
 
     field: Name
     """The field."""
-    least: float = Field(default=0.7, gt=0, le=1, allow_inf_nan=False)
+    minimum: float = Field(default=0.7, gt=0, le=1, allow_inf_nan=False)
     """Smallest similarity, as estimated from the signatures."""
 
 

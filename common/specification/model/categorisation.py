@@ -2,7 +2,7 @@
 
     categorisation:
       - {category: 0-24, alice: [0-15, 16-24], bob: [0-17, 18-24]}
-      - {category: 25+, alice: {least: 25}, bob: [25-64, 65+]}
+      - {category: 25+, alice: {minimum: 25}, bob: [25-64, 65+]}
 
 Each row is a category that both can be brought to, with the values that mean it in either file. The finest such table
 is found by `tryst keyvars export`; here it is plain, so that those who approve a specification see what becomes of
@@ -26,15 +26,15 @@ MAX_VALUES = 10_000
 class Span(Section):
     """Numbers from a bound, which is in, to another, which is not. Without one of them that end is open."""
 
-    least: float | None = Field(default=None, allow_inf_nan=False)
+    minimum: float | None = Field(default=None, allow_inf_nan=False)
     """The lower bound."""
     below: float | None = Field(default=None, allow_inf_nan=False)
     """The upper bound."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
-        if self.least is None and self.below is None:
-            raise ValueError("a span of numbers has at least one bound, `least` or `below`")
+        if self.minimum is None and self.below is None:
+            raise ValueError("a span of numbers has at least one bound, `minimum` or `below`")
         if self.ends[0] >= self.ends[1]:
             raise ValueError("the bounds of a span must ascend")
         return self
@@ -43,7 +43,7 @@ class Span(Section):
     def ends(self) -> tuple[float, float]:
         """Both bounds, infinite where the span is open."""
         return (
-            -float("inf") if self.least is None else self.least,
+            -float("inf") if self.minimum is None else self.minimum,
             float("inf") if self.below is None else self.below,
         )
 
@@ -65,7 +65,7 @@ class CommonCategory(Section):
     category: Word
     """What it is called here and on every screen."""
     alice: Values = ()
-    """The values that mean it in Alice's file: a list, or numbers as `{least: 16, below: 25}`."""
+    """The values that mean it in Alice's file: a list, or numbers as `{minimum: 16, below: 25}`."""
     bob: Values = ()
     """The values that mean it in Bob's file."""
 
@@ -98,6 +98,6 @@ def category_of(rows: Sequence[CommonCategory], side: Side | str) -> Callable[[s
             return None
         if not number.is_finite():
             return None
-        return next((category for least, below, category in spans if least <= number < below), None)
+        return next((category for minimum, below, category in spans if minimum <= number < below), None)
 
     return find

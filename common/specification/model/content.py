@@ -125,7 +125,7 @@ class LinkSpec(Section):
         return self
 
     @property
-    def least_probability(self) -> float | None:
+    def min_probability(self) -> float | None:
         """Least match probability of a link, as far as it is known before the run."""
         return self.cost.threshold if self.cost is not None else self.threshold
 

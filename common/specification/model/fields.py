@@ -24,7 +24,7 @@ from tryst.common.specification.model.defaults import (
     Step,
     Tokenisation,
 )
-from tryst.common.specification.model.noise_tolerance import halfway, widened
+from tryst.common.specification.model.noise_tolerance import halfway, tolerant_bounds
 from tryst.common.specification.model.parts import BlockingKey
 from tryst.common.specification.model.section import ColumnName, Name, Section, Word
 
@@ -126,7 +126,7 @@ class FieldSpec(Section):
     bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
     """Length of the signature. More bits distinguish similarities more finely (standard error 1/sqrt(bits) at
     most), and cost time and space."""
-    flip: float = Field(default=0.0, ge=0, le=0.4, allow_inf_nan=False)
+    randomised_response: float = Field(default=0.0, ge=0, le=0.4, allow_inf_nan=False)
     """Probability with which each bit of a signature is flipped before it is sent, by noise of the custodian's own
     (randomised response): once for every distinct signature, and the same in every upload. It hides which values of the
     two files are exactly equal. It does not hide how often a value occurs, nor what it resembles, is not differential
@@ -171,13 +171,13 @@ class FieldSpec(Section):
         """Inclusive upper bounds of the comparison levels; the last is 1."""
         if not isinstance(self.levels, str):
             return self.levels
-        return self.widened(LEVELS[self.levels]) if self.flip else LEVELS[self.levels]
+        return self.tolerant_bounds(LEVELS[self.levels]) if self.randomised_response else LEVELS[self.levels]
 
-    def widened(self, bounds: tuple[float, ...]) -> tuple[float, ...]:
+    def tolerant_bounds(self, bounds: tuple[float, ...]) -> tuple[float, ...]:
         """Those of some bounds that the field's bits can tell apart."""
-        if self.flip and self.tokens == "value":
-            return (halfway(self.flip), 1.0)
-        return widened(bounds, self.bits, self.flip)
+        if self.randomised_response and self.tokens == "value":
+            return (halfway(self.randomised_response), 1.0)
+        return tolerant_bounds(bounds, self.bits, self.randomised_response)
 
     @property
     def defaults(self) -> KindDefaults:

@@ -23,7 +23,7 @@ from itertools import accumulate, takewhile
 SEPARATION = 1.0
 """Standard errors between two bounds, at least."""
 
-TELLING = 2 * 1.96
+DISTINGUISHABLE_ERRORS = 2 * 1.96
 """Standard errors between equal values and values with nothing in common, at least: some bound lies so far from both
 that either is estimated beyond it once in forty times."""
 
@@ -34,62 +34,62 @@ _GRAIN = 1000
 """Bounds that are found rather than given are multiples of 1/1000, rounded down."""
 
 
-def contrast(flip: float) -> Fraction:
-    """By how much flips on both sides shrink a similarity: (1 - 2r)^2 of the decimal number that `flip` prints as."""
-    return (1 - 2 * Fraction(str(flip))) ** 2
+def contrast(randomised_response: float) -> Fraction:
+    """By how much noise on both sides shrinks a similarity: (1 - 2r)^2, r as the decimal number it prints as."""
+    return (1 - 2 * Fraction(str(randomised_response))) ** 2
 
 
-def standard_error(similarity: float, bits: int, flip: float = 0.0) -> float:
-    """Standard error of a similarity estimated from `bits` bits, each flipped with probability `flip`."""
-    c = float(contrast(flip))
+def standard_error(similarity: float, bits: int, randomised_response: float = 0.0) -> float:
+    """Standard error of a similarity estimated from `bits` bits with randomised response."""
+    c = float(contrast(randomised_response))
     return math.sqrt(1 - (c * similarity) ** 2) / (c * math.sqrt(bits))
 
 
-def separation(low: float, high: float, bits: int, flip: float = 0.0) -> float:
+def separation(low: float, high: float, bits: int, randomised_response: float = 0.0) -> float:
     """Standard errors that two similarities lie apart."""
-    c = float(contrast(flip))
+    c = float(contrast(randomised_response))
     return math.sqrt(bits) * (math.asin(c * high) - math.asin(c * low))
 
 
-def is_telling(bits: int, flip: float) -> bool:
+def is_distinguishable(bits: int, randomised_response: float) -> bool:
     """Whether equal values can be distinguished from values with nothing in common: the minimum for a field."""
-    return separation(0.0, 1.0, bits, flip) >= TELLING
+    return separation(0.0, 1.0, bits, randomised_response) >= DISTINGUISHABLE_ERRORS
 
 
-def least_bits(flip: float) -> int:
+def min_bits(randomised_response: float) -> int:
     """The smallest length of signatures that is telling, a multiple of 64; more than are possible if none is."""
-    words = math.ceil((TELLING / math.asin(float(contrast(flip)))) ** 2 / 64)
+    words = math.ceil((DISTINGUISHABLE_ERRORS / math.asin(float(contrast(randomised_response)))) ** 2 / 64)
     return 64 * max(1, words)
 
 
 @lru_cache(maxsize=1024)
-def reached_by_equals(bits: int, flip: float) -> float:
+def reached_by_equals(bits: int, randomised_response: float) -> float:
     """Greatest similarity, in thousandths, that two equal values are estimated beyond with probability `REACHED`.
 
     Notes
     -----
     Exact: their disagreeing bits are binomial with probability 2r(1 - r). O(bits).
     """
-    c = contrast(flip)
+    c = contrast(randomised_response)
     p = float((1 - c) / 2)
     reached = takewhile(lambda total: total < REACHED, accumulate(_binomial(bits, p)))
     allowed = sum(1 for _ in reached)
-    beyond = (1 - Fraction(2 * allowed, bits)) / c
-    return (math.ceil(beyond * _GRAIN) - 1) / _GRAIN
+    outside_blocks = (1 - Fraction(2 * allowed, bits)) / c
+    return (math.ceil(outside_blocks * _GRAIN) - 1) / _GRAIN
 
 
-def halfway(flip: float) -> float:
+def halfway(randomised_response: float) -> float:
     """The similarity, in thousandths, that lies as many standard errors below 1 as above 0."""
-    c = float(contrast(flip))
+    c = float(contrast(randomised_response))
     return round(math.sin(math.asin(c) / 2) / c, 3)
 
 
-def confused(bits: int, flip: float) -> float:
+def confused(bits: int, randomised_response: float) -> float:
     """About how probably equal values are estimated below `halfway`, and values with nothing in common above it."""
-    return math.erfc(separation(0.0, 1.0, bits, flip) / 2 / math.sqrt(2)) / 2
+    return math.erfc(separation(0.0, 1.0, bits, randomised_response) / 2 / math.sqrt(2)) / 2
 
 
-def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[float, ...]:
+def tolerant_bounds(bounds: Sequence[float], bits: int, randomised_response: float = 0.0) -> tuple[float, ...]:
     """The bounds that can be distinguished.
 
     Parameters
@@ -98,7 +98,7 @@ def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[floa
         Inclusive upper bounds of comparison levels, at least two, ascending to 1.
     bits
         Length of the signatures.
-    flip
+    randomised_response
         Probability with which each bit is flipped.
 
     Returns
@@ -114,15 +114,15 @@ def widened(bounds: Sequence[float], bits: int, flip: float = 0.0) -> tuple[floa
     >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024, 0.25)
     (0.2, 0.4, 0.6, 0.765, 1.0)
     """
-    if not is_telling(bits, flip):
+    if not is_distinguishable(bits, randomised_response):
         return tuple(bounds)
     top = bounds[-2]
-    if flip:
-        top = min(top, reached_by_equals(bits, flip))
+    if randomised_response:
+        top = min(top, reached_by_equals(bits, randomised_response))
     kept = [top]
     for bound in reversed(bounds[:-2]):
-        apart = bound < kept[0] and separation(bound, kept[0], bits, flip) >= SEPARATION
-        if apart and separation(0.0, bound, bits, flip) >= SEPARATION:
+        apart = bound < kept[0] and separation(bound, kept[0], bits, randomised_response) >= SEPARATION
+        if apart and separation(0.0, bound, bits, randomised_response) >= SEPARATION:
             kept.insert(0, bound)
     return (*kept, 1.0)
 

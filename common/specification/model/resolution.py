@@ -16,7 +16,7 @@ class ResolutionSpec(Section):
     by: Literal["coordinator", "carole"] = "coordinator"
     """coordinator: its process, which holds no signature. carole: the linkage unit itself, which does hold them; it is
     the fall-back, for when no coordinator's process can be online, and gives part of the mode's protection up."""
-    most_records: int | None = Field(default=None, ge=1)
+    max_records: int | None = Field(default=None, ge=1)
     """With by: carole, and then required: of at most how many records of either file she may learn which rows are
     one. A custodian counts its own over all runs, and refuses above."""
 
@@ -40,11 +40,10 @@ class ResolutionSpec(Section):
         TrystError
             LEAKAGE.
         """
-        if self.joined and records > (self.most_records or 0):
+        if self.joined and records > (self.max_records or 0):
             raise TrystError(
                 ErrorCode.LEAKAGE,
-                f"Carole may join the rows of at most {self.most_records:,} records of {whose}"
-                " (resolution.most_records)",
+                f"Carole may join the rows of at most {self.max_records:,} records of {whose} (resolution.max_records)",
                 where=where,
                 got=f"{records:,}",
                 remedy="amend the specification: narrower blocking or another threshold for fewer candidate pairs,"

@@ -71,7 +71,7 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     if spec.resolution.joined:
         yield (
             "The fall-back of mode block_keyed (resolution: by carole): CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES"
-            f" ARE ONE RECORD, for the records of candidate pairs, at most {spec.resolution.most_records or 0:,} of"
+            f" ARE ONE RECORD, for the records of candidate pairs, at most {spec.resolution.max_records or 0:,} of"
             f" either file{', and which row of codes is theirs' if spec.assessment else ''}. She can follow equal and"
             " similar values of these records from block to block, at most as in mode open, and with public counts of"
             " names recover some. Each custodian refuses above the cap, and her audit log says of how many records the"

@@ -22,7 +22,11 @@ def _scheme(spec: Specification) -> Iterator[str]:
     scheme = SCHEMES[spec.model.scheme]
     if not scheme.graded:
         yield f"Scheme {scheme.name}: nearly equal values count as different ones, and `levels` are not looked at."
-        flipping = [f"{field.name} above {field.widened(LEVELS['exact'])[0]:g}" for field in spec.fields if field.flip]
+        flipping = [
+            f"{field.name} above {field.tolerant_bounds(LEVELS['exact'])[0]:g}"
+            for field in spec.fields
+            if field.randomised_response
+        ]
         if flipping:
             yield f"Scheme {scheme.name} with flipped bits: what is estimated {listed(flipping)} counts as equal."
     if not scheme.calibrated:
@@ -56,8 +60,10 @@ def _learning(spec: Specification) -> Iterator[str]:
         return
     for rule in spec.blocking:
         if rule.lsh is not None:
-            flip = spec.field(rule.lsh.field).flip
-            chances = ", ".join(f"{rule.lsh.chance(j, flip):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0))
+            randomised_response = spec.field(rule.lsh.field).randomised_response
+            chances = ", ".join(
+                f"{rule.lsh.chance(j, randomised_response):.2g} at {j:g}" for j in (1.0, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
+            )
             yield (
                 f"Blocking rule {rule.name}: {rule.lsh.bands} bands of {rule.lsh.bits} bits compare two values with"
                 f" probability {chances} of similarity (share of tokens in common)."
@@ -94,7 +100,7 @@ def _comparison(spec: Specification) -> Iterator[str]:
                 f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
                 " signatures; `tokens: value` tells equal from unequal at any length."
             )
-        if (field.tokens != "value" or field.flip) and (note := levels_note(field)):
+        if (field.tokens != "value" or field.randomised_response) and (note := levels_note(field)):
             yield note
     values = sum(field.bits for field in spec.fields) // 8
     if values > 8192:

@@ -8,18 +8,19 @@ from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.noise_tolerance import confused, standard_error
 from tryst.common.specification.validation.specification import Specification
 
-_WORTH_TELLING = 0.001
+_WORTH_NOTING = 0.001
 """Probability of signatures that stay equal, from which the note mentions it."""
 
 
 def randomised_response_notes(spec: Specification) -> Iterator[str]:
     """What flipped bits do and do not do, for those who approve."""
-    flipping = [field for field in spec.fields if field.flip]
+    flipping = [field for field in spec.fields if field.randomised_response]
     if not flipping:
         return
-    each = ", ".join(f"{field.name} {field.flip:g}" for field in flipping)
+    each = ", ".join(f"{field.name} {field.randomised_response:g}" for field in flipping)
     yield (
-        f"Bits of signatures are flipped (flip: {each}), by noise that only the custodian itself can make, the same in"
+        f"Bits of signatures are flipped (randomised_response: {each}), by noise that only the custodian"
+        " itself can make, the same in"
         " every upload. It hides which values of the two files are exactly equal, and no more; that they are more alike"
         " than nearly all others, Carole still estimates. Within a file equal values still have equal signatures, so"
         " how often each occurs shows as before, and similar values still have similar ones. It is not differential"
@@ -33,14 +34,17 @@ def randomised_response_notes(spec: Specification) -> Iterator[str]:
 
 
 def _cost(field: FieldSpec) -> str:
-    survive = (1 - 2 * field.flip * (1 - field.flip)) ** field.bits
-    kept = f" Equal values keep equal signatures with probability {survive:.2g}." if survive > _WORTH_TELLING else ""
+    survive = (1 - 2 * field.randomised_response * (1 - field.randomised_response)) ** field.bits
+    kept = f" Equal values keep equal signatures with probability {survive:.2g}." if survive > _WORTH_NOTING else ""
     if field.tokens == "value":
         return (
             "A value of Alice's and the same one of Bob's are taken for different, or different ones for the same, with"
-            f" probability {confused(field.bits, field.flip):.1g}, and then in all records that have them.{kept}"
+            f" probability {confused(field.bits, field.randomised_response):.1g}, and then in all records"
+            f" that have them.{kept}"
         )
-    plain, noisy = (standard_error(0.5, field.bits, flip) for flip in (0.0, field.flip))
+    plain, noisy = (
+        standard_error(0.5, field.bits, randomised_response) for randomised_response in (0.0, field.randomised_response)
+    )
     levels = f"; levels end at {', '.join(f'{bound:g}' for bound in field.bounds)}"
     known = f"A similarity of .5 is known to within {noisy:.3f} instead of {plain:.3f}"
     return f"{known}{levels if isinstance(field.levels, str) else ''}.{kept}"
@@ -48,10 +52,12 @@ def _cost(field: FieldSpec) -> str:
 
 def levels_note(field: FieldSpec) -> str | None:
     """Says that a field's levels are finer than its bits can tell apart, and which are not; None if they are well."""
-    better = field.widened(field.bounds)
+    better = field.tolerant_bounds(field.bounds)
     if better == field.bounds:
         return None
-    noise = f" of which each is flipped with probability {field.flip:g}" if field.flip else ""
+    noise = (
+        f" of which each is flipped with probability {field.randomised_response:g}" if field.randomised_response else ""
+    )
     return (
         f"Field {field.name}: its levels are finer than {field.bits} bits{noise} can tell apart;"
         f" `levels: [{', '.join(f'{bound:g}' for bound in better)}]` would do."

@@ -12,6 +12,8 @@ import json
 import unicodedata
 from typing import Any
 
+from tryst.common.parties import Side
+from tryst.common.specification.model.categorisation import CommonCategory
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.validation.specification import Specification
@@ -89,7 +91,7 @@ def _encoded_part(field: FieldSpec) -> dict[str, Any]:
         "tokens": field.tokens,
         "bits": field.bits,
         "key_domain": field.key_domain,
-        **({"flip": field.flip} if field.flip else {}),
+        **({"randomised_response": field.randomised_response} if field.randomised_response else {}),
         **_harmonised_part(field),
         **_held_back(field),
     }
@@ -113,4 +115,13 @@ def _coded_part(variable: VariableSpec) -> dict[str, Any]:
 def _harmonised_part(of: FieldSpec | VariableSpec) -> dict[str, Any]:
     if not of.categorisation:
         return {}
-    return {"categorisation": [row.model_dump(mode="json") for row in of.categorisation]}
+    return {"categorisation": [_category_part(row) for row in of.categorisation]}
+
+
+def _category_part(row: CommonCategory) -> dict[str, Any]:
+    """A common category as it enters the digest, where a span's lower bound is named `least`."""
+    part = row.model_dump(mode="json")
+    for side in Side:
+        if isinstance(span := part[side], dict):
+            part[side] = {"least": span["minimum"], "below": span["below"]}
+    return part

@@ -119,12 +119,12 @@ def _values(schema: Mapping[str, Any], headings: Mapping[str, str]) -> str:
     raise ValueError(f"no words for {schema}")
 
 
-def _bounds(schema: Mapping[str, Any], least: str, most: str) -> str:
-    if least in schema and most in schema:
-        return f" ({schema[least]} to {schema[most]:,})"
-    if most in schema:
-        return f" (at most {schema[most]:,})"
-    return f" (at least {schema[least]})" if least in schema else ""
+def _bounds(schema: Mapping[str, Any], minimum: str, maximum: str) -> str:
+    if minimum in schema and maximum in schema:
+        return f" ({schema[minimum]} to {schema[maximum]:,})"
+    if maximum in schema:
+        return f" (at most {schema[maximum]:,})"
+    return f" (at least {schema[minimum]})" if minimum in schema else ""
 
 
 def _range(schema: Mapping[str, Any]) -> str:

@@ -72,9 +72,9 @@ def _side_issues(
             if (first := seen.setdefault(folded_label(value), place)) != place:
                 remedy = "a value means one category; if it lies in both, join the two"
                 yield ValidationIssue(here, f"the value is in row {first} already", shown(value), remedy)
-    for (_, below, first), (least, _, place) in pairwise(sorted(spans)):
-        if least < below:
+    for (_, below, first), (minimum, _, place) in pairwise(sorted(spans)):
+        if minimum < below:
             remedy = "make spans end where the next begin"
             yield ValidationIssue(
-                (*path, place, str(side)), f"the span overlaps that of row {first}", f"{least:g}", remedy
+                (*path, place, str(side)), f"the span overlaps that of row {first}", f"{minimum:g}", remedy
             )

@@ -19,7 +19,7 @@ def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator
     """Mistakes of one field by itself, under a mode."""
     for check in _FIELD_CHECKS:
         yield from check(field, path)
-    if field.flip:
+    if field.randomised_response:
         yield from randomised_response_issues(field, path, mode)
     if mode in ("open", "block_keyed") and field.comparator is not None:
         yield ValidationIssue(

@@ -8,7 +8,18 @@ from tryst.common.message_words import shown
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.validation_issue import ValidationIssue
 
-_SHARED = ("kind", "clean", "stop_words", "missing", "date", "tokens", "bits", "flip", "salt", "only_similar")
+_SHARED = (
+    "kind",
+    "clean",
+    "stop_words",
+    "missing",
+    "date",
+    "tokens",
+    "bits",
+    "randomised_response",
+    "salt",
+    "only_similar",
+)
 """What fields of one key domain must have in common."""
 
 

@@ -42,7 +42,7 @@ def latent_issues(
         if getattr(fields.get(key), "value_frequencies", False):
             what = "its value would count twice, here and by its value_frequencies"
             yield ValidationIssue(("latent", "keys", position), what, shown(key), "drop one of the two")
-        if getattr(fields.get(key), "flip", 0.0):
+        if getattr(fields.get(key), "randomised_response", 0.0):
             what = "values that agree exactly cannot be seen to where bits are flipped"
             yield ValidationIssue(("latent", "keys", position), what, shown(key), "drop it here, or set its flip to 0")
         if key in latent.keys[:position]:

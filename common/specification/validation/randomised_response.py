@@ -6,32 +6,37 @@ from collections.abc import Iterator, Mapping
 
 from tryst.common.specification.model.blocking import BlockingRule
 from tryst.common.specification.model.fields import FieldSpec
-from tryst.common.specification.model.noise_tolerance import is_telling, least_bits
+from tryst.common.specification.model.noise_tolerance import is_distinguishable, min_bits
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
-LEAST = 0.001
+MINIMUM = 0.001
 """Smallest probability of a flip but none: draws of 16 bits make it to within a hundredth of itself."""
 
-_MOST_BITS = 8192
+_MAX_BITS = 8192
 
 
 def randomised_response_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:
     """Everything in a field with flipped bits that only works where equal values have equal signatures."""
-    got = f"flip {field.flip:g}"
+    got = f"flip {field.randomised_response:g}"
     if mode == "trusted":
         yield ValidationIssue(
-            (*path, "flip"), "values are sent as they are: no bits to flip", got, "drop it, or use mode open"
+            (*path, "randomised_response"),
+            "values are sent as they are: no bits to flip",
+            got,
+            "drop it, or use mode open",
         )
-    if field.flip < LEAST:
-        remedy = f"use 0, or {LEAST:g} to 0.4"
-        yield ValidationIssue((*path, "flip"), "so few bits are flipped that it hides nothing", got, remedy)
-    if not is_telling(field.bits, field.flip):
-        needed = least_bits(field.flip)
+    if field.randomised_response < MINIMUM:
+        remedy = f"use 0, or {MINIMUM:g} to 0.4"
         yield ValidationIssue(
-            (*path, "flip"),
+            (*path, "randomised_response"), "so few bits are flipped that it hides nothing", got, remedy
+        )
+    if not is_distinguishable(field.bits, field.randomised_response):
+        needed = min_bits(field.randomised_response)
+        yield ValidationIssue(
+            (*path, "randomised_response"),
             "equal values could not be told from values with nothing in common",
             f"{got} with {field.bits} bits",
-            f"use at least {needed} bits, or flip fewer" if needed <= _MOST_BITS else "flip fewer",
+            f"use at least {needed} bits, or flip fewer" if needed <= _MAX_BITS else "flip fewer",
         )
     if field.value_frequencies:
         yield ValidationIssue(
@@ -47,10 +52,10 @@ def split_issues(
 ) -> Iterator[ValidationIssue]:
     """A rule that splits blocks by a field with flipped bits; in mode block_keyed the custodians split, by values."""
     field = fields.get(rule.split) if rule.split else None
-    if field is not None and field.flip and mode != "block_keyed":
+    if field is not None and field.randomised_response and mode != "block_keyed":
         yield ValidationIssue(
             (*path, "split"),
             "blocks are split by equal signatures, which flipped bits hide",
-            f"{field.name} with flip {field.flip:g}",
+            f"{field.name} with flip {field.randomised_response:g}",
             "split by another field, or add it to the keys",
         )

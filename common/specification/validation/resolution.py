@@ -18,18 +18,18 @@ def resolution_issues(resolution: ResolutionSpec, mode: Mode, padding: Padding |
         yield ValidationIssue(
             ("resolution",), "only in mode block_keyed are there rows to join", f"mode {mode}", "drop the section"
         )
-    if resolution.joined and resolution.most_records is None:
+    if resolution.joined and resolution.max_records is None:
         yield ValidationIssue(
-            ("resolution", "most_records"),
+            ("resolution", "max_records"),
             "a join by the linkage unit has a cap that all approve",
             "nothing",
-            "write `resolution: {by: carole, most_records: 20000}` with your own number",
+            "write `resolution: {by: carole, max_records: 20000}` with your own number",
         )
-    if not resolution.joined and resolution.most_records is not None:
+    if not resolution.joined and resolution.max_records is not None:
         yield ValidationIssue(
-            ("resolution", "most_records"),
+            ("resolution", "max_records"),
             "the coordinator's process, which holds no signature, has no cap",
-            str(resolution.most_records),
+            str(resolution.max_records),
             "drop it, or write `by: carole`",
         )
     if padding is not None and resolution.joined:

@@ -90,7 +90,7 @@ def restyle(value: str, at: float, choice: float) -> str:
     if style == 1:
         return value.lower()
     if style == 2:
-        places = [i for i, letter in enumerate(value) if letter in _ACCENTS]
+        places = [i for i, message in enumerate(value) if message in _ACCENTS]
         if places:
             i = places[int(at * len(places))]
             return value[:i] + _ACCENTS[value[i]] + value[i + 1 :]

@@ -70,10 +70,10 @@ def two_files(
     return _file(alice, "A", shares[0], rng), _file(bob, "B", shares[1], rng)
 
 
-def _file(people: pl.DataFrame, letter: str, share: float, rng: np.random.Generator) -> pl.DataFrame:
+def _file(people: pl.DataFrame, message: str, share: float, rng: np.random.Generator) -> pl.DataFrame:
     n = people.height
     frame = corrupt(people, rng, share)[rng.permutation(n)]
     width = max(6, len(str(n)))
     numbers = rng.permutation(n) + 1
-    own = pl.Series(IDENTIFIER, [f"{letter}{number:0{width}d}" for number in numbers.tolist()], dtype=pl.String)
+    own = pl.Series(IDENTIFIER, [f"{message}{number:0{width}d}" for number in numbers.tolist()], dtype=pl.String)
     return frame.select(own, *frame.columns)

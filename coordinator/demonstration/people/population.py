@@ -117,11 +117,11 @@ def _members(
     female = [head_female, partner_female[couple]]
     named = [np.ones(n, dtype=np.bool_), partner_named[couple]]
     parent_age = np.where(couple, np.minimum(head_age, partner_age), head_age)
-    wanted = rng.poisson(np.where(couple, 1.7, 0.7))
+    selected = rng.poisson(np.where(couple, 1.7, 0.7))
     for child in range(4):
         # Children of a household are born to parents of 20 to 40, and leave home at 23.
         child_age = parent_age - rng.uniform(20.0, 40.0, n)
-        present = (wanted > child) & (child_age >= 0) & (child_age < 23)
+        present = (selected > child) & (child_age >= 0) & (child_age < 23)
         home.append(np.flatnonzero(present))
         age.append(child_age[present])
         female.append(rng.random(int(present.sum())) < 0.49)

@@ -62,8 +62,8 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
         .mark_text(align="left", dx=7, fontSize=11.5, color=SOFT)
         .encode(y=y, x=alt.X("end:Q", scale=scale), text="text:N")
     )
-    told = "; ".join(f"{row['name']} {row['text']}, {row['kind']}" for row in rows)
-    return Chart(alt.layer(bars, whiskers, limits, label), f"Bars of every measure of risk. {told}.")
+    reported = "; ".join(f"{row['name']} {row['text']}, {row['kind']}" for row in rows)
+    return Chart(alt.layer(bars, whiskers, limits, label), f"Bars of every measure of risk. {reported}.")
 
 
 def chances_chart(histogram: Mapping[str, Any]) -> Chart:
@@ -104,8 +104,8 @@ def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
         color=alt.condition("datum.alone", alt.value(RUST), alt.value(TEAL))
     )
     text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    told = "; ".join(f"{row['name']}: {row['text']}" for row in rows)
-    return Chart(alt.layer(bars, text), f"Bars of the linked records by how many are like them. {told}.")
+    reported = "; ".join(f"{row['name']}: {row['text']}" for row in rows)
+    return Chart(alt.layer(bars, text), f"Bars of the linked records by how many are like them. {reported}.")
 
 
 def linking_chart(document: Mapping[str, Any]) -> Chart:
@@ -133,8 +133,8 @@ def linking_chart(document: Mapping[str, Any]) -> Chart:
         color=alt.condition("datum.kind == 'combined'", alt.value(OCHRE), alt.value(GREY))
     )
     text = base.mark_text(align="left", dx=5, color=SOFT).encode(text="text:N")
-    told = "; ".join(f"{row['name']} {row['text']}" for row in shown)
-    return Chart(alt.layer(bars, text), f"People who would be matched correctly: {told}.")
+    reported = "; ".join(f"{row['name']} {row['text']}" for row in shown)
+    return Chart(alt.layer(bars, text), f"People who would be matched correctly: {reported}.")
 
 
 def variables_chart(shares: Sequence[Mapping[str, Any]]) -> Chart:
@@ -150,8 +150,8 @@ def variables_chart(shares: Sequence[Mapping[str, Any]]) -> Chart:
     )
     bars = base.mark_bar(color=TEAL, height={"band": 0.7})
     text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    told = "; ".join(f"{row['name']} {row['text']}" for row in rows)
-    return Chart(alt.layer(bars, text), f"Contribution of each key variable to records being unique: {told}.")
+    reported = "; ".join(f"{row['name']} {row['text']}" for row in rows)
+    return Chart(alt.layer(bars, text), f"Contribution of each key variable to records being unique: {reported}.")
 
 
 def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart:
@@ -183,9 +183,9 @@ def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart
     if measure["limit"] is not None:
         line = alt.Chart(alt.InlineData(values=[{"limit": measure["limit"]}]))
         layers.append(line.mark_rule(color=RUST, strokeDash=[5, 3], size=1.5).encode(x=alt.X("limit:Q", scale=scale)))
-    told = "; ".join(f"{row['name']} {row['text']}" for row in rows)
+    reported = "; ".join(f"{row['name']} {row['text']}" for row in rows)
     title = MEASURES[found["main"]].title
-    return Chart(alt.layer(*layers), f"{title}, as it is and after each change: {told}.")
+    return Chart(alt.layer(*layers), f"{title}, as it is and after each change: {reported}.")
 
 
 def _size_label(low: int, high: int | None) -> str:

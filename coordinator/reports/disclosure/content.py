@@ -132,7 +132,7 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def riskiest(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def highest_risk_records(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The sets of key variables that single most records out."""
     found = document["identification"].get("riskiest", [])
     rows = sorted(found, key=lambda row: (-row["records"], len(row["variables"])))[:_COMBINATIONS]

@@ -13,7 +13,7 @@ from tryst.coordinator.reports.linkage.page import FILTERS
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, wording
-from .content import card, checked, groups, options, riskiest
+from .content import card, checked, groups, highest_risk_records, options
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
@@ -58,7 +58,7 @@ def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -
         "verdict": wording.verdict(document),
         "judged": judged,
         "groups": groups(document),
-        "riskiest": riskiest(document),
+        "riskiest": highest_risk_records(document),
         "options": ways,
         "figures": {name: draw(c.drawing, f"risk-{name}", c.alt_text) for name, c in _charts(document, ways).items()},
     }

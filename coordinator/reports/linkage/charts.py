@@ -280,7 +280,7 @@ def _curve_panel(
     )
 
 
-def _thinned(curve: Curve, most: int = 600) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thinned(curve: Curve, maximum: int = 600) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the curve with so many points as a drawing can show: evenly spaced along its length."""
     recall = np.asarray(curve.recall, dtype=np.float64)
     precision = np.asarray(curve.precision, dtype=np.float64)
@@ -288,20 +288,20 @@ def _thinned(curve: Curve, most: int = 600) -> tuple[NDArray[np.float64], NDArra
         return recall, precision
     # In the first class pairs are equally probable, so its expected precision holds from recall 0 on.
     recall, precision = np.concatenate([[0.0], recall]), np.concatenate([precision[:1], precision])
-    if len(recall) <= most:
+    if len(recall) <= maximum:
         return recall, precision
     # Along the length, since a curve at its corner has most of its points in one place, and those matter.
     length = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(recall), np.diff(precision)))])
-    even = np.searchsorted(length, np.linspace(0.0, length[-1], most // 2))
+    even = np.searchsorted(length, np.linspace(0.0, length[-1], maximum // 2))
     corner = np.flatnonzero((recall > 0.8) & (precision > 0.8))
-    kept = np.unique(np.concatenate([even, corner[_spaced(len(corner), most // 2)], [0, len(recall) - 1]]))
+    kept = np.unique(np.concatenate([even, corner[_spaced(len(corner), maximum // 2)], [0, len(recall) - 1]]))
     return recall[kept], precision[kept]
 
 
-def _spaced(n: int, most: int) -> NDArray[np.int64]:
-    if n <= most:
+def _spaced(n: int, maximum: int) -> NDArray[np.int64]:
+    if n <= maximum:
         return np.arange(n)
-    return np.unique(np.linspace(0, n - 1, most).round().astype(np.int64))
+    return np.unique(np.linspace(0, n - 1, maximum).round().astype(np.int64))
 
 
 def _levels(labels: list[str]) -> alt.Y:

@@ -66,7 +66,7 @@ class ReportContent:
     timings: Timings
 
     def __post_init__(self) -> None:
-        if errors := list(_beyond_fields(self.model.fields, self.linkage)):
+        if errors := list(_outside_model(self.model.fields, self.linkage)):
             raise TrystErrors(ErrorCode.PARAMETER, errors, where="report")
 
     @classmethod
@@ -117,7 +117,7 @@ def _log2_odds(probability: float) -> float:
     return math.inf if probability >= 1.0 else math.log2(probability) - math.log2(1.0 - probability)
 
 
-def _beyond_fields(fields: Sequence[FieldParameters], linkage: LinkageDocument) -> Iterator[TrystError]:
+def _outside_model(fields: Sequence[FieldParameters], linkage: LinkageDocument) -> Iterator[TrystError]:
     """Errors where a comparison vector is not one of the model's fields."""
     levels = [len(field.m) for field in fields]
     for i, pattern in enumerate(linkage.patterns):

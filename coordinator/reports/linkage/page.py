@@ -216,20 +216,20 @@ def _misfits(content: ReportContent) -> list[dict[str, Any]]:
 
 def _dependence(content: ReportContent) -> dict[str, Any] | None:
     """Return the fields that depend on each other, or nothing if none does."""
-    told = content.model.dependence
-    if told is None or not (told.misfits or told.matches or told.others):
+    reported = content.model.dependence
+    if reported is None or not (reported.misfits or reported.matches or reported.others):
         return None
     words = [
         misfit.words
         for within in ("matches", "others")
-        for misfit in [misfit for misfit in told.misfits if misfit.within == within][:_DEPENDENCES]
+        for misfit in [misfit for misfit in reported.misfits if misfit.within == within][:_DEPENDENCES]
     ]
     return {
-        "kind": told.kind,
+        "kind": reported.kind,
         "words": words,
         **{
             within: ", ".join(" and ".join(edge.fields) for edge in edges) or "none that matters"
-            for within, edges in (("matches", told.matches), ("others", told.others))
+            for within, edges in (("matches", reported.matches), ("others", reported.others))
         },
     }
 

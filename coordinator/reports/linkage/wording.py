@@ -55,8 +55,8 @@ def mode_meaning(run: RunDescription) -> str:
     counted = "She could count codes and their combinations, which public figures can name."
     if run.mode != "block_keyed":
         return f"{meaning} {codes}, beside the rest of its row. {counted}"
-    told = "; for the assessment she was told which rows of the two lists are links" if run.assessed else ""
-    return f"{meaning} {codes}, in a list of their own, beside no signature{told}. {counted}"
+    reported = "; for the assessment she was told which rows of the two lists are links" if run.assessed else ""
+    return f"{meaning} {codes}, in a list of their own, beside no signature{reported}. {counted}"
 
 
 #: How similarity enters the model.
@@ -78,14 +78,14 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
-def share(value: float, least: int = 1) -> str:
+def share(value: float, minimum: int = 1) -> str:
     """Write a share in per cent, never rounding it to a 100 or a 0 that it is not: ``99.96 %``."""
     if not math.isfinite(value):
         return "–"
-    digits = least
+    digits = minimum
     if 0.0 < value < 1.0:
         gap = min(value, 1.0 - value) * 100.0
-        digits = min(max(least, math.ceil(-math.log10(2.0 * gap))), 8)
+        digits = min(max(minimum, math.ceil(-math.log10(2.0 * gap))), 8)
     return f"{value * 100.0:.{digits}f}\u00a0%"
 
 

@@ -38,14 +38,14 @@ AGREEMENT_MESSAGE_KIND_OFFER: AgreementMessageKind
 AGREEMENT_MESSAGE_KIND_CONFIRMATION: AgreementMessageKind
 
 class AgreementMessage(_message.Message):
-    __slots__ = ("kind", "sender", "body")
+    __slots__ = ("kind", "sender", "payload")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SENDER_FIELD_NUMBER: _ClassVar[int]
-    BODY_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     kind: AgreementMessageKind
     sender: _project_pb2.Side
-    body: bytes
-    def __init__(self, kind: _Optional[_Union[AgreementMessageKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., body: _Optional[bytes] = ...) -> None: ...
+    payload: bytes
+    def __init__(self, kind: _Optional[_Union[AgreementMessageKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class NextTaskRequest(_message.Message):
     __slots__ = ("wait_ms", "waiting")

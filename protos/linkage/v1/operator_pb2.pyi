@@ -27,12 +27,12 @@ class StatusResponse(_message.Message):
     def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ...) -> None: ...
 
 class CustodianProject(_message.Message):
-    __slots__ = ("project", "state", "stage", "fraction", "trouble", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")
+    __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
     FRACTION_FIELD_NUMBER: _ClassVar[int]
-    TROUBLE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKING_ERROR_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
@@ -43,14 +43,14 @@ class CustodianProject(_message.Message):
     state: _project_pb2.ProjectState
     stage: str
     fraction: float
-    trouble: str
+    blocking_error: str
     specification_digest: bytes
     rows: int
     links: int
     results: str
     mode: str
     waits_for_operator: bool
-    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[_project_pb2.ProjectState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., trouble: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., rows: _Optional[int] = ..., links: _Optional[int] = ..., results: _Optional[str] = ..., mode: _Optional[str] = ..., waits_for_operator: _Optional[bool] = ...) -> None: ...
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[_project_pb2.ProjectState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., blocking_error: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., rows: _Optional[int] = ..., links: _Optional[int] = ..., results: _Optional[str] = ..., mode: _Optional[str] = ..., waits_for_operator: _Optional[bool] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("project",)
@@ -117,10 +117,10 @@ class OverrideResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ListCheckpointsRequest(_message.Message):
-    __slots__ = ("least",)
-    LEAST_FIELD_NUMBER: _ClassVar[int]
-    least: int
-    def __init__(self, least: _Optional[int] = ...) -> None: ...
+    __slots__ = ("minimum",)
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: int
+    def __init__(self, minimum: _Optional[int] = ...) -> None: ...
 
 class ListCheckpointsResponse(_message.Message):
     __slots__ = ("checkpoints",)

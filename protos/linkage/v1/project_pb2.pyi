@@ -67,7 +67,7 @@ class Approval(_message.Message):
     def __init__(self, member: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
 
 class ProjectStatus(_message.Message):
-    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "trouble", "run", "sides")
+    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -75,7 +75,7 @@ class ProjectStatus(_message.Message):
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     APPROVALS_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
-    TROUBLE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKING_ERROR_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SIDES_FIELD_NUMBER: _ClassVar[int]
     project: str
@@ -85,10 +85,10 @@ class ProjectStatus(_message.Message):
     epoch: int
     approvals: _containers.RepeatedCompositeFieldContainer[Approval]
     contributions: _containers.RepeatedCompositeFieldContainer[ContributionStatus]
-    trouble: str
+    blocking_error: str
     run: RunStatus
     sides: _containers.RepeatedCompositeFieldContainer[SideStatus]
-    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., trouble: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ...) -> None: ...
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ...) -> None: ...
 
 class SideStatus(_message.Message):
     __slots__ = ("side", "approved", "keyed", "contributed", "result_acknowledged")

@@ -90,9 +90,9 @@ class TabularAdjustment(Protection):
         )
         moves = np.rint(found.values).astype(np.int64)
         adjusted = (given.counts.ravel() + moves[:n] - moves[n : 2 * n]).reshape(given.counts.shape)
-        most = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
+        maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
         also = tuple(
             Published(f"{given.name}: {', '.join(a.variable for a in axes) or 'total'}", axes, counts, Exact())
             for axes, counts in plan.margin_tables(plan.counts)
         )
-        return Outcome(replace(given, counts=adjusted, law=Within(most, most)), also, found.gap)
+        return Outcome(replace(given, counts=adjusted, law=Within(maximum, maximum)), also, found.gap)

@@ -97,12 +97,12 @@ class UnbiasedControlledRounding(Protection):
         full[:-1, :-1] = rest
         full[:-1, -1] = -rest.sum(axis=1) % self.base
         full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
-        settled = _settle(full, self.base, generator)[:-1, :-1]
-        rounded = given.counts - rest + settled
+        rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
+        rounded = given.counts - rest + rounded_cells
         return _outcome(given, rounded, all_margins(given.names), Random(self.base), 0.0)
 
 
-def _settle(fractions: NDArray[np.int64], base: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _round_feasibly(fractions: NDArray[np.int64], base: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """Move units along cycles of unsettled cells until every cell is 0 or the base."""
     cells = fractions.copy()
     while True:

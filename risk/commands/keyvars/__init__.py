@@ -60,8 +60,8 @@ def analyse(
     from tryst.risk.keyvars import folder
 
     env = folder.read(environment, strict=not loose)
-    for caution in env.cautions:
-        typer.secho(f"Caution: {caution}", fg=typer.colors.YELLOW, err=True)
+    for warning in env.warnings:
+        typer.secho(f"Caution: {warning}", fg=typer.colors.YELLOW, err=True)
     chosen = None
     if against or where:
         names = [name for group in against or () for name in env.members(group)]
@@ -71,7 +71,9 @@ def analyse(
         typer.echo(f"{form} has no variables.")
         return
     first = findings[0]
-    typer.echo(f"{form} against {first.course.environment} forms, at least {first.least} of them (p = {prevalence:g})")
+    typer.echo(
+        f"{form} against {first.course.environment} forms, at least {first.minimum} of them (p = {prevalence:g})"
+    )
     wide = max(len("variable"), *(len(found.variable) for found in findings))
     typer.echo(f"{'variable':{wide}}  its code  in forms  maximal harmonisation")
     for found in findings:
@@ -101,7 +103,7 @@ def _document(found: Finding) -> dict[str, object]:
         "target": found.target,
         "forms": found.forms,
         "environment": found.course.environment,
-        "least": found.least,
+        "minimum": found.minimum,
         "codes": list(found.codes),
         "size": None if found.step is None else size(found.step.size),
         "course": [{"forms": step.forms, "size": size(step.size)} for step in found.course.steps],

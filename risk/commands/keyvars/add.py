@@ -115,5 +115,5 @@ def codebook(
 
     with changed(environment) as env:
         added, metadata = import_codebook(env, read_text(file), str(file))
-    told = f"; metadata: {', '.join(metadata)}" if metadata else ""
-    typer.echo(f"added {added} codings of variables by forms{told}")
+    reported = f"; metadata: {', '.join(metadata)}" if metadata else ""
+    typer.echo(f"added {added} codings of variables by forms{reported}")

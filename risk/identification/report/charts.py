@@ -12,7 +12,7 @@ from tryst.risk.report import draw
 from tryst.risk.report.palette import OCHRE, RUST, SOFT, TEAL
 
 _COLOURS = {"modelled": TEAL, "log-linear": OCHRE, "true": RUST}
-_LEAST = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms
+_MINIMUM = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms
 
 
 def histogram_chart(histogram: Mapping[str, Any]) -> Markup:
@@ -26,7 +26,7 @@ def histogram_chart(histogram: Mapping[str, Any]) -> Markup:
     ]
     bars = (
         alt.Chart(alt.InlineData(values=rows), width=785, height=110)
-        .transform_calculate(least=f"{_LEAST}")
+        .transform_calculate(minimum=f"{_MINIMUM}")
         .mark_bar()
         .encode(
             x=alt.X("from:Q", title="chance of a correct match", scale=alt.Scale(domain=[0, 1])),
@@ -34,7 +34,7 @@ def histogram_chart(histogram: Mapping[str, Any]) -> Markup:
             y=alt.Y(
                 "share:Q",
                 title="share of records",
-                scale=alt.Scale(type="log", domainMin=_LEAST, domainMax=1),
+                scale=alt.Scale(type="log", domainMin=_MINIMUM, domainMax=1),
                 axis=alt.Axis(values=[1e-4, 1e-3, 1e-2, 0.1, 1], format="~%"),
             ),
             y2="least:Q",

@@ -13,7 +13,7 @@ from tryst.carole.assessment.accumulated import accumulated
 
 def test_nothing_before() -> None:
     found = accumulated([], ["sex"])
-    assert (found.releases, dict(found.largest), found.tables, found.cautions) == (0, {}, (), ())
+    assert (found.releases, dict(found.largest), found.tables, found.warnings) == (0, {}, (), ())
 
 
 def test_the_largest_of_each_and_all_tables_that_can_still_be_attacked(assessment: Assessment) -> None:
@@ -26,10 +26,10 @@ def test_the_largest_of_each_and_all_tables_that_can_still_be_attacked(assessmen
     assert found.largest["correct_matches"] == 0.99
     assert found.largest["sample_uniques"] == first["measures"]["sample_uniques"]["judged"]
     assert [table.variables for table in found.tables] == [("region", "illness"), ("sex", "occupation")]
-    assert not found.cautions
+    assert not found.warnings
     fewer = accumulated([first], [name for name in names if name != "illness"])
     assert [table.variables for table in fewer.tables] == [("sex", "occupation")]
-    assert "illness" in fewer.cautions[0]
+    assert "illness" in fewer.warnings[0]
 
 
 @pytest.mark.parametrize("much", [0.15, 0.95])
@@ -45,5 +45,5 @@ def test_what_was_let_out_is_judged_and_no_option_lowers_it(
         own = assessment.document["measures"][name]["judged"]
         assert (entry["earlier"], entry["judged"]) == (much, max(much, own)), name
     assert all(value >= much for option in found["options"] for value in option["effect"].values())
-    least = [option for option in found["options"] if option["action"].startswith("at least loss")]
-    assert bool(least) == (much < 0.2)
+    minimum = [option for option in found["options"] if option["action"].startswith("at least loss")]
+    assert bool(minimum) == (much < 0.2)

@@ -28,7 +28,7 @@ def policy(**changes: object) -> AssessmentSpec:
         "fractions": {"alice": 1.0, "bob": 1.0, "combined": 0.5},
         "limits": {"correct_matches": 0.5},
         "doubt": 0.2,
-        "least_values": 2,
+        "min_values": 2,
     }
     return AssessmentSpec.model_validate(given | changes)
 
@@ -62,9 +62,9 @@ def test_what_groups_tell_is_what_counting_tells(data: st.DataObject) -> None:
     assert found.few == pytest.approx(sum(len(inside[group[i]]) < 2 for i in spoken) / n)
     if spoken:
         made = classes(group[spoken][:, None].astype(np.int64), value[spoken].astype(np.int64), levels)
-        told = attributions(made)
-        assert found.certain == pytest.approx(told.records(told.positive) / n)
-        assert found.excluded == pytest.approx(told.records(told.negative) / n)
+        reported = attributions(made)
+        assert found.certain == pytest.approx(reported.records(reported.positive) / n)
+        assert found.excluded == pytest.approx(reported.records(reported.negative) / n)
         assert found.diversity == l_diversity(made)
     occurring = set(value[spoken].tolist())
     assert found.excluded == pytest.approx(sum(set(inside[group[i]]) != occurring for i in spoken) / n)
@@ -121,24 +121,24 @@ def test_members_are_learnt_by_what_is_released(population: Built) -> None:
         given = release.model_copy(update={"alice": grant, "bob": grant})
         found = membership(combined, given, 0.1)
         expected = share if share is not None else combined.n_records / min(len(combined.alice), len(combined.bob))
-        assert found.measures["members_learnt"].value == pytest.approx(expected)
+        assert found.measures["members_disclosed"].value == pytest.approx(expected)
     # Links of which none is sure enough teach nobody.
-    assert membership(combined, release, 0.01).measures["members_learnt"].value == 0.0
+    assert membership(combined, release, 0.01).measures["members_disclosed"].value == 0.0
 
 
 @pytest.mark.parametrize("most", [None, 3])
 def test_a_recoding_without_a_new_fit_is_the_same_file(
-    population: Built, monkeypatch: pytest.MonkeyPatch, most: int | None
+    population: Built, monkeypatch: pytest.MonkeyPatch, maximum: int | None
 ) -> None:
     """Counts after a recoding are those of the recoded records; nothing changes by recoding nothing; risks fall."""
-    if most is not None:
-        monkeypatch.setattr("tryst.carole.assessment.cell_risk.EXACT_KEYS", most)
+    if maximum is not None:
+        monkeypatch.setattr("tryst.carole.assessment.cell_risk.EXACT_KEYS", maximum)
     combined = population.combined
     names = combined.with_role("key")
     file = key_file(combined.codes[:, combined.columns(names)], names, 0.25)
     assert file is not None
     model = cell_risk(file)
-    assert isinstance(model, Averaged if most is None else LogLinear)
+    assert isinstance(model, Averaged if maximum is None else LogLinear)
     now = model.now
     assert np.array_equal(now.counts[now.of_record], file.frequency)
     for words, recoding in _recodings(model):

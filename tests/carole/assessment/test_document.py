@@ -110,9 +110,9 @@ def test_a_custodian_without_links_learns_nothing(document: dict[str, Any]) -> N
     effects = {option["action"]: option["effect"] for option in document["options"]}
     learnt = {side: found["learnt"] for side, found in document["custodians"].items()}
     assert min(learnt.values()) > 0
-    assert effects["give Alice statistics only"] == {"members_learnt": learnt["bob"]}
-    assert effects["give Bob statistics only"] == {"members_learnt": learnt["alice"]}
-    assert effects["give both custodians statistics only"] == {"members_learnt": 0.0}
+    assert effects["give Alice statistics only"] == {"members_disclosed": learnt["bob"]}
+    assert effects["give Bob statistics only"] == {"members_disclosed": learnt["alice"]}
+    assert effects["give both custodians statistics only"] == {"members_disclosed": 0.0}
 
 
 def test_some_option_brings_the_expected_matches_within_their_limit(
@@ -124,7 +124,7 @@ def test_some_option_brings_the_expected_matches_within_their_limit(
     limit = policy.limits.correct_matches
     assert limit is not None
     assert document["measures"]["correct_matches"]["value"] > limit
-    (least,) = [o for o in document["options"] if o["action"].startswith("at least loss")]
-    assert least["effect"]["correct_matches"] <= limit
+    (minimum,) = [o for o in document["options"] if o["action"].startswith("at least loss")]
+    assert minimum["effect"]["correct_matches"] <= limit
     # Less is lost than by leaving out every key variable but one.
-    assert least["effect"]["correct_matches"] > limit / 10
+    assert minimum["effect"]["correct_matches"] > limit / 10

@@ -15,7 +15,7 @@ from tryst.carole.assessment.memory import left_for_uniques, needed
 from tryst.carole.engine.plan import Resources
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import suda
-from tryst.risk.identification.suda import most_within
+from tryst.risk.identification.suda import largest_within
 
 RUN = "r" * 32
 
@@ -56,8 +56,8 @@ def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built,
     file = key_file(combined.codes[:, combined.columns(keys)], keys, 0.25)
     assert file is not None
     # One fewer than there are: what is found before it is known to be minimal is more.
-    wanted = sum(whole["identification"]["suda"]["by_size"]) - 1
-    extra = next(size for size in range(0, 2**24, 64) if most_within(file, size, 1) == wanted)
+    selected = sum(whole["identification"]["suda"]["by_size"]) - 1
+    extra = next(size for size in range(0, 2**24, 64) if largest_within(file, size, 1) == selected)
     resources = Resources(combined.n_bytes + needed(combined, policy_of(population)) + extra, 1)
     short = json.loads(assess(combined, population.spec, RUN, resources=resources).report)
     special, all_sizes = (each["identification"]["suda"] for each in (short, whole))
@@ -66,20 +66,22 @@ def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built,
     size = special["max_size"]
     assert 1 <= size < all_sizes["max_size"]
     assert special["by_size"][: size + 1] == all_sizes["by_size"][: size + 1]
-    assert any(f"by up to {size} of the 5 key variables only" in said for said in short["warnings"])
+    assert any(
+        f"by up to {size} of the 5 key variables only" in normalized_reason for normalized_reason in short["warnings"]
+    )
     assert short["measures"] == whole["measures"]
 
 
 def test_an_assessment_that_does_not_fit_is_refused_before_it_begins(population: Built) -> None:
-    least = population.combined.n_bytes + needed(population.combined, policy_of(population))
-    assert left_for_uniques(population.combined, policy_of(population), Resources(least + 5, 2)) == Resources(5, 2)
+    minimum = population.combined.n_bytes + needed(population.combined, policy_of(population))
+    assert left_for_uniques(population.combined, policy_of(population), Resources(minimum + 5, 2)) == Resources(5, 2)
     stages: list[str] = []
     with pytest.raises(TrystError, match="the assessment of the combined output needs") as caught:
         assess(
             population.combined,
             population.spec,
             RUN,
-            resources=Resources(least - 1, 2),
+            resources=Resources(minimum - 1, 2),
             progress=lambda stage, _: stages.append(stage),
         )
     assert caught.value.code == ErrorCode.MEMORY

@@ -86,7 +86,7 @@ def test_every_measure_of_the_registry_is_computed(assessment: Assessment) -> No
 def test_the_report_shows_every_measure_once_under_its_question() -> None:
     listed = [measure.name for _, own in report_order() for measure in own]
     assert sorted(listed) == sorted(MEASURES)
-    assert [question for question, _ in report_order()] == list(QUESTIONS)
+    assert [request for request, _ in report_order()] == list(QUESTIONS)
     for _, own in report_order():
         assert len({measure.place for measure in own}) == len(own), "the order within a question is stated"
 

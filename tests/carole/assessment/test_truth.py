@@ -25,7 +25,7 @@ BIAS = {
     "attribution_gain": 0.05,
     "few_values": 0.04,
     "subtraction": 0.1,
-    "members_learnt": 0.02,
+    "members_disclosed": 0.02,
 }
 """Largest mean difference from the truth, by measure. The linkage misses 5 % of the matches, and 2 % of its links are
 false: what is counted among the links then differs from what is true by about as much."""

@@ -44,19 +44,26 @@ def banded_pairs(a: FieldSignatures, b: FieldSignatures, bands: int, bits: int) 
     }
 
 
-def similar_rows(a: FieldSignatures, b: FieldSignatures, least: float, flip: float = 0.0) -> set[tuple[int, int]]:
-    """Every pair of rows whose values have an estimated similarity of at least `least`."""
+def similar_rows(
+    a: FieldSignatures, b: FieldSignatures, minimum: float, randomised_response: float = 0.0
+) -> set[tuple[int, int]]:
+    """Every pair of rows whose values have an estimated similarity of at least `minimum`."""
     return {
         (i, j)
         for i in range(len(a.codes))
         for j in range(len(b.codes))
         if a.codes[i] >= 0 <= b.codes[j]
-        and estimate(a.signatures[a.codes[i]], b.signatures[b.codes[j]], flip) >= Fraction(str(least))
+        and estimate(a.signatures[a.codes[i]], b.signatures[b.codes[j]], randomised_response) >= Fraction(str(minimum))
     }
 
 
 def canopy_rows(
-    a: FieldSignatures, b: FieldSignatures, tight: float, loose: float, order: Sequence[int], flip: float = 0.0
+    a: FieldSignatures,
+    b: FieldSignatures,
+    tight: float,
+    loose: float,
+    order: Sequence[int],
+    randomised_response: float = 0.0,
 ) -> set[tuple[int, int]]:
     """Every pair of rows whose values lie in a common canopy, centres being picked in a given order.
 
@@ -67,7 +74,7 @@ def canopy_rows(
     pairs: set[tuple[int, int]] = set()
     for centre in order:
         if centre in free:
-            alike = [estimate(values[centre], value, flip) for value in values]
+            alike = [estimate(values[centre], value, randomised_response) for value in values]
             free -= {i for i, similarity in enumerate(alike) if similarity >= Fraction(str(tight))}
             inside = {i for i, similarity in enumerate(alike) if similarity >= Fraction(str(loose))}
             pairs |= {
@@ -79,6 +86,6 @@ def canopy_rows(
     return pairs
 
 
-def estimate(one: NDArray[np.uint64], other: NDArray[np.uint64], flip: float = 0.0) -> Fraction:
+def estimate(one: NDArray[np.uint64], other: NDArray[np.uint64], randomised_response: float = 0.0) -> Fraction:
     """Estimated similarity of two signatures with flipped bits, exactly, not clipped."""
-    return jaccard_estimate(agreeing_bits(one, other), 64 * len(one), flip)
+    return jaccard_estimate(agreeing_bits(one, other), 64 * len(one), randomised_response)

@@ -62,22 +62,22 @@ def test_the_union_is_that_of_the_definitions(seed, size, data):
         np.random.default_rng(seed + k).integers(0, 4, n).astype(np.uint64) for k, n in ((1, 14), (2, 11))
     )
     bands, bits = data.draw(st.sampled_from([(1, 1), (4, 5), (2, 63), (12, 10)]))
-    least = data.draw(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]))
+    minimum = data.draw(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]))
     tight, loose = data.draw(st.sampled_from([(0.9, 0.5), (0.5, 0.5), (1.0, 0.0)]))
-    flip = data.draw(st.sampled_from([0.0, 0.05, 0.123, 0.4]))
+    randomised_response = data.draw(st.sampled_from([0.0, 0.05, 0.123, 0.4]))
     order = np.random.default_rng(seed).permutation(a.n_distinct + b.n_distinct)
     plain = [
         set(candidate_pairs([keys_a], [keys_b])),
         banded_pairs(a, b, bands, bits),
-        similar_rows(a, b, least, flip),
-        canopy_rows(a, b, tight, loose, order.tolist(), flip),
+        similar_rows(a, b, minimum, randomised_response),
+        canopy_rows(a, b, tight, loose, order.tolist(), randomised_response),
     ]
     source = UnionPairs(
         [
             KeyedRule([keys_a], [keys_b]),
             KeyedRule(band_keys(a, bands, bits), band_keys(b, bands, bits)),
-            ValueRule(similar_pairs(a, b, least, MANY, nothing, flip), a.codes, b.codes),
-            ValueRule(canopy_pairs(a, b, tight, loose, seed, MANY, nothing, flip), a.codes, b.codes),
+            ValueRule(similar_pairs(a, b, minimum, MANY, nothing, randomised_response), a.codes, b.codes),
+            ValueRule(canopy_pairs(a, b, tight, loose, seed, MANY, nothing, randomised_response), a.codes, b.codes),
         ]
     )
     expected = {
@@ -108,26 +108,26 @@ def test_a_tree_of_many_signatures_finds_what_comparing_each_pair_finds():
     assert 0 < len(expected) < different.size / 10
     rows = np.repeat(np.arange(a.n_distinct), np.diff(found.first))
     assert np.array_equal(np.stack([rows, found.partner], axis=1), expected)
-    for least in (0.0, 0.3):
+    for minimum in (0.0, 0.3):
         with pytest.raises(TrystError, match="ask for more similarity") as caught:
-            similar_pairs(a, b, least, 100, nothing)
+            similar_pairs(a, b, minimum, 100, nothing)
         assert caught.value.code == ErrorCode.MEMORY
     with pytest.raises(TrystError, match="ask for more similarity"):
         canopy_pairs(a, b, 0.9, 0.3, 1, 100, nothing)
 
 
-@pytest.mark.parametrize("flip", [0.0, 0.1])
-def test_pairs_share_a_band_as_often_as_the_formula_says(flip):
+@pytest.mark.parametrize("randomised_response", [0.0, 0.1])
+def test_pairs_share_a_band_as_often_as_the_formula_says(randomised_response):
     rng = np.random.default_rng(9)
     n, jaccard, bands, bits = 20_000, 0.8, 6, 10
     one = rng.integers(0, 2**64, (n, 1), dtype=np.uint64)
     flips = np.packbits(rng.random((n, 64)) < (1 - jaccard) / 2, axis=1).view(np.uint64)
     rows = np.arange(n, dtype=np.int32)
-    noise = [np.packbits(rng.random((n, 64)) < flip, axis=1).view(np.uint64) for _ in range(2)]
+    noise = [np.packbits(rng.random((n, 64)) < randomised_response, axis=1).view(np.uint64) for _ in range(2)]
     sides = one ^ noise[0], one ^ flips ^ noise[1]
     keys = [band_keys(FieldSignatures(64, side, rows), bands, bits) for side in sides]
     shared = np.logical_or.reduce([x == y for x, y in zip(*keys, strict=True)]).mean()
-    expected = Bands(field="f", bands=bands, bits=bits).chance(jaccard, flip)
+    expected = Bands(field="f", bands=bands, bits=bits).chance(jaccard, randomised_response)
     assert shared == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / n))
 
 

@@ -18,14 +18,14 @@ def agreeing_bits(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> int:
     return 64 * len(a) - disagreeing
 
 
-def jaccard_estimate(agreeing: int, bits: int, flip: float = 0.0) -> Fraction:
+def jaccard_estimate(agreeing: int, bits: int, randomised_response: float = 0.0) -> Fraction:
     """Estimated Jaccard similarity, `(2n/M - 1) / (1 - 2r)**2`, exactly, not clipped.
 
     Parameters
     ----------
     agreeing, bits : int
         Agreeing bits, and bits of the signatures.
-    flip : float
+    randomised_response : float
         Probability r with which each bit was flipped on either side; means the decimal number it prints as.
 
     Notes
@@ -34,10 +34,10 @@ def jaccard_estimate(agreeing: int, bits: int, flip: float = 0.0) -> Fraction:
     that they still agree with probability `(1 + (1 - 2r)**2 * J)/2`. The estimate is unbiased, with variance
     `(1 - c**2 * J**2) / (c**2 * M)`, where `c = (1 - 2r)**2`.
     """
-    return (Fraction(2 * agreeing, bits) - 1) / (1 - 2 * Fraction(str(flip))) ** 2
+    return (Fraction(2 * agreeing, bits) - 1) / (1 - 2 * Fraction(str(randomised_response))) ** 2
 
 
-def level(agreeing: int, bits: int, bounds: Sequence[float], flip: float = 0.0) -> int:
+def level(agreeing: int, bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> int:
     """Index of the first inclusive upper bound that the estimated similarity does not exceed, or of the last.
 
     Parameters
@@ -49,8 +49,8 @@ def level(agreeing: int, bits: int, bounds: Sequence[float], flip: float = 0.0) 
     bounds : sequence of float
         Upper bounds in ascending order, the last of them 1. Each means the decimal number it prints as. Estimates are
         clipped to what a similarity can be, 0 to 1.
-    flip : float
+    randomised_response : float
         Probability with which each bit was flipped on either side.
     """
-    estimate = min(max(Fraction(0), jaccard_estimate(agreeing, bits, flip)), Fraction(1))
+    estimate = min(max(Fraction(0), jaccard_estimate(agreeing, bits, randomised_response)), Fraction(1))
     return next(k for k, bound in enumerate(bounds) if estimate <= Fraction(str(bound)))

@@ -49,12 +49,12 @@ def test_a_counter_grows_and_stops_at_its_limit():
 
 
 def test_wanted_keys_are_found_where_they_are():
-    wanted = PatternCounter(10)
-    assert wanted.add(np.array([5, 5, 7]), np.array([0, 1, 0], np.uint32), np.array([1, 2, 3]), 3)
+    selected = PatternCounter(10)
+    assert selected.add(np.array([5, 5, 7]), np.array([0, 1, 0], np.uint32), np.array([1, 2, 3]), 3)
     code = np.array([7, 5, 6, 5, 5, 7], np.int64)
     mask = np.array([0, 1, 0, 0, 2, 0], np.uint32)
     position, value = np.empty(6, np.int32), np.empty(6, np.int32)
-    n = wanted.find(code, mask, 5, position, value)
+    n = selected.find(code, mask, 5, position, value)
     assert position[:n].tolist() == [0, 1, 3]
     assert value[:n].tolist() == [2, 1, 0]
 

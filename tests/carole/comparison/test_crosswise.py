@@ -28,7 +28,7 @@ def two_files(seed, n_a=9, n_b=8):
     return files
 
 
-def exchanged(a, b, i, j, flip=0.0):
+def exchanged(a, b, i, j, randomised_response=0.0):
     """The level of exchange of a pair by definition; None where a value is missing."""
     (fa, sa), (fb, sb) = (
         [field.signatures[field.codes[row]] if field.codes[row] >= 0 else None for field in side]
@@ -37,13 +37,13 @@ def exchanged(a, b, i, j, flip=0.0):
     if any(value is None for value in (fa, sa, fb, sb)):
         return None
     cross = agreeing_bits(fa, sb), agreeing_bits(sa, fb)
-    lesser = min(level(n, BITS, crosswise_bounds(BITS, flip), flip) for n in cross)
+    lesser = min(level(n, BITS, crosswise_bounds(BITS, randomised_response), randomised_response) for n in cross)
     return lesser if sum(cross) > agreeing_bits(fa, fb) + agreeing_bits(sa, sb) else 0
 
 
 @settings(deadline=None, max_examples=50)
-@given(seed=st.integers(0, 10**6), flip=st.sampled_from([0.0, 0.01, 0.05, 0.15]))
-def test_levels_are_those_of_the_definition(seed, flip):
+@given(seed=st.integers(0, 10**6), randomised_response=st.sampled_from([0.0, 0.01, 0.05, 0.15]))
+def test_levels_are_those_of_the_definition(seed, randomised_response):
     a, b = two_files(seed)
     pairs = np.array([(i, j) for i in range(9) for j in range(8)], dtype=np.int32)
     row_a, row_b = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
@@ -51,11 +51,11 @@ def test_levels_are_those_of_the_definition(seed, flip):
     first, second, between = (rng.integers(0, n, len(pairs)) for n in (5, 4, 7))
     # Digits: the first field (4 levels and missing), another one, the second field (3 and missing), the exchange.
     out = first + 5 * between + 35 * second
-    missing = len(crosswise_bounds(BITS, flip))
-    CrosswiseComparison(a, b, flip).add(row_a, row_b, len(pairs), 140, ((1, 4), (35, 3)), out)
+    missing = len(crosswise_bounds(BITS, randomised_response))
+    CrosswiseComparison(a, b, randomised_response).add(row_a, row_b, len(pairs), 140, ((1, 4), (35, 3)), out)
     levels = []
     for k, (i, j) in enumerate(pairs.tolist()):
-        found = exchanged(a, b, i, j, flip)
+        found = exchanged(a, b, i, j, randomised_response)
         levels.append(found)
         swapped = found is not None and found > 0
         digits = (
@@ -67,9 +67,9 @@ def test_levels_are_those_of_the_definition(seed, flip):
         assert (out[k] % 5, out[k] // 5 % 7, out[k] // 35 % 4, out[k] // 140) == digits
     expected = [levels.count(k) for k in range(missing)]
     with ThreadPoolExecutor(2) as pool:
-        counts = CrosswiseComparison(a, b, flip).distribution(pool, rng, 1000)
+        counts = CrosswiseComparison(a, b, randomised_response).distribution(pool, rng, 1000)
         assert counts.tolist() == expected
-        sampled = CrosswiseComparison(a, b, flip).distribution(pool, rng, 50)
+        sampled = CrosswiseComparison(a, b, randomised_response).distribution(pool, rng, 50)
     assert sampled.sum() <= 50
 
 

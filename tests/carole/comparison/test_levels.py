@@ -52,18 +52,20 @@ def fields(draw):
     return rng, a, b
 
 
-@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS, flip=FLIPS)
-def test_levels_by_disagreement_are_the_definition(bits, bounds, flip):
-    expected = [definition.level(bits - d, bits, bounds, flip) for d in range(0, bits + 1, max(1, bits // 64))]
-    assert levels_by_disagreement(bits, bounds, flip)[:: max(1, bits // 64)].tolist() == expected
+@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS, randomised_response=FLIPS)
+def test_levels_by_disagreement_are_the_definition(bits, bounds, randomised_response):
+    expected = [
+        definition.level(bits - d, bits, bounds, randomised_response) for d in range(0, bits + 1, max(1, bits // 64))
+    ]
+    assert levels_by_disagreement(bits, bounds, randomised_response)[:: max(1, bits // 64)].tolist() == expected
 
 
-@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS, flip=FLIPS)
-def test_limits_are_where_the_estimate_passes_a_bound(bits, bounds, flip):
-    for limit, bound in zip(disagreement_limits(bits, bounds, flip), bounds, strict=False):
+@given(bits=st.integers(1, 128).map(lambda words: 64 * words), bounds=BOUNDS, randomised_response=FLIPS)
+def test_limits_are_where_the_estimate_passes_a_bound(bits, bounds, randomised_response):
+    for limit, bound in zip(disagreement_limits(bits, bounds, randomised_response), bounds, strict=False):
         exact = Fraction(str(bound))
-        assert limit == -1 or definition.jaccard_estimate(bits - int(limit), bits, flip) > exact
-        assert definition.jaccard_estimate(bits - int(limit) - 1, bits, flip) <= exact
+        assert limit == -1 or definition.jaccard_estimate(bits - int(limit), bits, randomised_response) > exact
+        assert definition.jaccard_estimate(bits - int(limit) - 1, bits, randomised_response) <= exact
 
 
 def test_the_estimate_is_corrected_for_flips():
@@ -87,34 +89,36 @@ def test_bounds_are_inclusive_decimals():
 
 
 @settings(deadline=None, max_examples=40)
-@given(pair=fields(), bounds=BOUNDS, flip=FLIPS)
-def test_table_and_counts_agree_with_the_definition(pair, bounds, flip):
+@given(pair=fields(), bounds=BOUNDS, randomised_response=FLIPS)
+def test_table_and_counts_agree_with_the_definition(pair, bounds, randomised_response):
     rng, a, b = pair
-    table = level_table(a, b, bounds, POOL, flip=flip)
+    table = level_table(a, b, bounds, POOL, randomised_response=randomised_response)
     assert table.shape == (a.n_distinct, b.n_distinct)
     checked = zip(rng.integers(0, 2**31, 60), rng.integers(0, 2**31, 60), strict=True) if table.size else ()
     for i, j in checked:
         i, j = int(i) % a.n_distinct, int(j) % b.n_distinct
         n = definition.agreeing_bits(a.signatures[i], b.signatures[j])
-        assert table[i, j] == definition.level(n, a.bits, bounds, flip)
+        assert table[i, j] == definition.level(n, a.bits, bounds, randomised_response)
     present_a, present_b = a.codes[a.codes >= 0], b.codes[b.codes >= 0]
     expected = np.bincount(table[np.ix_(present_a, present_b)].ravel(), minlength=len(bounds))
-    assert level_counts(a, b, bounds, POOL, table, flip=flip).tolist() == expected.tolist()
-    assert level_counts(a, b, bounds, POOL, flip=flip).tolist() == expected.tolist()
+    assert (
+        level_counts(a, b, bounds, POOL, table, randomised_response=randomised_response).tolist() == expected.tolist()
+    )
+    assert level_counts(a, b, bounds, POOL, randomised_response=randomised_response).tolist() == expected.tolist()
 
 
 @settings(deadline=None, max_examples=40)
-@given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]), flip=FLIPS)
-def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs, flip):
+@given(pair=fields(), bounds=BOUNDS, n_pairs=st.sampled_from([0, 1, 200]), randomised_response=FLIPS)
+def test_chosen_pairs_agree_with_the_table(pair, bounds, n_pairs, randomised_response):
     rng, a, b = pair
     if len(a.codes) == 0 or len(b.codes) == 0:
         n_pairs = 0
     row_a = rng.integers(0, max(1, len(a.codes)), n_pairs).astype(np.int32)
     row_b = rng.integers(0, max(1, len(b.codes)), n_pairs).astype(np.int32)
-    table = level_table(a, b, bounds, POOL, flip=flip)
+    table = level_table(a, b, bounds, POOL, randomised_response=randomised_response)
     out = np.full((2, n_pairs + 1), 1000, dtype=np.int64)
     FieldComparison(a, b, bounds, table).add(row_a, row_b, n_pairs, 7, out[0])
-    FieldComparison(a, b, bounds, flip=flip).add(row_a, row_b, n_pairs, 7, out[1])
+    FieldComparison(a, b, bounds, randomised_response=randomised_response).add(row_a, row_b, n_pairs, 7, out[1])
     for i in range(n_pairs):
         in_a, in_b = a.codes[row_a[i]], b.codes[row_b[i]]
         level = len(bounds) if in_a < 0 or in_b < 0 else int(table[in_a, in_b])
@@ -154,8 +158,8 @@ def test_a_sample_of_flipped_signatures_is_near_the_exact_distribution():
         noisy = noisy ^ flips
     b = FieldSignatures(256, noisy, b.codes)
     bounds = (0.4, 0.854, 1.0)
-    exact = level_distribution(a, b, bounds, POOL, rng, exact_limit=10**9, sample=0, flip=0.1)
-    sampled = level_distribution(a, b, bounds, POOL, rng, exact_limit=0, sample=400_000, flip=0.1)
+    exact = level_distribution(a, b, bounds, POOL, rng, exact_limit=10**9, sample=0, randomised_response=0.1)
+    sampled = level_distribution(a, b, bounds, POOL, rng, exact_limit=0, sample=400_000, randomised_response=0.1)
     assert equal_pairs(a, b) == 0
     assert exact[-1] / exact.sum() > 0.002
     assert sampled / sampled.sum() == pytest.approx(exact / exact.sum(), abs=0.001)

@@ -147,8 +147,8 @@ def test_records_without_a_key_are_told() -> None:
     part |= {"town": nobody, "given": nobody}
     part["surname"] = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
     (_, a), (_, b) = contribution(part), contribution(other)
-    (told, *others) = BlockKeyedFiles(a, b).warnings()
-    assert told.startswith("up to 200 of Alice's 300 records")
+    (reported, *others) = BlockKeyedFiles(a, b).warnings()
+    assert reported.startswith("up to 200 of Alice's 300 records")
     assert all("of Bob's 300 records" in text for text in others)
 
 

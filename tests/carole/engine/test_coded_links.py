@@ -15,7 +15,7 @@ from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.carole.assessment import assess, combine
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.coded_links import GROUP, WIDTH, CodedLinks, micro_aggregated
-from tryst.carole.engine.resolution_request import pack_answer, unpack_answer
+from tryst.carole.engine.resolution_request import pack_result, unpack_result
 from tryst.carole.engine.specified import plan_of
 from tryst.common.encoding.layout import CODES
 from tryst.common.errors import ErrorCode, TrystError
@@ -26,7 +26,7 @@ N = 2000
 SEED = Seed(bytes(range(32)))
 COUNTED = ("sample_uniques", "certain_attribution", "few_values", "subtraction")
 """Measures that only links decide, whatever their probabilities."""
-UPPER = ("probable_attribution", "members_learnt")
+UPPER = ("probable_attribution", "members_disclosed")
 """Measures that lean upwards without the near pairs."""
 
 
@@ -83,17 +83,17 @@ def test_the_assessment_is_that_of_mode_open_but_for_probabilities_and_near_pair
     """The same linkage assessed with every pair and probability, and as Carole can in mode block_keyed.
 
     Counted measures are the same. The others move by what probabilities differ within a group, which is little. Two
-    move up: `probable_attribution`, whose posteriors know fewer doubts without the near pairs, and `members_learnt`,
+    move up: `probable_attribution`, whose posteriors know fewer doubts without the near pairs, and `members_disclosed`,
     which is an upper bound where custodians receive pairs: by .031 and .047 at most in ten pairs of files
     (`python -m benchmarks coded`).
     """
-    whole, told = case.whole(), case.told(case.coded)
-    assert sorted(map(tuple, told.codes.tolist())) == sorted(map(tuple, whole.codes.tolist()))
-    assert told.disagreements == whole.disagreements
-    assert told.probability.sum() == pytest.approx(whole.probability.sum())
-    assert told.left_out == pytest.approx(whole.pair_probability.sum() - whole.probability.sum())
-    assert told.left_out > 0
-    ours, theirs = measured(told, case.spec), measured(whole, case.spec)
+    whole, reported = case.whole(), case.reported(case.coded)
+    assert sorted(map(tuple, reported.codes.tolist())) == sorted(map(tuple, whole.codes.tolist()))
+    assert reported.disagreements == whole.disagreements
+    assert reported.probability.sum() == pytest.approx(whole.probability.sum())
+    assert reported.left_out == pytest.approx(whole.pair_probability.sum() - whole.probability.sum())
+    assert reported.left_out > 0
+    ours, theirs = measured(reported, case.spec), measured(whole, case.spec)
     for name, value in ours.items():
         if name in COUNTED:
             assert value == theirs[name], name
@@ -101,11 +101,11 @@ def test_the_assessment_is_that_of_mode_open_but_for_probabilities_and_near_pair
             assert theirs[name] - GROUP / N <= value <= theirs[name] + 0.07, name
         else:
             assert value == pytest.approx(theirs[name], abs=0.005), name
-    document = assess(told, case.spec, "r" * 32).document
+    document = assess(reported, case.spec, "r" * 32).document
     assert case.spec.release.alice == "pairs"
-    assert any(f"{told.left_out:.3g} matches" in warning for warning in document["warnings"])
-    assert document["expected_left_out"] == told.left_out
-    assert document["expected_records"] + told.left_out == pytest.approx(whole.pair_probability.sum())
+    assert any(f"{reported.left_out:.3g} matches" in warning for warning in document["warnings"])
+    assert document["expected_left_out"] == reported.left_out
+    assert document["expected_records"] + reported.left_out == pytest.approx(whole.pair_probability.sum())
 
 
 def test_the_two_modes_of_the_same_files_agree() -> None:
@@ -118,7 +118,7 @@ def test_the_two_modes_of_the_same_files_agree() -> None:
     in_open = measured(combine(linkage, alice, bob, theirs), theirs)
     keyed = resolved(assessed_specification(spec, "block_keyed", poor=False), files, SEED)
     assert len(keyed.linkage.links) == pytest.approx(len(linkage.links), rel=0.01)
-    for name, value in measured(keyed.told(keyed.coded), keyed.spec).items():
+    for name, value in measured(keyed.reported(keyed.coded), keyed.spec).items():
         assert value == pytest.approx(in_open[name], abs=0.03), name
 
 
@@ -134,8 +134,8 @@ def test_nothing_in_the_answer_joins_the_two_lists(case: Resolved) -> None:
     codes = np.argsort(case.made[Side.ALICE].orders[CODES])
     place = codes[case.linkage.pairs.row_a[case.linkage.links]]
     ranks = np.argsort(np.argsort(place))
-    asked = np.argsort(np.argsort(case.order[case.linkage.links]))
-    assert abs(np.corrcoef(ranks, asked)[0, 1]) < 5 / np.sqrt(len(ranks) - 1)
+    requested = np.argsort(np.argsort(case.order[case.linkage.links]))
+    assert abs(np.corrcoef(ranks, requested)[0, 1]) < 5 / np.sqrt(len(ranks) - 1)
 
 
 def test_where_records_may_have_several_links_they_may_in_both_lists() -> None:
@@ -144,9 +144,9 @@ def test_where_records_may_have_several_links_they_may_in_both_lists() -> None:
     spec = assessed_specification(spec, "block_keyed", poor=True)
     several = spec.model_copy(update={"links": spec.links.model_copy(update={"assignment": "none", "threshold": 0.01})})
     case = resolved(several, files, SEED)
-    told = case.told(case.coded)
-    assert len(np.unique(told.row_b)) < told.n_records == len(case.linkage.links)
-    assert measured(told, several)["sample_uniques"] == measured(case.whole(), several)["sample_uniques"]
+    reported = case.reported(case.coded)
+    assert len(np.unique(reported.row_b)) < reported.n_records == len(case.linkage.links)
+    assert measured(reported, several)["sample_uniques"] == measured(case.whole(), several)["sample_uniques"]
 
 
 def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
@@ -193,7 +193,7 @@ def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
 )
 def test_links_by_rows_of_codes_that_cannot_be_are_refused(case: Resolved, how: str) -> None:
     with pytest.raises(TrystError) as caught:
-        case.told(spoilt(case.coded, how))
+        case.reported(spoilt(case.coded, how))
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
@@ -201,11 +201,11 @@ def test_probabilities_as_they_are_would_be_refused(case: Resolved) -> None:
     """A resolver that forgets to aggregate hands over the join: Carole does not take it."""
     own = case.linkage.pairs.link_probability[case.linkage.links]
     with pytest.raises(TrystError, match="means of the links' groups"):
-        case.told(replace(case.coded, probability=np.sort(own)))
+        case.reported(replace(case.coded, probability=np.sort(own)))
 
 
 def test_where_nothing_is_assessed_no_rows_of_codes_are_taken(case: Resolved) -> None:
-    content = pack_answer(case.linkage, case.order, NO_STATISTICS, case.coded)
+    content = pack_result(case.linkage, case.order, NO_STATISTICS, case.coded)
     with pytest.raises(TrystError, match="nothing is assessed"):
-        unpack_answer(content, *case.rows)
-    assert unpack_answer(pack_answer(case.linkage, case.order, NO_STATISTICS), *case.rows).coded is None
+        unpack_result(content, *case.rows)
+    assert unpack_result(pack_result(case.linkage, case.order, NO_STATISTICS), *case.rows).coded is None

@@ -34,9 +34,9 @@ def test_a_run_with_dependent_fields(files, scheme, blocked, one_to_one):
     if run.scheme.joint is not None:
         weight = run.scheme.joint.match_weights(run.scheme.estimated(gamma, [8] * 4))
         np.testing.assert_allclose(run.patterns.weight, weight)
-    told = findings(run, plan, ENOUGH, {}).plain()["model"]["dependence"]
-    assert told["kind"] == ("none" if run.scheme.joint is None else "decomposable")
-    for misfit in told["misfits"]:
+    reported = findings(run, plan, ENOUGH, {}).plain()["model"]["dependence"]
+    assert reported["kind"] == ("none" if run.scheme.joint is None else "decomposable")
+    for misfit in reported["misfits"]:
         assert misfit["gain"] > 0
         assert set(misfit["fields"]) <= {field.name for field in plan.fields}
 
@@ -103,6 +103,6 @@ def test_an_unknown_kind_is_refused(files):
 def test_households_taken_for_persons_are_warned_of_where_nothing_competes(sampled, warned):
     """Kin in the other file, and a record of Alice's may have one match though pairs are judged by themselves."""
     run, match, n = kin(800, sampled, 1, False, "many_to_one")["decomposable"]
-    found = [said for said in run.warnings if "such as one household" in said]
+    found = [normalized_reason for normalized_reason in run.warnings if "such as one household" in normalized_reason]
     assert bool(found) == warned
     assert (quality(match[run.links], n).f1 < 0.8) == warned

@@ -76,15 +76,15 @@ def test_they_say_what_the_run_says(files, blocked, dependence):
     history = document["model"]["history"]
     assert len(history["step"]) == len(history["p"]) == len(history["log_likelihood"]) <= 60
     assert set(history["top_m"]) == set("abc")
-    said = pairs_compared(LinkageDocument.of(linkage, "linkage"))
+    normalized_reason = pairs_compared(LinkageDocument.of(linkage, "linkage"))
     if blocked:
         assert linkage["blocking"]["reduction"] == pytest.approx(1 - run.n_candidates / 90_000)
-        assert f"{run.n_candidates:,} of 90,000 pairs were compared" in said
-        assert "estimated by capture-recapture" in said
+        assert f"{run.n_candidates:,} of 90,000 pairs were compared" in normalized_reason
+        assert "estimated by capture-recapture" in normalized_reason
         lost = linkage["blocking"]["estimated_lost"]
         assert lost == pytest.approx(run.blocking.found * (1 / run.blocking_recall - 1))
     else:
-        assert said == "All 90,000 pairs were compared."
+        assert normalized_reason == "All 90,000 pairs were compared."
 
 
 def test_what_cannot_be_estimated_is_said(files):

@@ -110,7 +110,7 @@ def test_groups_of_pairs_are_explained_and_no_pair_by_itself(insured: Insured, l
 
 
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tryst.carole.engine.latent.MOST_EXPLAINED", 10_000)
+    monkeypatch.setattr("tryst.carole.engine.latent.MAX_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
     assert linkage.latent is not None
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))

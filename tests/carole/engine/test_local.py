@@ -144,7 +144,7 @@ def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
 
 
 def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
-    monkeypatch.setattr("tryst.carole.engine.selection.MOST_PAIRS", 250)
+    monkeypatch.setattr("tryst.carole.engine.selection.MAX_PAIRS", 250)
     run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     reach = int((run.patterns.count * (run.patterns.probability >= 0.5)).sum())
     assert len(run.pairs.row_a) <= max(250, reach)
@@ -153,12 +153,12 @@ def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
 
 
 def test_progress_goes_through_the_stages_in_order(files):
-    told = []
-    link(files.a, files.b, files.plan(blocked=True), ENOUGH, lambda stage, fraction: told.append((stage, fraction)))
-    stages = list(dict.fromkeys(stage for stage, _ in told))
+    reported = []
+    link(files.a, files.b, files.plan(blocked=True), ENOUGH, lambda stage, fraction: reported.append((stage, fraction)))
+    stages = list(dict.fromkeys(stage for stage, _ in reported))
     assert stages == ["tables", "levels", "count", "model", "keep", "decide"]
     for stage in stages:
-        fractions = [fraction for name, fraction in told if name == stage]
+        fractions = [fraction for name, fraction in reported if name == stage]
         assert fractions == sorted(fractions)
         assert fractions[-1] == 1
 

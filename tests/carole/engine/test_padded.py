@@ -101,8 +101,8 @@ def test_dummies_pairs_are_taken_out_of_the_counts(padded: tuple) -> None:
     assert (left.patterns.mask[left.pattern] == found.patterns.mask[found.pattern[real]]).all()
     # What is left of a pattern all of whose pairs were kept are the kept pairs of records.
     assert (
-        (np.bincount(left.pattern, minlength=len(left.patterns.count))[left.wanted]).tolist()
-        == left.patterns.count[left.wanted].tolist()
+        (np.bincount(left.pattern, minlength=len(left.patterns.count))[left.selected]).tolist()
+        == left.patterns.count[left.selected].tolist()
     )
 
 

@@ -33,7 +33,7 @@ def files() -> tuple[Specification, Files]:
 def changed(spec: Specification, **sections: Any) -> Specification:
     document = spec.model_dump(mode="json")
     for field in document["fields"]:
-        field |= {"flip": FLIP, "bits": max(field["bits"], 256)}
+        field |= {"randomised_response": FLIP, "bits": max(field["bits"], 256)}
         if field["name"] in ("given_name", "surname"):
             field["key_domain"] = "names"
     return Specification.model_validate({**document, **sections})
@@ -92,7 +92,7 @@ def test_rules_formed_of_signatures_take_the_noise_into_account(
 def test_the_plan_has_the_noise_and_what_it_widens(files: tuple[Specification, Files]) -> None:
     spec = changed(files[0], swaps=[["given_name", "surname"]])
     plan = plan_of(spec)
-    assert {field.flip for field in plan.fields} == {FLIP}
+    assert {field.randomised_response for field in plan.fields} == {FLIP}
     assert [field.bounds for field in plan.fields] == [field.bounds for field in spec.fields]
     exchanged = plan.compared[plan.swapped[0]]
     assert exchanged.bounds == (0.8, 0.924, 1.0)

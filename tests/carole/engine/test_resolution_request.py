@@ -11,7 +11,13 @@ import pytest
 from benchmarks.modes import people
 from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, rows_of_sets
-from tryst.carole.engine.resolution_request import Question, pack_answer, pack_question, unpack_answer, unpack_question
+from tryst.carole.engine.resolution_request import (
+    ResolutionRequest,
+    pack_request,
+    pack_result,
+    unpack_request,
+    unpack_result,
+)
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
@@ -33,7 +39,7 @@ def quiet(stage: str, done: float) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked() -> Asked:
+def requested() -> Asked:
     spec, files = people(300, 0.3, 2)
     spec = spec.model_copy(update={"mode": "block_keyed"})
     seed = Seed(bytes(range(32)))
@@ -49,24 +55,24 @@ def records_of(kept: KeptPairs, made: dict[Side, Encoded]) -> list[np.ndarray]:
     return [made[side].order[of_pairs].astype(np.int32) for side, of_pairs in rows]
 
 
-def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(asked: Asked) -> None:
-    plan, found, kept, made = asked
+def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(requested: Asked) -> None:
+    plan, found, kept, made = requested
     records = [
         made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]
     direct, place = conclude(found, records[0], records[1], plan, quiet)
     order = random_order(len(kept.pattern))
-    unpacked = unpack_question(pack_question(Question(found, DIGESTS, 3), order), plan)
-    question = unpacked.found
-    assert (unpacked.asked, unpacked.threads) == (DIGESTS, 3)
-    assert question.warnings == found.warnings
-    assert question.missing == found.missing
+    unpacked = unpack_request(pack_request(ResolutionRequest(found, DIGESTS, 3), order), plan)
+    request = unpacked.found
+    assert (unpacked.requested, unpacked.threads) == (DIGESTS, 3)
+    assert request.warnings == found.warnings
+    assert request.missing == found.missing
     # Other handles for the same records change nothing.
     names = [random_order(300).astype(np.int32) for _ in Side]
     handles = [name[record[order]] for name, record in zip(names, records, strict=True)]
-    resolved, back = conclude(question, handles[0], handles[1], plan, quiet)
+    resolved, back = conclude(request, handles[0], handles[1], plan, quiet)
     document = findings(resolved, plan, RESOURCES, {})
-    answer = unpack_answer(pack_answer(resolved, back, document), kept.row_a[order], kept.row_b[order])
+    answer = unpack_result(pack_result(resolved, back, document), kept.row_a[order], kept.row_b[order])
     assert answer.document == document
     assert document.linkage.links == len(direct.links)
 
@@ -80,9 +86,9 @@ def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(asked:
         assert weight[a, b] == pytest.approx(w)
 
 
-def test_no_row_and_no_signature_is_in_the_question(asked: Asked) -> None:
-    _, found, kept, made = asked
-    content = pack_question(Question(found, DIGESTS, 1), random_order(len(kept.pattern)))
+def test_no_row_and_no_signature_is_in_the_question(requested: Asked) -> None:
+    _, found, kept, made = requested
+    content = pack_request(ResolutionRequest(found, DIGESTS, 1), random_order(len(kept.pattern)))
     for side in Side:
         for part in made[side].sets:
             for field in part.fields.values():
@@ -93,9 +99,9 @@ def test_no_row_and_no_signature_is_in_the_question(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("spoil", ["truncated", "compressed", "pattern", "field", "object", "document"])
-def test_a_malformed_question_is_refused(asked: Asked, spoil: str) -> None:
-    plan, found, kept, _ = asked
-    content = pack_question(Question(found, DIGESTS, 1), np.arange(len(kept.pattern)))
+def test_a_malformed_question_is_refused(requested: Asked, spoil: str) -> None:
+    plan, found, kept, _ = requested
+    content = pack_request(ResolutionRequest(found, DIGESTS, 1), np.arange(len(kept.pattern)))
     parts: dict[str, bytes] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -120,12 +126,12 @@ def test_a_malformed_question_is_refused(asked: Asked, spoil: str) -> None:
             archive.writestr(name, part)
     bad = content[: len(content) // 2] if spoil == "truncated" else made.getvalue()
     with pytest.raises(TrystError) as caught:
-        unpack_question(bad, plan)
+        unpack_request(bad, plan)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
-def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
-    plan, found, kept, made = asked
+def test_handles_and_answers_that_cannot_be_are_refused(requested: Asked) -> None:
+    plan, found, kept, made = requested
     good = np.array([0, 1, 1], dtype=np.uint32)
     numbers, n_known = checked_handles(good, 3, 2)
     assert (numbers.tolist(), n_known) == ([0, 1, 1], 2)
@@ -157,6 +163,6 @@ def test_handles_and_answers_that_cannot_be_are_refused(asked: Asked) -> None:
         made[side].order[rows].astype(np.int32) for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]
     linkage, order = conclude(found, records[0], records[1], plan, quiet)
-    answer = pack_answer(linkage, order, NO_STATISTICS)
+    answer = pack_result(linkage, order, NO_STATISTICS)
     with pytest.raises(TrystError, match="another shape"):
-        unpack_answer(answer, kept.row_a[1:], kept.row_b[1:])
+        unpack_result(answer, kept.row_a[1:], kept.row_b[1:])

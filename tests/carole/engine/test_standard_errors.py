@@ -20,12 +20,12 @@ def test_m_is_known_as_well_as_so_many_matches_allow(files, blocked, assignment,
     errors = run.scheme.standard_errors
     assert errors is not None
     top = run.model.m[:, -1]
-    told = np.isfinite(errors.m[:, -1])
-    assert told.any() if dependence == "none" else errors.note
+    reported = np.isfinite(errors.m[:, -1])
+    assert reported.any() if dependence == "none" else errors.note
     # Prior and doubt aside: a binomial share of those who taught it.
-    plain = np.sqrt(top * (1 - top) / run.model.learnt_from)
-    assert (0.9 * plain < errors.m[:, -1])[told].all()
-    assert (errors.m[:, -1] < 3 * plain)[told].all()
+    plain = np.sqrt(top * (1 - top) / run.model.matches_behind_m)
+    assert (0.9 * plain < errors.m[:, -1])[reported].all()
+    assert (errors.m[:, -1] < 3 * plain)[reported].all()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -47,9 +47,9 @@ def plan(**settings):
     return LinkagePlan(tuple(FieldPlan(name, 256, BOUNDS) for name in ("given", "family", "born")), **settings)
 
 
-def found(run, wanted):
+def found(run, selected):
     linked = set(zip(run.pairs.row_a[run.links].tolist(), run.pairs.row_b[run.links].tolist(), strict=True))
-    return sum((i, i) in linked for i in wanted.tolist()) / len(wanted), sum(i != j for i, j in linked)
+    return sum((i, i) in linked for i in selected.tolist()) / len(selected), sum(i != j for i, j in linked)
 
 
 @pytest.mark.parametrize("rules", [(), (RulePlan("born", ("born",)), RulePlan("family", ("family",)))])

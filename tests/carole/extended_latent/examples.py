@@ -15,10 +15,10 @@ from tryst.risk.models.fitted import FittedModel, fit
 HOLDERS = ("alice", "bob", "both")
 
 
-def random_variables(rng: np.random.Generator, most: int = 5, alone: bool = True) -> tuple[Variable, ...]:
-    """One to `most` variables of two or three levels, held by anyone; a key may stand alone."""
+def random_variables(rng: np.random.Generator, maximum: int = 5, alone: bool = True) -> tuple[Variable, ...]:
+    """One to `maximum` variables of two or three levels, held by anyone; a key may stand alone."""
     found = []
-    for v in range(int(rng.integers(1, most + 1))):
+    for v in range(int(rng.integers(1, maximum + 1))):
         holder = HOLDERS[int(rng.integers(3))]
         apart = bool(alone and holder == "both" and rng.random() < 0.3)
         found.append(Variable(f"v{v}", holder, int(rng.integers(2, 4)), apart))

@@ -103,7 +103,7 @@ def test_pairs_of_two_rules_teach_what_either_allows():
         everywhere,
     )
     # Field b learns from rule a's pairs, which are all of them; field a from rule b's only, the first row.
-    assert model.learnt_from[1] > model.learnt_from[0]
+    assert model.matches_behind_m[1] > model.matches_behind_m[0]
     assert model.m[0, 1] == 1.0
     assert 0 < model.m[1, 0] < 0.1
 
@@ -255,7 +255,7 @@ def test_the_compiled_expectation_is_the_definition(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     gamma = np.array([[rng.integers(-1, k) for k in n_levels] for _ in range(n)], dtype=np.int8)
     count = rng.integers(0, 100, n).astype(float)
-    learns = rng.integers(0, 2 ** len(n_levels), n).astype(np.uint64)
+    identified = rng.integers(0, 2 ** len(n_levels), n).astype(np.uint64)
     m, u = ([rng.dirichlet(np.ones(k)) for k in n_levels] for _ in range(2))
     p = rng.uniform(0.001, 0.999)
     # A missing field contributes 1: the same as its being missing surely, whatever the class.
@@ -271,12 +271,12 @@ def test_the_compiled_expectation_is_the_definition(data):
     matches, others = np.full((2, len(n_levels), width), np.nan)
     with np.errstate(divide="ignore"):
         log_m, log_u = (np.hstack([np.log(padded(x)), np.zeros((len(x), 1))]) for x in (m, u))
-    total, likelihood = expectation(gamma, count, learns, log_m, log_u, np.log(p), np.log1p(-p), matches, others)
+    total, likelihood = expectation(gamma, count, identified, log_m, log_u, np.log(p), np.log1p(-p), matches, others)
     assert total == pytest.approx(g.sum())
     assert likelihood == pytest.approx((count * np.log(a + b)).sum())
     for q, k_q in enumerate(n_levels):
-        teaches = (learns >> np.uint64(q)) & np.uint64(1) == 1
+        identifies = (identified >> np.uint64(q)) & np.uint64(1) == 1
         for k in range(k_q):
-            here = teaches & (gamma[:, q] == k)
+            here = identifies & (gamma[:, q] == k)
             assert matches[q, k] == pytest.approx(g[here].sum(), abs=1e-9)
             assert others[q, k] == pytest.approx((count - g)[here].sum(), abs=1e-9)

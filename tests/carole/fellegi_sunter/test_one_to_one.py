@@ -113,10 +113,10 @@ def test_a_giant_component_settles_where_small_ones_would():
     pairs = np.unique(rng.integers(0, n, 5 * n) * n + np.concatenate([np.arange(n), rng.integers(0, n, 4 * n)]))
     a, b = pairs // n, pairs % n
     weight = np.where(a == b, rng.normal(16, 4, len(a)), rng.normal(6, 3, len(a)))
-    told = []
-    quick = link_probabilities(a, b, weight, n, n, progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1
+    reported = []
+    quick = link_probabilities(a, b, weight, n, n, progress=reported.append)
+    assert reported == sorted(reported)
+    assert reported[-1] == 1
     assert len(a) > GIANT_EDGES
     strict = Propagation(candidate_graph(a, b), weight * np.log(2.0), giant_tolerance=0.0)
     beliefs = strict.run(quick.log_prior_odds)

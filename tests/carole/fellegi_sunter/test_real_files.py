@@ -60,12 +60,12 @@ def files(shared, errors, dataset):
 
 @pytest.mark.parametrize(("errors", "least"), [(1, 0.999), (2, 0.99)])
 @pytest.mark.parametrize("dataset", [0, 1])
-def test_where_everybody_has_a_match(shared, errors, least, dataset):
+def test_where_everybody_has_a_match(shared, errors, minimum, dataset):
     linkage, (person_a, person_b) = linked(*files(shared, errors, dataset))
     n_matches = number_of_matches(person_a, person_b)
     match = matching_pairs(person_a, person_b, linkage.pairs.row_a, linkage.pairs.row_b)
     assert n_matches == 1000
-    assert quality(match[linkage.links], n_matches).f1 >= least
+    assert quality(match[linkage.links], n_matches).f1 >= minimum
     # One-to-one does better than the best threshold that hindsight could set on the pairs by themselves.
     hindsight = best_threshold(linkage.pairs.match_probability, match, n_matches)
     assert quality(match[linkage.links], n_matches).f1 >= hindsight.quality.f1

@@ -66,7 +66,7 @@ def test_a_fit_that_took_something_else_for_matching_is_mended_and_told():
     def people(k):
         gender = rng.integers(0, 2, k)
         return np.column_stack(
-            [gender, 100 * gender + rng.integers(0, 12, k), *(rng.integers(0, most, k) for most in (120, 60, 80))]
+            [gender, 100 * gender + rng.integers(0, 12, k), *(rng.integers(0, maximum, k) for maximum in (120, 60, 80))]
         )
 
     a = people(n)
@@ -110,5 +110,5 @@ def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default
     better, _ = refined(model, blocked, row_a, row_b, position[member][candidates], settings, rules, everywhere)
     np.testing.assert_array_equal(better.u, model.u)
     assert better.m[0].tolist() == pytest.approx([0.1, 0.9])
-    assert better.learnt_from[0] == 0
-    assert better.learnt_from[1] > 100
+    assert better.matches_behind_m[0] == 0
+    assert better.matches_behind_m[1] > 100

@@ -41,7 +41,7 @@ def test_the_multinomial_scheme_is_the_model_itself(population):
     assert scheme.match_weights(gamma) == pytest.approx(scheme.model.match_weights(gamma))
     assert scheme.match_probabilities(gamma) == pytest.approx(scheme.model.match_probabilities(gamma))
     assert scheme.estimated(gamma, [4, 3, 2, 2]) is gamma
-    assert scheme.cautions == ()
+    assert scheme.warnings == ()
 
 
 @pytest.mark.parametrize("scheme", ["exact", "lr_weighted", "log_lr_weighted"])

@@ -123,10 +123,10 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
     space = Unconstrained(True)
     counts = levels(patterns) if everywhere is None else everywhere
     n_pairs = 10**6
-    teaches = np.ones((len(patterns.gamma), 4), dtype=bool)
+    identifies = np.ones((len(patterns.gamma), 4), dtype=bool)
     for q in range(4 if rules else 0):
         apart = [r for r, rule in enumerate(rules) if q not in rule.fields]
-        teaches[:, q] = [any(mask >> r & 1 for r in apart) for mask in patterns.mask]
+        identifies[:, q] = [any(mask >> r & 1 for r in apart) for mask in patterns.mask]
 
     def contributions(theta):
         """Of each pattern's pair to each equation, in the order of the parameters, and of a pair left out."""
@@ -136,7 +136,7 @@ def test_corrected_u_and_rules_by_their_estimating_functions(blocked):
         rows, left = [], []
         for q, f in enumerate(FIELDS):
             for k in range(1, f.n_levels):
-                rows.append(teaches[:, q] * g * ((patterns.gamma[:, q] == k) - m[q, k]))
+                rows.append(identifies[:, q] * g * ((patterns.gamma[:, q] == k) - m[q, k]))
                 left.append(0.0)
         for q, f in enumerate(FIELDS):
             for k in range(1, f.n_levels):

@@ -19,10 +19,10 @@ from tryst.carole.projects import (
     Approval,
     Grant,
     JoinedBy,
-    Judgement,
     KeyReport,
-    LetterKind,
+    MessageKind,
     Policy,
+    PolicyDecision,
     Project,
     RunState,
     State,
@@ -31,13 +31,13 @@ from tryst.carole.projects import (
 )
 from tryst.carole.projects.diagram import state_diagram
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
-from tryst.carole.projects.tasks import TaskKind, choose, next_task, trouble
+from tryst.carole.projects.tasks import TaskKind, blocking_error, choose, next_task
 from tryst.carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS, Role, Side
 
 DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
-GOOD, BAD = Judgement({"risk": 0.1}, (), b"r" * 32), Judgement({"risk": 0.5}, ("risk",), b"r" * 32)
+GOOD, BAD = PolicyDecision({"risk": 0.1}, (), b"r" * 32), PolicyDecision({"risk": 0.5}, ("risk",), b"r" * 32)
 GRANTS = dict.fromkeys(CUSTODIANS, Grant.LINKS) | {Role.COORDINATOR: Grant.STATISTICS}
 
 sides = st.sampled_from(list(Side))
@@ -98,16 +98,16 @@ class AnyOrder(RuleBasedStateMachine):
             if before.policy is not Policy.NONE:
                 assert Action.ASSESS in actions or Action.OVERRIDE in actions
         if after.state is not before.state:
-            told = [entry.details["state"] for entry in outcome.entries if "state" in entry.details]
-            assert told[-1] == after.state.name
+            reported = [entry.details["state"] for entry in outcome.entries if "state" in entry.details]
+            assert reported[-1] == after.state.name
 
     @rule(role=roles, digest=st.sampled_from([DIGEST, DIGEST, THIRD, OTHER]))
     def approve(self, role: Role, digest: bytes) -> None:
         self.attempt(operations.approve, role, Approval(str(role), digest, b"s"))
 
-    @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), kind=st.sampled_from(list(LetterKind)), body=names)
-    def letter(self, side: Side, epoch: int, kind: LetterKind, body: str) -> None:
-        self.attempt(operations.post_letter, side, str(side), epoch, kind, body.encode())
+    @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), kind=st.sampled_from(list(MessageKind)), payload=names)
+    def message(self, side: Side, epoch: int, kind: MessageKind, payload: str) -> None:
+        self.attempt(operations.post_message, side, str(side), epoch, kind, payload.encode())
 
     @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), report=st.sampled_from([REPORTS[0], *REPORTS]))
     def report(self, side: Side, epoch: int, report: KeyReport) -> None:
@@ -148,8 +148,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.attempt(operations.fail_run, f"run-{name}", "because")
 
     @rule(name=names, by=st.sampled_from(JoinedBy))
-    def ask(self, name: str, by: JoinedBy) -> None:
-        self.attempt(operations.ask_handles, f"run-{name}", 3, by)
+    def request_row_handles(self, name: str, by: JoinedBy) -> None:
+        self.attempt(operations.request_row_handles, f"run-{name}", 3, by)
 
     @rule(name=names)
     def join(self, name: str) -> None:
@@ -157,15 +157,15 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(name=names, side=sides)
     def hand(self, name: str, side: Side) -> None:
-        self.attempt(operations.give_handles, side, str(side), f"run-{name}")
+        self.attempt(operations.submit_row_handles, side, str(side), f"run-{name}")
 
     @rule(name=names)
     def resolve(self, name: str) -> None:
         self.attempt(operations.resolve_run, "coordinator", f"run-{name}")
 
-    @rule(name=names, judgement=st.sampled_from([None, GOOD, BAD, BAD]))
-    def finish(self, name: str, judgement: Judgement | None) -> None:
-        self.attempt(operations.finish_run, f"run-{name}", 3, judgement)
+    @rule(name=names, policy_decision=st.sampled_from([None, GOOD, BAD, BAD]))
+    def finish(self, name: str, policy_decision: PolicyDecision | None) -> None:
+        self.attempt(operations.finish_run, f"run-{name}", 3, policy_decision)
 
     @rule(name=names, release=st.booleans(), reason=st.sampled_from(["", "the minister has asked for it twice"]))
     def decide(self, name: str, release: bool, reason: str) -> None:
@@ -198,7 +198,7 @@ class AnyOrder(RuleBasedStateMachine):
     def the_state_is_what_it_stands_for(self) -> None:
         project = self.project
         if project.state is State.ERASED:
-            assert not (project.letters)
+            assert not (project.messages)
             assert not (project.reports)
             assert not (project.uploads)
             assert not (project.active_run)
@@ -310,14 +310,14 @@ def test_the_plain_way() -> None:
 def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     project = operations.take_run(project, "run").project
-    project = operations.ask_handles(project, "run", 9, JoinedBy.RESOLVER).project
+    project = operations.request_row_handles(project, "run", 9, JoinedBy.RESOLVER).project
     with pytest.raises(TrystError, match="waits for others"):
         operations.take_run(project, "run")
     with pytest.raises(TrystError, match="both custodians must give their handles"):
         operations.resolve_run(project, "coordinator", "run")
     for side in Side:
         assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
-        project = operations.give_handles(project, side, str(side), "run").project
+        project = operations.submit_row_handles(project, side, str(side), "run").project
         assert next_task(project, side) is None
     assert project.active_run is not None
     assert project.active_run.stage == "resolve"
@@ -333,12 +333,12 @@ def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_wr
     with pytest.raises(TrystError, match="nobody works on the run"):
         operations.join_rows(project, "run", "carole", dict.fromkeys(Side, 5), 9)
     project = operations.take_run(project, "run").project
-    outcome = operations.ask_handles(project, "run", 9, JoinedBy.CAROLE)
+    outcome = operations.request_row_handles(project, "run", 9, JoinedBy.CAROLE)
     assert outcome.entries[0].details["joined_by"] == "carole"
     project = outcome.project
     for side in Side:
         assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
-        outcome = operations.give_handles(project, side, str(side), "run")
+        outcome = operations.submit_row_handles(project, side, str(side), "run")
         assert outcome.entries[0].details["joined_by"] == "carole"
         project = outcome.project
     assert project.active_run is not None
@@ -348,7 +348,7 @@ def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_wr
     project = operations.take_run(project, "run").project
     (entry,) = operations.join_rows(project, "run", "carole", {Side.ALICE: 5, Side.BOB: 4}, 9).entries
     assert (entry.actor, entry.action) == (SYSTEM, Action.JOIN)
-    assert entry.details == {"run": "run", "by": "carole", "most_records": 9, "records_alice": 5, "records_bob": 4}
+    assert entry.details == {"run": "run", "by": "carole", "max_records": 9, "records_alice": 5, "records_bob": 4}
 
 
 def test_the_seed_agreement_offers_each_step_to_who_can_take_it() -> None:
@@ -357,28 +357,28 @@ def test_the_seed_agreement_offers_each_step_to_who_can_take_it() -> None:
     def offered() -> list[Side]:
         return [side for side in Side if next_task(project, side) is not None]
 
-    def post(side: Side, kind: LetterKind) -> Project:
-        return operations.post_letter(project, side, str(side), 1, kind, f"{side}{kind}".encode()).project
+    def post(side: Side, kind: MessageKind) -> Project:
+        return operations.post_message(project, side, str(side), 1, kind, f"{side}{kind}".encode()).project
 
     assert offered() == [Side.ALICE, Side.BOB]
-    project = post(Side.ALICE, LetterKind.OFFER)
+    project = post(Side.ALICE, MessageKind.OFFER)
     assert offered() == [Side.BOB]
-    project = post(Side.BOB, LetterKind.OFFER)
+    project = post(Side.BOB, MessageKind.OFFER)
     assert offered() == [Side.ALICE, Side.BOB]
-    project = post(Side.BOB, LetterKind.CONFIRMATION)
+    project = post(Side.BOB, MessageKind.CONFIRMATION)
     assert offered() == [Side.ALICE]
-    project = post(Side.ALICE, LetterKind.CONFIRMATION)
+    project = post(Side.ALICE, MessageKind.CONFIRMATION)
     assert offered() == [Side.ALICE, Side.BOB]
     project = operations.report_keys(project, Side.BOB, "bob", 1, REPORTS[0]).project
     assert offered() == [Side.ALICE]
     project = operations.report_keys(project, Side.ALICE, "alice", 1, REPORTS[1]).project
     assert offered() == [Side.ALICE, Side.BOB], "either may mend its keys"
-    assert "key-check values differ" in trouble(project)
+    assert "key-check values differ" in blocking_error(project)
     project = operations.report_keys(project, Side.ALICE, "alice", 1, REPORTS[2]).project
-    assert "canary digests differ" in trouble(project)
+    assert "canary digests differ" in blocking_error(project)
     project = operations.report_keys(project, Side.ALICE, "alice", 1, REPORTS[0]).project
     assert project.state is State.KEYED
-    assert trouble(project) == ""
+    assert blocking_error(project) == ""
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_an_expired_contribution_is_asked_for_again() -> None:
     assert project.state is State.KEYED
     assert next_task(project, Side.ALICE) is None
     assert next_task(project, Side.BOB).kind is TaskKind.CONTRIBUTE  # type: ignore[union-attr]
-    assert "bob" in trouble(project)
+    assert "bob" in blocking_error(project)
 
 
 def test_an_unfinished_upload_that_expires_beside_the_one_that_counts_changes_no_state() -> None:
@@ -495,7 +495,7 @@ def test_a_run_that_waits_is_given_up_for_what_comes_next_with_an_entry_of_its_o
     for waits in (False, True):
         if waits:
             project = operations.take_run(project, "run").project
-            project = operations.ask_handles(project, "run", 9, JoinedBy.RESOLVER).project
+            project = operations.request_row_handles(project, "run", 9, JoinedBy.RESOLVER).project
             outcome = operation(project)
             assert outcome.entries[0].action is Action.FAIL_RUN
             assert len(outcome.entries) == 2
@@ -534,22 +534,22 @@ def test_a_project_whose_keys_disagree_does_not_hide_the_others() -> None:
 
 def test_letters_are_bounded_and_never_replaced() -> None:
     project = new(state=State.APPROVED)
-    for body in (b"", b"x" * 4097):
+    for payload in (b"", b"x" * 4097):
         with pytest.raises(TrystError) as caught:
-            operations.post_letter(project, Side.BOB, "bob", 1, LetterKind.OFFER, body)
+            operations.post_message(project, Side.BOB, "bob", 1, MessageKind.OFFER, payload)
         assert caught.value.code is ErrorCode.PARAMETER
-    project = operations.post_letter(project, Side.BOB, "bob", 1, LetterKind.OFFER, b"x" * 4096).project
+    project = operations.post_message(project, Side.BOB, "bob", 1, MessageKind.OFFER, b"x" * 4096).project
     with pytest.raises(TrystError) as caught:
-        operations.post_letter(project, Side.BOB, "bob", 1, LetterKind.OFFER, b"y")
+        operations.post_message(project, Side.BOB, "bob", 1, MessageKind.OFFER, b"y")
     assert caught.value.code is ErrorCode.EXISTS
     with pytest.raises(TrystError) as caught:
-        operations.post_letter(project, Side.BOB, "bob", 2, LetterKind.OFFER, b"y")
+        operations.post_message(project, Side.BOB, "bob", 2, MessageKind.OFFER, b"y")
     assert caught.value.code is ErrorCode.EPOCH_MISMATCH
 
 
-def finished(policy: Policy, judgement: Judgement | None) -> Outcome:
+def finished(policy: Policy, policy_decision: PolicyDecision | None) -> Outcome:
     project = operations.start_run(contributed(policy), "coordinator", "r", "run").project
-    return operations.finish_run(operations.take_run(project, "run").project, "run", 7, judgement)
+    return operations.finish_run(operations.take_run(project, "run").project, "run", 7, policy_decision)
 
 
 @pytest.mark.parametrize(
@@ -561,18 +561,20 @@ def finished(policy: Policy, judgement: Judgement | None) -> Outcome:
         (Policy.HOLD, BAD, [Action.FINISH_RUN, Action.ASSESS, Action.HOLD], State.HELD),
     ],
 )
-def test_a_result_is_judged(policy: Policy, judgement: Judgement, actions: list[Action], state: State) -> None:
-    outcome = finished(policy, judgement)
+def test_a_result_is_judged(
+    policy: Policy, policy_decision: PolicyDecision, actions: list[Action], state: State
+) -> None:
+    outcome = finished(policy, policy_decision)
     assert [entry.action for entry in outcome.entries] == actions
     assert outcome.project.state is state
-    assert outcome.entries[1].details["risk"] == judgement.measures["risk"]
+    assert outcome.entries[1].details["risk"] == policy_decision.measures["risk"]
     assert (next_task(outcome.project, Side.ALICE) is not None) == (state is State.RELEASED)
 
 
 @pytest.mark.parametrize(("policy", "judgement"), [(Policy.REFUSE, None), (Policy.HOLD, None), (Policy.NONE, GOOD)])
-def test_no_assessment_no_release(policy: Policy, judgement: Judgement | None) -> None:
+def test_no_assessment_no_release(policy: Policy, policy_decision: PolicyDecision | None) -> None:
     with pytest.raises(TrystError, match="without the assessment"):
-        finished(policy, judgement)
+        finished(policy, policy_decision)
 
 
 def test_a_steward_decides_what_is_held() -> None:

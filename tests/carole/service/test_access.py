@@ -45,7 +45,7 @@ def code_of(call: Callable[[], Any]) -> ErrorCode:
     return ErrorCode(json.loads(found)["code"]) if found else ErrorCode[{"UNAVAILABLE": "UNAVAILABLE"}[status.name]]
 
 
-def ask(deployment: Deployment, key: bytes, chain: bytes) -> ErrorCode:
+def request_row_handles(deployment: Deployment, key: bytes, chain: bytes) -> ErrorCode:
     connection = Connection(deployment.address, server_name(Role.LINKER), credentials(deployment, key, chain))
     stub = connection.stub(custody_pb2_grpc.CustodyStub)
     try:
@@ -62,25 +62,25 @@ def authority(deployment: Deployment) -> Authority:
 def test_a_new_key_with_alices_name_and_role_is_not_alice(deployment: Deployment, authority: Authority) -> None:
     key = new_key()
     chain = certificate_pem(authority.issue(key.public_key(), "alice", Role.CUSTODIAN_A))
-    assert ask(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
+    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
 
 
 def test_alices_own_key_in_another_role_is_refused(deployment: Deployment, authority: Authority) -> None:
     key = load_key(deployment.parties.parties["alice"].tls_key)
     chain = certificate_pem(authority.issue(key.public_key(), "alice", Role.COORDINATOR))
-    assert ask(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
+    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
 
 
 def test_an_expired_certificate_is_refused(deployment: Deployment, authority: Authority) -> None:
     key = load_key(deployment.parties.parties["alice"].tls_key)
     chain = certificate_pem(authority.issue(key.public_key(), "alice", Role.CUSTODIAN_A, validity=LONG_AGO))
-    assert ask(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE, "TLS itself refuses it"
+    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE, "TLS itself refuses it"
 
 
 def test_a_certificate_of_an_unknown_authority_is_refused(deployment: Deployment) -> None:
     key = load_key(deployment.parties.parties["alice"].tls_key)
     chain = certificate_pem(Authority.create("Somebody").issue(key.public_key(), "alice", Role.CUSTODIAN_A))
-    assert ask(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE
+    assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE
 
 
 def test_bobs_own_authority_cannot_make_an_alice(deployment: Deployment, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_bobs_own_authority_cannot_make_an_alice(deployment: Deployment, tmp_pat
     deployment.restart()
     for key in (new_key(), load_key(deployment.parties.parties["alice"].tls_key)):
         chain = certificate_pem(bobs.issue(key.public_key(), "alice", Role.CUSTODIAN_A))
-        assert ask(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
+        assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.NOT_ADMITTED
 
 
 def test_without_a_certificate_there_is_no_connection(deployment: Deployment) -> None:

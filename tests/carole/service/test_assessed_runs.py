@@ -81,8 +81,8 @@ class Contribution(trial.Contribution):
         self.encoded = encode_records(columns, load_specification(text), SEED, 1, variables=values)
         self.sets = self.encoded.sets
         self.layout = self.encoded.layout
-        self.body = b"".join(to_bytes(self.sets))
-        self.chunks = [self.body[part] for part in chunk_slices(len(self.body))]
+        self.payload = b"".join(to_bytes(self.sets))
+        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
         self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
         self.root = root_digest(self.digests)
 
@@ -155,9 +155,9 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
     # Both hold a person's sex, and the right rows stand side by side: no linked record has two.
     assert not [warning for warning in document["warnings"] if "differ" in warning]
     assert document["custodians"]["alice"]["linked"] == document["custodians"]["bob"]["linked"] == COMMON
-    assert document["measures"]["members_learnt"]["value"] == pytest.approx(COMMON / N)
-    piece = carole.store.results.report("trial", first.run, 0)
-    assert hashlib.sha256(piece.data).digest() == piece.sha256
+    assert document["measures"]["members_disclosed"]["value"] == pytest.approx(COMMON / N)
+    chunk = carole.store.results.report("trial", first.run, 0)
+    assert hashlib.sha256(chunk.data).digest() == chunk.sha256
     # The same links again, to publish another table instead.
     text = text.replace("[age, illness], protection: conventional, base: 5", "[sex, work]")
     amended = project(text)

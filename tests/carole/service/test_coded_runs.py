@@ -29,18 +29,18 @@ from tests.carole.service.test_assessed_runs import (
     project,
     report,
 )
-from tryst.carole.engine.resolution_exchange import Told, answer
-from tryst.carole.engine.resolution_request import unpack_question
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, answer
+from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import RunState, State, operations
 from tryst.carole.service.linking import carry_out
-from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.common.custodian.steps import handle_submission as custodian
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.rpc.transfer import Content
 from tryst.common.specification import Specification, load_specification
-from tryst.common.wire.row_handles import RowsQuestion
+from tryst.common.wire.row_handles import RowHandlesRequest
 
 __all__ = ["carole"]
 
@@ -61,9 +61,9 @@ def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | No
     done = (
         (lambda known: operations.resolve_run(known, "coordinator", run))
         if side is None
-        else (lambda known: operations.give_handles(known, side, str(side), run))
+        else (lambda known: operations.submit_row_handles(known, side, str(side), run))
     )
-    carole.store.papers.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
+    carole.store.artifacts.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 
 
 def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
@@ -76,31 +76,31 @@ def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> t
     spec = load_specification(text)
     first = lease(carole, "a")
     assert carry_out(carole.store, first, spec, herself(carole), RESOURCES, lambda *_: None) is None
-    asked = carole.store.papers.read(first.run, QUESTION)
-    assert asked is not None
-    told = {side: tell(carole, first.run, side, given[side]) for side in Side}
+    requested = carole.store.artifacts.read(first.run, RESOLUTION_REQUEST)
+    assert requested is not None
+    reported = {side: tell(carole, first.run, side, given[side]) for side in Side}
     for side in Side:
         put(carole, first.run, handles_of(side), b"sealed", side)
-    question = unpack_question(asked, plan_of(spec))
-    made = answer(question, told[Side.ALICE], told[Side.BOB], plan_of(spec), lambda *_: None, first.run)
+    request = unpack_request(requested, plan_of(spec))
+    made = answer(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, first.run)
     return first.run, spec, made
 
 
-def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> Told:
+def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> ResolvedHandles:
     """What a custodian tells of the rows it is asked about."""
-    content = carole.store.papers.read(run, rows_of(side))
+    content = carole.store.artifacts.read(run, rows_of(side))
     assert content is not None
-    rows = RowsQuestion.unpack(content).rows
+    rows = RowHandlesRequest.unpack(content).rows
     identifiers = pl.Series([f"{side}-{record}" for record in given.encoded.order])
     signed = given.encoded.n_signed
     names: NDArray[np.uint32] = custodian.handles_of(identifiers.head(signed), rows)
     codes = custodian.codes_rows(identifiers, signed, rows, names)
-    return Told(names.astype(np.int32), len(codes), codes.astype(np.int32))
+    return ResolvedHandles(names.astype(np.int32), len(codes), codes.astype(np.int32))
 
 
 def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     run, spec, made = waiting(carole, specification("0.9"), monkeypatch)
-    put(carole, run, ANSWER, made)
+    put(carole, run, RESOLUTION_RESULT, made)
     stages: list[str] = []
     taken = carole.store.runs.take("worker")
     assert taken is not None
@@ -114,19 +114,19 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     assert not [warning for warning in document["warnings"] if "differ" in warning]
     assert [warning for warning in document["warnings"] if "codes of links only" in warning]
     assert document["custodians"]["alice"]["records"] == open_mode.N
-    assert carole.store.papers.read(run, ANSWER) is None
+    assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
 
 
 def test_an_answer_without_links_of_codes_ends_the_run_and_releases_nothing(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, spec, _ = waiting(carole, specification("0.9"), monkeypatch)
-    asked = carole.store.papers.read(run, QUESTION)
-    assert asked is not None
-    question = unpack_question(asked, plan_of(spec))
-    n = len(question.found.pattern)
-    bare = Told(np.arange(n, dtype=np.int32), n)
-    put(carole, run, ANSWER, answer(question, bare, bare, plan_of(spec), lambda *_: None, run))
+    requested = carole.store.artifacts.read(run, RESOLUTION_REQUEST)
+    assert requested is not None
+    request = unpack_request(requested, plan_of(spec))
+    n = len(request.found.pattern)
+    bare = ResolvedHandles(np.arange(n, dtype=np.int32), n)
+    put(carole, run, RESOLUTION_RESULT, answer(request, bare, bare, plan_of(spec), lambda *_: None, run))
     taken = carole.store.runs.take("worker")
     assert taken is not None
     with pytest.raises(TrystError) as caught:
@@ -140,7 +140,7 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run, _, made = waiting(carole, specification("0.01"), monkeypatch)
-    put(carole, run, ANSWER, made)
+    put(carole, run, RESOLUTION_RESULT, made)
     script = tmp_path / "dying.py"
     script.write_text(DYING_WORKER)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
@@ -158,8 +158,8 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
         if point == "committed":
             assert (found.state, known.state) == (RunState.DONE, State.HELD)
             assert report(carole, run)["verdict"] == "breach"
-            assert carole.store.papers.read(run, ANSWER) is None
+            assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
         else:
             assert (found.state, known.state) == (RunState.QUEUED, State.CONTRIBUTED)
-            assert carole.store.papers.read(run, ANSWER) is not None
+            assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is not None
             assert not {"assess", "hold", "release"} & set(actions(carole))

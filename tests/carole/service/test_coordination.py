@@ -74,7 +74,7 @@ def test_a_run_is_watched_from_queue_to_failure(contributed: Deployment) -> None
         if status.state == project_pb2.RUN_STATE_QUEUED:
             lease = contributed.store.runs.take("worker")
             assert lease is not None
-            contributed.store.runs.beat(lease, "compare", 0.5)
+            contributed.store.runs.renew_lease(lease, "compare", 0.5)
         elif status.stage == "compare" and status.state == project_pb2.RUN_STATE_RUNNING:
             contributed.store.runs.fail(lease, "because it was told to")
     assert seen[0][0] == project_pb2.RUN_STATE_QUEUED

@@ -52,7 +52,7 @@ def test_from_nothing_to_contributed(deployment: Deployment, uploads: dict[Side,
     alice.post(OFFER, b"alice's offer")
     task = bob.next_task()
     assert task.kind == custody_pb2.TASK_KIND_AGREE
-    assert [(letter.sender, letter.kind, letter.body) for letter in task.messages] == [
+    assert [(message.sender, message.kind, message.payload) for message in task.messages] == [
         (project_pb2.SIDE_ALICE, OFFER, b"alice's offer")
     ]
     assert alice.next_task().kind == custody_pb2.TASK_KIND_IDLE
@@ -87,12 +87,12 @@ def test_a_wrong_seed_and_another_normaliser_are_told_to_both_and_can_be_mended(
     alice.report_keys()
     refused(ErrorCode.KEY_MISMATCH, bob.report_keys, check=b"x" * 8)
     for who in (alice, bob):
-        assert "key-check values differ" in who.next_task().status.trouble
+        assert "key-check values differ" in who.next_task().status.blocking_error
     refused(ErrorCode.CANARY_MISMATCH, bob.report_keys, canary=b"x" * 32)
-    assert "canary digests differ" in deployment.coordinator().get("trial")[0].trouble
+    assert "canary digests differ" in deployment.coordinator().get("trial")[0].blocking_error
     bob.report_keys()
     status, _ = deployment.coordinator().get("trial")
-    assert (status.state, status.trouble) == (project_pb2.PROJECT_STATE_KEYED, "")
+    assert (status.state, status.blocking_error) == (project_pb2.PROJECT_STATE_KEYED, "")
     refused(ErrorCode.EPOCH_MISMATCH, bob.report_keys, epoch=2)
     refused(ErrorCode.PARAMETER, bob.report_keys, check=b"short")
     refused(ErrorCode.CANARY_MISMATCH, bob.report_keys, canary=b"y" * 32)
@@ -114,7 +114,7 @@ def test_gaps_conflicts_and_replays_over_the_wire(deployment: Deployment, upload
     alice, upload = deployment.custodian(Side.ALICE), uploads[Side.ALICE]
     begun = alice.begin(upload)
     assert (begun.total_bytes, begun.chunk_bytes, begun.chunks) == (
-        len(upload.body),
+        len(upload.payload),
         CHUNK_BYTES,
         len(upload.chunks),
     )
@@ -223,7 +223,7 @@ def test_waiting_for_a_task_ends_when_there_is_one(deployment: Deployment) -> No
     found: list[custody_pb2.NextTaskResponse] = []
     waiter = Thread(target=lambda: found.append(alice.next_task(wait_ms=5000)))
     waiter.start()
-    while deployment._application._office.waiters._value == 12:  # type: ignore[union-attr]
+    while deployment._application._service.waiters._value == 12:  # type: ignore[union-attr]
         time.sleep(0.01)
     deployment.coordinator().create(SPECIFICATION)
     waiter.join(30)

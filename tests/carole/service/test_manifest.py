@@ -76,8 +76,8 @@ def test_more_rows_than_records_are_taken_as_far_as_padding_brings_them_about() 
     with pytest.raises(TrystError, match="at most 9 rows under a rule") as caught:
         check(rows(10), SAMPLE, CODED)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-    for padding, most in (("powers_of_two", 18), ("4", 36)):
+    for padding, maximum in (("powers_of_two", 18), ("4", 36)):
         text = f"{TEXT}padding: {padding}\n"
-        check(rows(most), SAMPLE, CODED, text=text)
-        with pytest.raises(TrystError, match=f"at most {most} rows under a rule"):
-            check(rows(most + 1), SAMPLE, CODED, text=text)
+        check(rows(maximum), SAMPLE, CODED, text=text)
+        with pytest.raises(TrystError, match=f"at most {maximum} rows under a rule"):
+            check(rows(maximum + 1), SAMPLE, CODED, text=text)

@@ -136,12 +136,12 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
     coordinator.create(SPECIFICATION)
     coordinator.approve("trial", DIGEST)
     alice, bob = (deployment.custodian(side) for side in Side)
-    told: list[str] = []
+    reported: list[str] = []
 
     def refused(call: Callable[..., object], *arguments: object, **named: object) -> None:
         with pytest.raises(TrystError) as caught:
             call(*arguments, **named)
-        told.append(str(caught.value))
+        reported.append(str(caught.value))
 
     planted = b"planted-by-alice"
     refused(alice.approve, signature=planted)
@@ -158,7 +158,7 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
         refused(who.put, upload, 0, planted)
         refused(who.put, upload, 9, planted)
         who.put(upload, 0)
-        refused(who.put, upload, 0, (planted * len(upload.body))[: len(upload.body)])
+        refused(who.put, upload, 0, (planted * len(upload.payload))[: len(upload.payload)])
         who.commit(upload)
         odd, _ = make_upload(side, people(10), "planted-by-alice", project="planted-by-alice")
         refused(who.begin, odd)
@@ -169,15 +169,15 @@ def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
     process.end(signal.SIGTERM)
     written = process.log.read_text()
     assert written.count('"event": "refused"') >= 8
-    told.pop()  # the coordinator's own specification may be shown to the coordinator
-    signature = make_upload(Side.ALICE, people(1), "a" * 32)[0].body[:16]
+    reported.pop()  # the coordinator's own specification may be shown to the coordinator
+    signature = make_upload(Side.ALICE, people(1), "a" * 32)[0].payload[:16]
     for secret in (planted, b"planted!", KEY_CHECK, CANARY, signature):
         for form in (secret.hex(), repr(secret)[2:-1], base64.b64encode(secret).decode()):
             assert form not in written
-            assert form not in "".join(told)
+            assert form not in "".join(reported)
 
 
-def mistake(configuration: Path) -> str:
+def issue(configuration: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "tryst.carole", "--config", configuration],
         capture_output=True,
@@ -187,9 +187,9 @@ def mistake(configuration: Path) -> str:
     )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    _, _, told = ("\n" + done.stderr).partition("\nError: ")
-    assert told
-    return told
+    _, _, reported = ("\n" + done.stderr).partition("\nError: ")
+    assert reported
+    return reported
 
 
 def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None
     def configured(old: str, new: str) -> str:
         assert old in good
         deployment.configuration.write_text(good.replace(old, new))
-        return mistake(deployment.configuration)
+        return issue(deployment.configuration)
 
     assert "lisssten" in configured("listen:", "lisssten:")
     assert "3 parsecs" not in configured("memory: 3GiB", "memory: 3 parsecs")
@@ -211,8 +211,8 @@ def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert "listened" in configured("127.0.0.1:0", f"127.0.0.1:{taken.getsockname()[1]}")
-    assert "no-such-file" in mistake(tmp_path / "no-such-file.yaml")
+    assert "no-such-file" in issue(tmp_path / "no-such-file.yaml")
     deployment.configuration.write_text(good)
     deployment.start()
-    assert "another Carole" in mistake(deployment.configuration)
+    assert "another Carole" in issue(deployment.configuration)
     deployment.stop()

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload
-from tryst.carole.projects import Judgement
+from tryst.carole.projects import PolicyDecision
 from tryst.carole.store.database import Database
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.tables import projects
@@ -23,7 +23,7 @@ from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2
 DOCUMENT = json.dumps(
     {"breaches": [{"measure": "correct_matches", "value": 0.4, "limit": 0.1}], "filler": "x" * (2 << 20)}
 ).encode()
-JUDGEMENT = Judgement({"correct_matches": 0.4}, ("correct_matches",), hashlib.sha256(DOCUMENT).digest())
+JUDGEMENT = PolicyDecision({"correct_matches": 0.4}, ("correct_matches",), hashlib.sha256(DOCUMENT).digest())
 REASON = "used inside the secure room only, see the minutes of May"
 
 
@@ -61,7 +61,7 @@ def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deploymen
 def test_nobody_fetches_what_is_held_and_a_steward_releases_it(held: tuple[Deployment, str]) -> None:
     deployment, run = held
     assert deployment.coordinator().get("trial")[0].state == project_pb2.PROJECT_STATE_HELD
-    assert "steward" in deployment.coordinator().get("trial")[0].trouble
+    assert "steward" in deployment.coordinator().get("trial")[0].blocking_error
     refused(ErrorCode.WRONG_STATE, deployment.coordinator().statistics, "trial", run)
     refused(ErrorCode.WRONG_STATE, deployment.custodian(Side.ALICE).fetch, run)
     decider = steward(deployment)
@@ -76,12 +76,12 @@ def test_nobody_fetches_what_is_held_and_a_steward_releases_it(held: tuple[Deplo
     assert status.state == project_pb2.PROJECT_STATE_RELEASED
     assert deployment.custodian(Side.ALICE).fetch(run)[0] == b"share"
     refused(ErrorCode.WRONG_STATE, decider.decide, "trial", run, report.sha256, release=False, reason=REASON)
-    told = {entry.action: entry.details for entry in decider.entries("trial")}
-    assert told["override"]["reason"] == REASON
-    assert len(bytes.fromhex(told["override"]["signature"])) == 64
-    assert told["assess"]["report"] == JUDGEMENT.report.hex()
-    assert told["assess"]["correct_matches"] == 0.4
-    assert told["release"]["assessment"] == "overridden by a steward"
+    reported = {entry.action: entry.details for entry in decider.entries("trial")}
+    assert reported["override"]["reason"] == REASON
+    assert len(bytes.fromhex(reported["override"]["signature"])) == 64
+    assert reported["assess"]["report"] == JUDGEMENT.report.hex()
+    assert reported["assess"]["correct_matches"] == 0.4
+    assert reported["release"]["assessment"] == "overridden by a steward"
 
 
 def test_a_steward_refuses_and_nothing_is_ever_fetched(held: tuple[Deployment, str]) -> None:
@@ -131,8 +131,8 @@ def test_entries_come_with_proofs_and_one_that_is_changed_is_not_believed(held: 
     assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
     connection = deployment.connect("steward")
     answer = connection.call(reader._stub.ListEntries, stewardship_pb2.ListEntriesRequest(project="trial"))
-    for told, entry in zip(answer.entries, reader.entries("trial"), strict=True):
-        proof = list(told.included)
+    for reported, entry in zip(answer.entries, reader.entries("trial"), strict=True):
+        proof = list(reported.included)
         checkpoint = answer.checkpoint
         assert verify_inclusion(entry.leaf, entry.sequence - 1, checkpoint.size, proof, checkpoint.root)
         assert not verify_inclusion(bytes(32), entry.sequence - 1, checkpoint.size, proof, checkpoint.root)

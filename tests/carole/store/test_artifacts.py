@@ -13,7 +13,7 @@ from tests.carole.trial import PROJECT, Contribution, contributed
 from tryst.carole.projects import JoinedBy, Project, RunState, State, operations
 from tryst.carole.projects.operations import Outcome
 from tryst.carole.store import Store
-from tryst.carole.store.artifacts import ANSWER, QUESTION, handles_of, rows_of
+from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.rpc.transfer import Content
@@ -22,7 +22,7 @@ from tryst.common.wire.chunks import CHUNK_BYTES
 RUN = "c" * 32
 DAY_MS = 24 * 3600 * 1000
 LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
-ARTIFACTS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], QUESTION: [LONG]}
+ARTIFACTS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], RESOLUTION_REQUEST: [LONG]}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def waiting(store: Store, small: dict[Side, Contribution]) -> Store:
     store.runs.start(PROJECT, "coordinator", "r", RUN)
     lease = store.runs.take("worker")
     assert lease is not None
-    store.runs.ask(lease, 9, ARTIFACTS, JoinedBy.RESOLVER)
+    store.runs.request_row_handles(lease, 9, ARTIFACTS, JoinedBy.RESOLVER)
     return store
 
 
@@ -63,7 +63,7 @@ def bring(
     for index in range(len(whole.digests)) if which is None else which:
         chunk = whole.chunk(index)
         chunk = chunk if root is None else replace(chunk, root=root)
-        store.papers.put(PROJECT, RUN, artifact, chunk, 1 << 24, done)
+        store.artifacts.put(PROJECT, RUN, artifact, chunk, 1 << 24, done)
 
 
 def hand(store: Store, side: Side, content: bytes) -> None:
@@ -71,12 +71,12 @@ def hand(store: Store, side: Side, content: bytes) -> None:
         store,
         handles_of(side),
         content,
-        done=lambda project: operations.give_handles(project, side, str(side), RUN),
+        done=lambda project: operations.submit_row_handles(project, side, str(side), RUN),
     )
 
 
 def resolve(store: Store, content: bytes) -> None:
-    bring(store, ANSWER, content, done=lambda project: operations.resolve_run(project, "coordinator", RUN))
+    bring(store, RESOLUTION_RESULT, content, done=lambda project: operations.resolve_run(project, "coordinator", RUN))
 
 
 def test_a_run_goes_on_when_both_have_handed_and_the_resolver_has_answered(waiting: Store) -> None:
@@ -84,35 +84,35 @@ def test_a_run_goes_on_when_both_have_handed_and_the_resolver_has_answered(waiti
     assert waiting.runs.abandon() == 0
     for side in Side:
         (name,) = ARTIFACTS[rows_of(side)]
-        assert waiting.papers.fetch(PROJECT, RUN, rows_of(side), 0).data == name
+        assert waiting.artifacts.fetch(PROJECT, RUN, rows_of(side), 0).data == name
         hand(waiting, side, LONG + str(side).encode())
         hand(waiting, side, LONG + str(side).encode())
         run = waiting.projects.get(PROJECT).run(RUN)
         assert run is not None
-        assert side in run.handed
+        assert side in run.handles_received_from
     assert waiting.runs.get(PROJECT, RUN).stage == "resolve"
-    whole = b"".join(waiting.papers.fetch(PROJECT, RUN, QUESTION, index).data for index in range(3))
+    whole = b"".join(waiting.artifacts.fetch(PROJECT, RUN, RESOLUTION_REQUEST, index).data for index in range(3))
     assert whole == LONG
-    refused(ErrorCode.PARAMETER, lambda: waiting.papers.fetch(PROJECT, RUN, QUESTION, 3))
+    refused(ErrorCode.PARAMETER, lambda: waiting.artifacts.fetch(PROJECT, RUN, RESOLUTION_REQUEST, 3))
     resolve(waiting, b"links")
     assert waiting.runs.get(PROJECT, RUN).state is RunState.QUEUED
     lease = waiting.runs.take("another")
     assert lease is not None
     assert lease.attempt == 1
-    content = waiting.papers.read(RUN, ANSWER)
+    content = waiting.artifacts.read(RUN, RESOLUTION_RESULT)
     assert content is not None
     assert bytes(content) == b"links"
     waiting.runs.finish(lease, 2, {})
     assert waiting.projects.get(PROJECT).state is State.RELEASED
-    assert waiting.papers.read(RUN, ANSWER) is None
-    refused(ErrorCode.WRONG_STATE, lambda: waiting.papers.fetch(PROJECT, RUN, QUESTION, 0))
+    assert waiting.artifacts.read(RUN, RESOLUTION_RESULT) is None
+    refused(ErrorCode.WRONG_STATE, lambda: waiting.artifacts.fetch(PROJECT, RUN, RESOLUTION_REQUEST, 0))
 
 
 def test_the_resolver_comes_last(waiting: Store) -> None:
     refused(ErrorCode.WRONG_STATE, lambda: resolve(waiting, b"links"))
     hand(waiting, Side.ALICE, b"handles")
     refused(ErrorCode.WRONG_STATE, lambda: resolve(waiting, b"links"))
-    assert waiting.papers.read(RUN, ANSWER) is None, "what was refused is not there"
+    assert waiting.artifacts.read(RUN, RESOLUTION_RESULT) is None, "what was refused is not there"
 
 
 def test_chunks_come_in_any_order_and_are_what_they_say(waiting: Store) -> None:
@@ -124,8 +124,8 @@ def test_chunks_come_in_any_order_and_are_what_they_say(waiting: Store) -> None:
         return Outcome(project)
 
     bring(waiting, artifact, LONG, which=[2, 0, 2, 0], done=done)
-    refused(ErrorCode.NOT_FOUND, lambda: waiting.papers.fetch(PROJECT, RUN, artifact, 0))
-    assert waiting.papers.read(RUN, artifact) is None
+    refused(ErrorCode.NOT_FOUND, lambda: waiting.artifacts.fetch(PROJECT, RUN, artifact, 0))
+    assert waiting.artifacts.read(RUN, artifact) is None
     root = Content.of(LONG).root
     refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG[::-1], which=[0], root=root))
     refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG[::-1], which=[1]))
@@ -133,7 +133,7 @@ def test_chunks_come_in_any_order_and_are_what_they_say(waiting: Store) -> None:
     assert not completed
     bring(waiting, artifact, LONG, which=[1, 1], done=done)
     assert len(completed) == 1
-    content = waiting.papers.read(RUN, artifact)
+    content = waiting.artifacts.read(RUN, artifact)
     assert content is not None
     assert bytes(content) == LONG
     refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, b"other"))
@@ -145,7 +145,7 @@ def test_the_first_chunk_of_another_whole_begins_an_unfinished_artifact_again(wa
     bring(waiting, artifact, LONG, which=[0, 1])
     refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG[::-1], which=[2]))
     bring(waiting, artifact, b"short")
-    assert waiting.papers.fetch(PROJECT, RUN, artifact, 0).data == b"short"
+    assert waiting.artifacts.fetch(PROJECT, RUN, artifact, 0).data == b"short"
     assert len(list((tmp_path / "blobs").rglob("*"))) == before + 2, "a folder and its only chunk"
     refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG, which=[2]))
 
@@ -163,7 +163,7 @@ def test_what_no_artifact_can_be_is_refused_before_anything_is_kept(waiting: Sto
         (ErrorCode.UPLOAD_CORRUPT, {"data": bytes(CHUNK_BYTES)}),
     ):
         chunk = replace(whole.chunk(0), **changes)  # type: ignore[arg-type]
-        refused(code, lambda chunk=chunk: waiting.papers.put(PROJECT, RUN, artifact, chunk, 1 << 24, nothing))
+        refused(code, lambda chunk=chunk: waiting.artifacts.put(PROJECT, RUN, artifact, chunk, 1 << 24, nothing))
     assert sorted((tmp_path / "blobs").rglob("*")) == before
 
 
@@ -173,7 +173,7 @@ def test_an_upload_whose_time_is_over_ends_a_run_that_waits(waiting: Store, cloc
     run = waiting.runs.get(PROJECT, RUN)
     assert run.state is RunState.FAILED
     assert "while the run waited" in run.error
-    assert waiting.papers.read(RUN, QUESTION) is None
+    assert waiting.artifacts.read(RUN, RESOLUTION_REQUEST) is None
 
 
 def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
@@ -182,7 +182,7 @@ def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
     run = waiting.runs.get(PROJECT, RUN)
     assert run.state is RunState.FAILED
     assert "another run was asked for" in run.error
-    assert waiting.papers.read(RUN, QUESTION) is None
+    assert waiting.artifacts.read(RUN, RESOLUTION_REQUEST) is None
     lease = waiting.runs.take("worker")
     assert lease is not None
     assert lease.run == "d" * 32
@@ -190,4 +190,4 @@ def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
 
 def test_a_run_that_waits_can_be_erased(waiting: Store) -> None:
     waiting.projects.erase(PROJECT, "coordinator", "coordinator")  # type: ignore[arg-type]
-    assert waiting.papers.read(RUN, QUESTION) is None
+    assert waiting.artifacts.read(RUN, RESOLUTION_REQUEST) is None

@@ -222,10 +222,10 @@ def test_every_transaction_ends_with_a_checkpoint_and_chunks_with_none(filled: S
 
 
 def test_proofs_for_whoever_asks(filled: Store) -> None:
-    shown, told = filled.audit.proven(PROJECT, 0, 1000)
+    shown, reported = filled.audit.proven(PROJECT, 0, 1000)
     assert shown == filled.audit.checkpoint()
-    assert [entry for entry, _ in told] == filled.audit.entries(PROJECT)
-    for entry, proof in told:
+    assert [entry for entry, _ in reported] == filled.audit.entries(PROJECT)
+    for entry, proof in reported:
         assert verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, proof, shown.root)
     for old in range(1, shown.size):
         proof = filled.audit.proof(old, shown.size)

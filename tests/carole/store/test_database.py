@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import select, text, update
 
 from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
-from tryst.carole.projects import Approval, KeyReport, LetterKind, State
+from tryst.carole.projects import Approval, KeyReport, MessageKind, State
 from tryst.carole.store import Store
 from tryst.carole.store.database import Database
-from tryst.carole.store.tables import bodies, meta
+from tryst.carole.store.tables import meta, payloads
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
@@ -52,11 +52,11 @@ def test_letters_and_reports_are_kept_as_the_rules_say(store: Store) -> None:
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
         store.projects.approve(PROJECT, role, str(role), DIGEST, b"s" * 64)
     for _ in range(2):
-        store.projects.post_letter(PROJECT, Side.BOB, "bob", 1, LetterKind.OFFER, b"an offer")
+        store.projects.post_message(PROJECT, Side.BOB, "bob", 1, MessageKind.OFFER, b"an offer")
     store.projects.report_keys(PROJECT, Side.ALICE, "alice", 1, KeyReport(b"k" * 8, b"c" * 32))
     store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"x" * 8, b"c" * 32))
     project = store.projects.get(PROJECT)
-    assert project.letters == {(Side.BOB, LetterKind.OFFER): b"an offer"}
+    assert project.messages == {(Side.BOB, MessageKind.OFFER): b"an offer"}
     assert project.state is State.APPROVED
     store.projects.report_keys(PROJECT, Side.BOB, "bob", 1, KeyReport(b"k" * 8, b"c" * 32))
     assert store.projects.get(PROJECT).state is State.KEYED
@@ -152,7 +152,7 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(
     store.close()
     database = Database(url)
     with database.read() as connection:
-        assert all(retired.is_current(key) for key in connection.execute(select(bodies.c.wrapped_key)).scalars())
+        assert all(retired.is_current(key) for key in connection.execute(select(payloads.c.wrapped_key)).scalars())
     database.close()
 
 

@@ -63,7 +63,7 @@ def test_a_run_is_taken_once_and_its_progress_is_seen(ready: Store) -> None:
     lease = take(ready)
     assert (lease.run, lease.project, lease.attempt) == (RUN, PROJECT, 1)
     assert ready.runs.take("another worker") is None
-    assert ready.runs.beat(lease, "compare", 0.25)
+    assert ready.runs.renew_lease(lease, "compare", 0.25)
     run = ready.runs.get(PROJECT, RUN)
     assert (run.state, run.stage, run.fraction, run.attempt) == (RunState.RUNNING, "compare", 0.25, 1)
     refused(ErrorCode.RUN_ACTIVE, lambda: start(ready, "other", "d" * 32))
@@ -74,7 +74,7 @@ def test_a_silent_worker_loses_its_run_to_another(ready: Store, clock: Clock) ->
     former = take(ready, "former")
     clock.now += LEASE_MS - 1
     assert ready.runs.take("second") is None
-    assert ready.runs.beat(former, "count", 0.5)
+    assert ready.runs.renew_lease(former, "count", 0.5)
     clock.now += LEASE_MS - 1
     assert ready.runs.take("second") is None, "the beat has moved the lease forward"
     clock.now += 2
@@ -83,7 +83,7 @@ def test_a_silent_worker_loses_its_run_to_another(ready: Store, clock: Clock) ->
     requeued, took = ready.audit.entries(PROJECT)[-2:]
     assert (requeued.action, requeued.details["cause"]) == (Action.REQUEUE_RUN, "lease lost")
     assert (requeued.details["attempt"], took.action, took.details["attempt"]) == (1, Action.TAKE_RUN, 2)
-    assert not ready.runs.beat(former, "count", 0.6)
+    assert not ready.runs.renew_lease(former, "count", 0.6)
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(former, 7, SHARES))
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.fail(former, "late"))
     assert ready.runs.get(PROJECT, RUN).state is RunState.RUNNING
@@ -203,7 +203,7 @@ def test_erasing_destroys_every_key_and_ends_the_run(ready: Store, tmp_path: Pat
     assert project.state is State.ERASED
     assert project == ready.projects.get(PROJECT)
     assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
-    assert not ready.runs.beat(lease, "compare", 0.5)
+    assert not ready.runs.renew_lease(lease, "compare", 0.5)
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(lease, 7, SHARES))
     refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.ALICE))
     assert ready.runs.get(PROJECT, RUN).error == "the project was erased"
@@ -221,11 +221,11 @@ def test_the_erased_key_is_gone_from_the_database_file(
     from sqlalchemy import select
 
     from tryst.carole.store.database import Database
-    from tryst.carole.store.tables import bodies
+    from tryst.carole.store.tables import payloads
 
     database = Database(url)
     with database.read() as connection:
-        keys = list(connection.execute(select(bodies.c.wrapped_key)).scalars())
+        keys = list(connection.execute(select(payloads.c.wrapped_key)).scalars())
     database.close()
     content = b"".join(path.read_bytes() for path in tmp_path.glob("carole.db*"))
     assert keys

@@ -15,8 +15,8 @@ import pytest
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
 from tryst.carole.projects import State
 from tryst.carole.store import Store
-from tryst.common.encoding.body import to_bytes
 from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.payload import to_bytes
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -38,7 +38,7 @@ def test_chunks_come_in_any_order_and_often_and_are_read_back_as_sent(store: Sto
     keyed(store)
     progress = begin(store, given)
     count = len(given.chunks)
-    assert (progress.total_bytes, progress.chunks, progress.missing) == (len(given.body), count, ((0, count - 1),))
+    assert (progress.total_bytes, progress.chunks, progress.missing) == (len(given.payload), count, ((0, count - 1),))
     order = list(range(count)) * 2
     random.Random(3).shuffle(order)
     given.put(store, Side.ALICE, UPLOAD, *order)
@@ -65,8 +65,8 @@ def test_the_codes_are_read_by_themselves(store: Store, variables: int) -> None:
     given = Contribution(1, rows=9_000)
     given.sets = (replace(given.sets[0], rule="born"), SignatureSet(CODES, rows, {}, {}, held))
     given.layout = layout_of(given.sets, rows)
-    given.body = b"".join(to_bytes(given.sets))
-    given.chunks = [given.body[part] for part in chunk_slices(len(given.body))]
+    given.payload = b"".join(to_bytes(given.sets))
+    given.chunks = [given.payload[part] for part in chunk_slices(len(given.payload))]
     given.digests = [hashlib.sha256(chunk).digest() for chunk in given.chunks]
     given.root = root_digest(given.digests)
     contributed(store, {Side.ALICE: given})
@@ -189,9 +189,9 @@ def test_the_commit_must_name_what_arrived(store: Store, given: Contribution) ->
     begin(store, given)
     given.put(store, Side.ALICE, UPLOAD)
     for count, size, root in (
-        (len(given.chunks) - 1, len(given.body), given.root),
-        (len(given.chunks), len(given.body) + 1, given.root),
-        (len(given.chunks), len(given.body), root_digest(reversed(given.digests))),
+        (len(given.chunks) - 1, len(given.payload), given.root),
+        (len(given.chunks), len(given.payload) + 1, given.root),
+        (len(given.chunks), len(given.payload), root_digest(reversed(given.digests))),
     ):
         with pytest.raises(TrystError) as caught:
             store.uploads.commit(PROJECT, Side.ALICE, "alice", UPLOAD, count, size, root)
@@ -207,13 +207,13 @@ def test_a_body_that_is_no_contribution_is_refused_at_the_commit(store: Store) -
     for field in (replace(surname, signatures=unsorted), replace(surname, codes=surname.codes + np.int32(1))):
         bad = SignatureSet("", good.n_rows, {**good.fields, "surname": field}, good.blocks)
         given = Contribution(5, rows=50, bits=64)
-        given.body = b"".join(to_bytes((bad,)))
+        given.payload = b"".join(to_bytes((bad,)))
         assert isinstance(field, FieldSignatures)
         assert layout_of((bad,)) == given.layout
-        given.chunks = [given.body]
-        given.digests = [hashlib.sha256(given.body).digest()]
+        given.chunks = [given.payload]
+        given.digests = [hashlib.sha256(given.payload).digest()]
         given.root = root_digest(given.digests)
-        upload = hashlib.md5(given.body, usedforsecurity=False).hexdigest()
+        upload = hashlib.md5(given.payload, usedforsecurity=False).hexdigest()
         begin(store, given, upload)
         given.put(store, Side.ALICE, upload)
         with pytest.raises(TrystError) as caught:
@@ -253,7 +253,7 @@ def test_nothing_is_in_clear_on_the_disk(store: Store, given: Contribution, tmp_
     signatures = given.sets[0].fields["surname"].signatures
     needles = [signatures[i].tobytes() for i in range(0, len(signatures), 100)]
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) >= len(given.body)
+    assert sum(path.stat().st_size for path in files) >= len(given.payload)
     for path in files:
         content = path.read_bytes()
         assert not any(needle in content for needle in needles), path
@@ -324,7 +324,7 @@ def test_an_empty_file_is_a_contribution_of_no_chunks(store: Store) -> None:
     given = Contribution(1, rows=2, bits=64)
     given.sets = (SignatureSet("", 0, {"surname": empty}, {}),)
     given.layout = layout_of(given.sets)
-    given.body, given.chunks, given.digests, given.root = b"", [], [], root_digest([])
+    given.payload, given.chunks, given.digests, given.root = b"", [], [], root_digest([])
     assert begin(store, given).chunks == chunk_count(0) == 0
     given.commit(store, Side.ALICE, UPLOAD)
     assert store.uploads.read(PROJECT, Side.ALICE)[0].n_rows == 0

@@ -76,9 +76,11 @@ def test_it_is_encoded_dumped_and_told():
     again = load_specification(dump_specification(SPEC))
     assert again == SPEC
     assert '      - {category: "0-24", alice: ["0-15", "16-24"], bob: {below: 25}}' in dump_specification(SPEC)
-    told = "\n".join(specification_notes(SPEC))
-    assert "Field age is harmonised: alice's 6 values (0 of them kept apart from all others) and bob's numbers" in told
-    assert "become 3 categories" in told
+    reported = "\n".join(specification_notes(SPEC))
+    assert (
+        "Field age is harmonised: alice's 6 values (0 of them kept apart from all others) and bob's numbers" in reported
+    )
+    assert "become 3 categories" in reported
     assert "CommonCategory" in json_schema()["$defs"]
 
 

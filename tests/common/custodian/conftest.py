@@ -134,7 +134,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.state = project_pb2.PROJECT_STATE_DRAFT
         self.epoch = 1
         self.approved: set[Side] = set()
-        self.letters: dict[tuple[Side, int], bytes] = {}
+        self.messages: dict[tuple[Side, int], bytes] = {}
         self.reports: dict[Side, tuple[bytes, bytes]] = {}
         self.uploads: dict[Side, dict[str, Upload]] = {side: {} for side in Side}
         self.current: dict[Side, str] = {}
@@ -164,8 +164,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         """What a custodian has committed."""
         upload = self.uploads[side][self.current[side]]
         manifest = manifest_from_wire(upload.manifest, 1 << 40, 1 << 30)
-        body = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
-        (found,) = from_bytes(manifest.layout, body)
+        payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
+        (found,) = from_bytes(manifest.layout, payload)
         return found
 
     def release(self, links: pl.DataFrame, *, run: str = "0" * 32, grants: dict[Side, str] | None = None) -> None:
@@ -208,8 +208,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 response.kind = kind
                 response.status.CopyFrom(self.status())
                 response.specification = self.text
-                for (sender, letter), body in self.letters.items():
-                    response.messages.add(kind=letter, sender=side_to_wire(sender), body=body)
+                for (sender, message), payload in self.messages.items():
+                    response.messages.add(kind=message, sender=side_to_wire(sender), payload=payload)
                 response.run = getattr(self, "run", "")
             return response
 
@@ -222,7 +222,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             if side in self.reports:
                 return custody_pb2.TASK_KIND_AGREE if len(self.reports) == 2 else None
             for kind in (custody_pb2.AGREEMENT_MESSAGE_KIND_OFFER, custody_pb2.AGREEMENT_MESSAGE_KIND_CONFIRMATION):
-                mine, theirs = (side, kind) in self.letters, (side.other, kind) in self.letters
+                mine, theirs = (side, kind) in self.messages, (side.other, kind) in self.messages
                 if mine and not theirs:
                     return None
                 if not mine:
@@ -249,8 +249,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
     def PostMessage(self, request: Any, context: Any) -> custody_pb2.PostMessageResponse:  # noqa: N802
         side = self._enter("PostMessage", context)
         with self.lock:
-            kept = self.letters.setdefault((side, request.message.kind), request.message.body)
-            if kept != request.message.body:
+            kept = self.messages.setdefault((side, request.message.kind), request.message.payload)
+            if kept != request.message.payload:
                 raise TrystError(ErrorCode.EXISTS, "another message is there")
             self.lock.notify_all()
         return custody_pb2.PostMessageResponse()
@@ -384,10 +384,10 @@ def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 def people(count: int, seed: int = 1) -> tuple[str, str]:
     """Two CSV files of the same people in other orders, with identifiers that tell who is who: a7 is b7."""
     generator = random.Random(seed)
-    letters = "abcdefghijklmnopqrstuvwxyz"
+    messages = "abcdefghijklmnopqrstuvwxyz"
     rows = []
     for number in range(count):
-        surname = "".join(generator.choices(letters, k=9))
+        surname = "".join(generator.choices(messages, k=9))
         born = f"{generator.randint(1930, 2010)}-{generator.randint(1, 12):02}-{generator.randint(1, 28):02}"
         rows.append((number, surname, born, f"{number:06}"))
     alice = "rec_id,surname,born,postcode\n" + "".join(f"a{n},{s},{b},{p}\n" for n, s, b, p in rows)

@@ -14,7 +14,7 @@ import pytest
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.steps import approval
-from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import new_seed_file
 from tryst.common.parties import Side
@@ -125,8 +125,8 @@ def test_a_decision_made_during_the_step_that_would_wait_for_it_is_acted_on(
     world = make_world(approve=False)
     read = approval.profile
 
-    def approved_at_once(desk: Desk, task: Task) -> None:
-        read(desk, task)
+    def approved_at_once(context: StepContext, task: Task) -> None:
+        read(context, task)
         with Control.open(world.alice.config, world.alice.party) as control:
             control.approve("people", control.specification("people").digest)
 
@@ -165,7 +165,7 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
                 control.profile("nothing")
             assert refused.value.code is ErrorCode.NOT_FOUND
             control.decline("people", "the wrong columns")
-            eventually(lambda: "declined by the operator: the wrong columns" in shown(world.alice).trouble)
+            eventually(lambda: "declined by the operator: the wrong columns" in shown(world.alice).blocking_error)
             assert world.carole.approved == set()
             control.approve("people", found.digest)
             assert control.settled("people").startswith("Approved: Carole has the signature")
@@ -188,11 +188,11 @@ def test_a_mistake_in_the_source_is_shown_before_anyone_signs_and_tried_again_on
     good = world.alice.source.read_text()
     world.alice.source.write_text(good.replace("surname", "sur_name"))
     with running(world.alice, world.bob):
-        eventually(lambda: "did you mean 'sur_name'" in shown(world.alice).trouble)
+        eventually(lambda: "did you mean 'sur_name'" in shown(world.alice).blocking_error)
         world.carole.wait_for(lambda: world.carole.approved == {Side.BOB})
         world.alice.source.write_text(good)
         world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-        assert shown(world.alice).trouble == ""
+        assert shown(world.alice).blocking_error == ""
 
 
 def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) -> None:
@@ -209,8 +209,8 @@ def test_duplicate_identifiers_are_trouble_without_the_identifier(make_world) ->
     world = make_world()
     world.bob.source.write_text(world.bob.source.read_text() + "b7,Another,1950-01-01,999999\n")
     with running(world.alice, world.bob):
-        eventually(lambda: "1 identifiers on 2 rows" in shown(world.bob).trouble)
-        assert "b7" not in shown(world.bob).trouble
+        eventually(lambda: "1 identifiers on 2 rows" in shown(world.bob).blocking_error)
+        assert "b7" not in shown(world.bob).blocking_error
         assert Side.BOB not in world.carole.approved
 
 
@@ -266,13 +266,13 @@ def test_seed_files_that_differ_are_trouble_until_they_are_mended(make_world) ->
         new_seed_file(folder.config.parent / "people.seed", "people")
         folder.config.write_text(folder.config.read_text().replace("# seed_file: ", "seed_file: people.seed # "))
     with running(world.alice, world.bob):
-        eventually(lambda: "differ" in shown(world.alice).trouble or "differ" in shown(world.bob).trouble)
+        eventually(lambda: "differ" in shown(world.alice).blocking_error or "differ" in shown(world.bob).blocking_error)
         assert world.carole.state == project_pb2.PROJECT_STATE_APPROVED
         assert not any(world.carole.uploads.values())
         seed = (world.alice.config.parent / "people.seed").read_bytes()
         (world.bob.config.parent / "people.seed").write_bytes(seed)
         world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
-    assert world.carole.letters == {}
+    assert world.carole.messages == {}
 
 
 def test_another_normaliser_is_found_before_any_upload(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +287,8 @@ def test_another_normaliser_is_found_before_any_upload(make_world, monkeypatch: 
 
     monkeypatch.setattr(agreement, "canary", differs)
     with running(world.alice, world.bob):
-        eventually(lambda: shown(world.alice).trouble and shown(world.bob).trouble)
-        assert "same test records" in shown(world.alice).trouble
+        eventually(lambda: shown(world.alice).blocking_error and shown(world.bob).blocking_error)
+        assert "same test records" in shown(world.alice).blocking_error
         eventually(lambda: len(world.carole.reports) == 2)
     assert world.carole.state == project_pb2.PROJECT_STATE_APPROVED
     assert not any(world.carole.uploads.values())
@@ -298,7 +298,7 @@ def test_work_on_a_specification_that_was_not_approved_is_refused(make_world) ->
     world = make_world(approve=False)
     world.carole.state = KEYED
     with running(world.alice):
-        eventually(lambda: "has not approved" in shown(world.alice).trouble)
+        eventually(lambda: "has not approved" in shown(world.alice).blocking_error)
     assert world.carole.uploads[Side.ALICE] == {}
 
 
@@ -312,7 +312,7 @@ def test_a_specification_exchanged_after_the_approval_is_refused(make_world) -> 
             carole.state = KEYED
             carole.lock.notify_all()
         # The text does not have the digests that Carole names.
-        eventually(lambda: "not the one whose digests she names" in shown(world.alice).trouble)
+        eventually(lambda: "not the one whose digests she names" in shown(world.alice).blocking_error)
     assert carole.uploads[Side.ALICE] == {}
 
 
@@ -324,7 +324,7 @@ def test_carole_away_is_shown_and_no_trouble_of_a_project(make_world) -> None:
         world.server.stop(0)
         with Control.open(world.alice.config, world.alice.party) as control:
             eventually(lambda: not control.status().connected)
-            assert control.status().projects[0].trouble == ""
+            assert control.status().projects[0].blocking_error == ""
             digest = control.specification("people").digest
             control.approve("people", digest)
         del port
@@ -350,7 +350,7 @@ def test_statistics_only_and_a_share_that_was_changed(make_world) -> None:
         with carole.lock:
             carole.acknowledged.clear()
             carole.lock.notify_all()
-        eventually(lambda: "does not open" in shown(world.alice).trouble)
+        eventually(lambda: "does not open" in shown(world.alice).blocking_error)
         assert not (world.alice.configuration.results / "people" / carole.run).exists()
         assert [path.name for path in (world.alice.configuration.results / "people").iterdir()] == ["0" * 32]
 
@@ -360,7 +360,7 @@ def test_an_erased_project_leaves_no_seed_and_no_body(make_world) -> None:
     carole = world.carole
     with running(world.alice, world.bob) as services:
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
-        state = services[0]._desk.state
+        state = services[0]._context.state
         assert state.secret("people", 1, "seed") is not None
         with carole.lock:
             carole.state = project_pb2.PROJECT_STATE_ERASED

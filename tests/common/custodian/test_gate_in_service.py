@@ -29,8 +29,8 @@ def test_nothing_is_uploaded_before_the_override(make_world) -> None:
     service.start()
     try:
         with running(world.bob):
-            eventually(lambda: "than the limit" in shown(world.alice).trouble)
-            assert "field surname" in shown(world.alice).trouble
+            eventually(lambda: "than the limit" in shown(world.alice).blocking_error)
+            assert "field surname" in shown(world.alice).blocking_error
             assert ("BeginUpload", Side.ALICE) not in world.carole.calls
             with Control.open(world.alice.config, world.alice.party) as control:
                 with pytest.raises(TrystError, match="needs a reason"):

@@ -17,8 +17,8 @@ from tryst.common.errors import ErrorCode, TrystError
 def test_rows_have_one_handle_where_they_are_one_record(data: st.DataObject) -> None:
     identifiers = data.draw(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", None]), min_size=1, max_size=12))
     rows = data.draw(st.lists(st.integers(0, len(identifiers) - 1), max_size=20))
-    own, asked = pl.Series(identifiers, dtype=pl.String), np.array(rows, dtype=np.uint32)
-    handles, n_records = handles_of(own, asked), records_among(own, asked)
+    own, requested = pl.Series(identifiers, dtype=pl.String), np.array(rows, dtype=np.uint32)
+    handles, n_records = handles_of(own, requested), records_among(own, requested)
     assert handles.dtype == np.uint32
     # A dummy is one row.
     whose = [identifiers[row] or row for row in rows]

@@ -18,22 +18,22 @@ from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
 from tryst.common.custodian.state.state_tables import JOINED, Upload
 from tryst.common.custodian.steps.join_cap import count_joined
-from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 
-MOST = 10
+MAXIMUM = 10
 
 
-def task(run: str = "1" * 32, most: int = MOST) -> Task:
-    text = f"{TEXT}resolution: {{by: carole, most_records: {most}}}\n"
+def task(run: str = "1" * 32, maximum: int = MAXIMUM) -> Task:
+    text = f"{TEXT}resolution: {{by: carole, max_records: {maximum}}}\n"
     return Task(6, "keyed", load_specification(text), text, b"", b"", 1, (), run)
 
 
-def desk(state: State) -> Desk:
-    return cast("Desk", SimpleNamespace(state=state, party=PARTIES[Side.ALICE]))
+def context(state: State) -> StepContext:
+    return cast("StepContext", SimpleNamespace(state=state, party=PARTIES[Side.ALICE]))
 
 
 def records(*numbers: int) -> pl.Series:
@@ -54,44 +54,44 @@ def state(tmp_path: Path, vault: Vault) -> Any:
 
 
 @settings(max_examples=30, deadline=None)
-@given(asked=st.lists(st.lists(st.integers(0, 14), max_size=20), max_size=6))
+@given(requested=st.lists(st.lists(st.integers(0, 14), max_size=20), max_size=6))
 def test_what_counts_is_how_many_records_were_ever_asked_about(
-    asked: list[list[int]], tmp_path_factory: pytest.TempPathFactory
+    requested: list[list[int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     state = State(tmp_path_factory.mktemp("state") / "s", Vault(WrappingKeys.create()))
     state.update("keyed")
     known: set[int] = set()
-    for number, rows in enumerate(asked):
-        wanted = known | set(rows)
-        if len(wanted) <= MOST:
-            assert count_joined(desk(state), task(f"{number:032}"), records(*rows)) == len(wanted)
-            known = wanted
+    for number, rows in enumerate(requested):
+        selected = known | set(rows)
+        if len(selected) <= MAXIMUM:
+            assert count_joined(context(state), task(f"{number:032}"), records(*rows)) == len(selected)
+            known = selected
         else:
             with pytest.raises(TrystError) as caught:
-                count_joined(desk(state), task(f"{number:032}"), records(*rows))
+                count_joined(context(state), task(f"{number:032}"), records(*rows))
             assert caught.value.code is ErrorCode.LEAKAGE
             assert "Wolfe" not in str(caught.value)
     state.close()
 
 
 def test_a_lower_cap_counts_what_was_told_under_a_higher_one(state: State) -> None:
-    count_joined(desk(state), task(), records(*range(MOST)))
-    count_joined(desk(state), task("2" * 32), records(3, 4))
+    count_joined(context(state), task(), records(*range(MAXIMUM)))
+    count_joined(context(state), task("2" * 32), records(3, 4))
     with pytest.raises(TrystError, match=r"at most 9 records of Alice, in all runs together.*got 10"):
-        count_joined(desk(state), task("3" * 32, most=9), records(3))
+        count_joined(context(state), task("3" * 32, maximum=9), records(3))
     # Another seed makes other signatures: what was told of the former ones says nothing of these.
-    assert count_joined(desk(state), replace(task("4" * 32, most=1), epoch=2), records(11)) == 1
+    assert count_joined(context(state), replace(task("4" * 32, maximum=1), epoch=2), records(11)) == 1
 
 
 def test_the_count_outlives_a_restart_and_is_no_identifier_on_the_disk(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("keyed")
-    count_joined(desk(state), task(), records(*range(MOST)))
+    count_joined(context(state), task(), records(*range(MAXIMUM)))
     state.close()
     assert b"Wolfe" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     state = State(tmp_path, vault)
     with pytest.raises(TrystError):
-        count_joined(desk(state), task(), records(MOST))
+        count_joined(context(state), task(), records(MAXIMUM))
     state.close()
 
 
@@ -100,7 +100,7 @@ def test_it_goes_with_the_last_map_that_it_comes_from(state: State) -> None:
         upload = Upload(id=name * 32, project="keyed", epoch=1, manifest=b"m", rows=2, total_bytes=3)
         state.uploads.add(upload, iter([b"body"]), b"map", map_days=days)
         state.uploads.mark_committed(upload.id)
-    count_joined(desk(state), task(), records(1))
+    count_joined(context(state), task(), records(1))
     state.keep_secret("keyed", 1, "seed", b"the seed")
     uploaded = state.uploads.newest("keyed")
     assert uploaded is not None

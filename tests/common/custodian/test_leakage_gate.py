@@ -15,7 +15,7 @@ from tryst.common.cleaning import Cleaned, Profile
 from tryst.common.custodian.commands import build
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.steps.leakage_gate import MAX_REASON, override, pass_gate, statement
-from tryst.common.custodian.steps.step_context import Desk, Task
+from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
 from tryst.common.leakage_report import Finding, LeakageReport
@@ -49,7 +49,7 @@ class Measured:
         return LeakageReport(spec.mode, 5, limit, refuses, found)
 
 
-Case = Callable[..., tuple[Desk, Task, Measured]]
+Case = Callable[..., tuple[StepContext, Task, Measured]]
 
 
 @pytest.fixture
@@ -58,12 +58,12 @@ def case(tmp_path: Path) -> Iterator[Case]:
     state = State(tmp_path / "state", Vault(WrappingKeys.create()))
     state.update("people")
 
-    def made(recovered: float, text: str = TEXT) -> tuple[Desk, Task, Measured]:
+    def made(recovered: float, text: str = TEXT) -> tuple[StepContext, Task, Measured]:
         gate = Measured(recovered)
         progress = SimpleNamespace(update=lambda *_: None)
-        desk = SimpleNamespace(gate=gate, state=state, progress=progress, party=Party(Side.ALICE, "Alice"))
+        context = SimpleNamespace(gate=gate, state=state, progress=progress, party=Party(Side.ALICE, "Alice"))
         task = SimpleNamespace(project="people", spec=load_specification(text, "test"), specification_digest=b"1" * 32)
-        return cast(Desk, desk), cast(Task, task), gate
+        return cast(StepContext, context), cast(Task, task), gate
 
     yield made
     state.close()
@@ -73,78 +73,78 @@ CLEANED = Cleaned({}, Profile(0, ()))
 
 
 def test_within_the_limit_nothing_is_held_back_and_carole_is_told(case: Case) -> None:
-    desk, task, _ = case(0.1)
-    pass_gate(desk, task, CLEANED)
-    told = statement(desk, "people", task.specification_digest)
-    assert told is not None
-    assert (round(told.worst, 6), told.limit, told.overridden) == (0.09, 0.1, False)
-    assert statement(desk, "people", b"2" * 32) is None
+    context, task, _ = case(0.1)
+    pass_gate(context, task, CLEANED)
+    reported = statement(context, "people", task.specification_digest)
+    assert reported is not None
+    assert (round(reported.worst, 6), reported.limit, reported.overridden) == (0.09, 0.1, False)
+    assert statement(context, "people", b"2" * 32) is None
 
 
 def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
-    desk, task, gate = case(0.6)
+    context, task, gate = case(0.6)
     for _ in range(2):
         with pytest.raises(TrystError, match=r"field surname: .*59.0%.*override people --reason") as raised:
-            pass_gate(desk, task, CLEANED)
+            pass_gate(context, task, CLEANED)
         assert raised.value.code is ErrorCode.LEAKAGE
     assert gate.times == 2, "measured anew, since the source may have been mended"
-    override(desk, "people", " the register is public anyway ")
-    pass_gate(desk, task, CLEANED)
+    override(context, "people", " the register is public anyway ")
+    pass_gate(context, task, CLEANED)
     assert gate.times == 2
-    told = statement(desk, "people", task.specification_digest)
-    assert told is not None
-    assert (told.overridden, told.reason) == (True, "the register is public anyway")
+    reported = statement(context, "people", task.specification_digest)
+    assert reported is not None
+    assert (reported.overridden, reported.reason) == (True, "the register is public anyway")
 
 
 def test_an_override_made_while_it_is_measured_anew_is_not_lost(case: Case) -> None:
-    desk, task, gate = case(0.6)
+    context, task, gate = case(0.6)
     with pytest.raises(TrystError):
-        pass_gate(desk, task, CLEANED)
+        pass_gate(context, task, CLEANED)
 
     def measures_slowly(*given: Any) -> LeakageReport:
-        override(desk, "people", "agreed meanwhile")
+        override(context, "people", "agreed meanwhile")
         return gate(*given)
 
-    desk.gate = measures_slowly  # type: ignore[misc]
-    pass_gate(desk, task, CLEANED)
-    told = statement(desk, "people", task.specification_digest)
-    assert told is not None
-    assert (told.overridden, told.reason) == (True, "agreed meanwhile")
+    context.gate = measures_slowly  # type: ignore[misc]
+    pass_gate(context, task, CLEANED)
+    reported = statement(context, "people", task.specification_digest)
+    assert reported is not None
+    assert (reported.overridden, reported.reason) == (True, "agreed meanwhile")
 
 
 def test_an_override_counts_for_one_specification(case: Case) -> None:
-    desk, task, _ = case(0.6)
+    context, task, _ = case(0.6)
     with pytest.raises(TrystError):
-        pass_gate(desk, task, CLEANED)
-    override(desk, "people", "agreed")
+        pass_gate(context, task, CLEANED)
+    override(context, "people", "agreed")
     other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
     with pytest.raises(TrystError, match="than the limit"):
-        pass_gate(desk, other, CLEANED)
+        pass_gate(context, other, CLEANED)
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * (MAX_REASON + 1)])
 def test_an_override_without_a_reason_or_with_too_long_a_one(case: Case, reason: str) -> None:
-    desk, task, _ = case(0.6)
+    context, task, _ = case(0.6)
     with pytest.raises(TrystError):
-        pass_gate(desk, task, CLEANED)
+        pass_gate(context, task, CLEANED)
     with pytest.raises(TrystError, match="reason"):
-        override(desk, "people", reason)
-    assert statement(desk, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
+        override(context, "people", reason)
+    assert statement(context, "people", task.specification_digest).overridden is False  # type: ignore[union-attr]
 
 
 def test_nothing_to_override(case: Case) -> None:
-    desk, task, _ = case(0.05)
+    context, task, _ = case(0.05)
     with pytest.raises(TrystError, match="held back"):
-        override(desk, "people", "why not")
-    pass_gate(desk, task, CLEANED)
+        override(context, "people", "why not")
+    pass_gate(context, task, CLEANED)
     with pytest.raises(TrystError, match="held back"):
-        override(desk, "people", "why not")
+        override(context, "people", "why not")
 
 
 @pytest.mark.parametrize("section", ["", "leakage: {above: warn}\n", "leakage: {limit: 0}\n"])
 def test_open_mode_is_not_held_back_unless_the_specification_says_so(case: Case, section: str) -> None:
-    desk, task, gate = case(0.9, TEXT.replace("leakage: {limit: 0.1, above: refuse}\n", section))
-    pass_gate(desk, task, CLEANED)
+    context, task, gate = case(0.9, TEXT.replace("leakage: {limit: 0.1, above: refuse}\n", section))
+    pass_gate(context, task, CLEANED)
     assert gate.times == 0
 
 

@@ -77,7 +77,7 @@ def test_the_address_is_told_in_the_state_folder_while_the_service_runs(make_wor
 
 def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
     """In several answers; by size; the same while the service runs and when it does not."""
-    monkeypatch.setattr(operator, "MOST_CHECKPOINTS", 2)
+    monkeypatch.setattr(operator, "MAX_CHECKPOINTS", 2)
     world = make_world(approve=False)
     alice, identity = world.alice, Identity.create()
     state = State(alice.configuration.state, Keyring.load(alice.configuration, ALICE).vault)
@@ -86,7 +86,7 @@ def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeyp
         state.see(checkpoint)
     state.close()
     assert kept_checkpoints(alice.config, ALICE) == kept
-    monkeypatch.setattr(agent, "witness", lambda desk, *, released: None)
+    monkeypatch.setattr(agent, "witness", lambda context, *, released: None)
     service = alice.start()
     try:
         with Control.open(alice.config, ALICE) as control:

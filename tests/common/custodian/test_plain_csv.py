@@ -49,16 +49,16 @@ BLANKS = " \u2028\x0b\x0c\x85"
     end=st.sampled_from(["\n", "\r\n"]),
     last=st.booleans(),
     mark=st.booleans(),
-    wanted=st.sampled_from([["x", "y"], ["y", "x"], ["y"]]),
+    selected=st.sampled_from([["x", "y"], ["y", "x"], ["y"]]),
     block=st.sampled_from([1, 7, 1 << 25]),
 )
-@example(rows=[["a", "b"], ["a"]], end="\n", last=True, mark=False, wanted=["y"], block=1 << 25)
+@example(rows=[["a", "b"], ["a"]], end="\n", last=True, mark=False, selected=["y"], block=1 << 25)
 def test_quick_and_strict_agree(
     rows: list[list[str]],
     end: str,
     last: bool,
     mark: bool,
-    wanted: list[str],
+    selected: list[str],
     block: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -67,7 +67,7 @@ def test_quick_and_strict_agree(
     path = tmp_path / "file.csv"
     path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
     monkeypatch.setattr(plain_csv, "_BLOCK", block)
-    same(path, wanted, monkeypatch)
+    same(path, selected, monkeypatch)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -101,10 +101,10 @@ def test_plain_files_take_the_quick_way(rows: list[list[str]], tmp_path: Path) -
     ],
 )
 def test_other_files_are_left_to_the_strict_reader(
-    body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    payload: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file.csv"
-    path.write_bytes(body)
+    path.write_bytes(payload)
     assert plain_csv.read_plain(path, ",", ["x", "y"]) is None
     same(path, ["x", "y"], monkeypatch)
 

@@ -131,9 +131,9 @@ def test_a_damaged_share_never_gets_through_as_something_else(tmp_path: Path, da
     good = packed({**STATISTICS, "links.parquet": parquet(links([0, 1, 2]))})
     path = tmp_path / "share.zip"
     cut = data.draw(st.integers(0, len(good)))
-    flip = data.draw(st.integers(0, len(good) - 1))
+    randomised_response = data.draw(st.integers(0, len(good) - 1))
     content = bytearray(good)
-    content[flip] ^= data.draw(st.integers(1, 255))
+    content[randomised_response] ^= data.draw(st.integers(1, 255))
     path.write_bytes(bytes(content[: cut or len(good)]))
     try:
         share = read_share(path, 3)

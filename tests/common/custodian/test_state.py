@@ -46,7 +46,7 @@ def test_no_secret_body_or_identifier_is_in_the_folder(tmp_path: Path, vault: Va
     assert state.secret("people", 1, "seed") == PLANTED
     kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
-    assert state.uploads.body_chunk(kept, 0) == PLANTED
+    assert state.uploads.payload_chunk(kept, 0) == PLANTED
     assert state.uploads.row_map(kept) == PLANTED
     state.close()
     assert PLANTED not in everything(tmp_path)
@@ -160,7 +160,7 @@ def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vaul
     assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".body", ".map"]
     kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
-    assert state.uploads.body_chunk(kept, 0) == b"body"
+    assert state.uploads.payload_chunk(kept, 0) == b"body"
     state.close()
 
 
@@ -196,19 +196,19 @@ def test_a_damaged_body_is_told(tmp_path: Path, vault: Vault) -> None:
     *rest, last = path.read_bytes()
     path.write_bytes(bytes([*rest, last ^ 1]))
     with pytest.raises(TrystError) as caught:
-        state.uploads.body_chunk(kept, 0)
+        state.uploads.payload_chunk(kept, 0)
     assert caught.value.code is ErrorCode.VAULT
     path.unlink()
     with pytest.raises(TrystError, match="cannot be read"):
-        state.uploads.body_chunk(kept, 0)
+        state.uploads.payload_chunk(kept, 0)
     state.close()
 
 
 @given(st.lists(st.integers(0, 3 * CHUNK_BYTES // 2), max_size=5))
 def test_chunks_do_not_depend_on_how_the_content_was_cut(sizes: list[int]) -> None:
-    pieces = [bytes([index]) * size for index, size in enumerate(sizes)]
-    chunks = list(rechunked(pieces))
-    assert b"".join(chunks) == b"".join(pieces)
+    chunks = [bytes([index]) * size for index, size in enumerate(sizes)]
+    chunks = list(rechunked(chunks))
+    assert b"".join(chunks) == b"".join(chunks)
     assert all(len(chunk) == CHUNK_BYTES for chunk in chunks[:-1])
     assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks[-1:])
 

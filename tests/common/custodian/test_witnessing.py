@@ -29,16 +29,16 @@ def running(*folders) -> Iterator[list[CustodianService]]:
         yield services
 
 
-def trouble(folder) -> str:
+def blocking_error(folder) -> str:
     with Control.open(folder.config, folder.party) as control:
         found = control.status().projects
-    return found[0].trouble if found else ""
+    return found[0].blocking_error if found else ""
 
 
-def told(folder, words: str, seconds: float = 20.0) -> None:
+def reported(folder, words: str, seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
-    while words not in trouble(folder):
-        assert time.monotonic() < deadline, f"the operator was told {trouble(folder)!r}"
+    while words not in blocking_error(folder):
+        assert time.monotonic() < deadline, f"the operator was told {blocking_error(folder)!r}"
         time.sleep(0.05)
 
 
@@ -84,7 +84,7 @@ def test_nothing_is_sent_to_a_carole_whose_log_was_changed(make_world, change: C
     carole.before = before
     with running(world.alice, world.bob):
         for folder in world.folders:
-            told(folder, words)
+            reported(folder, words)
     assert not any(carole.uploads.values())
 
 
@@ -96,7 +96,7 @@ def test_a_log_shown_differently_to_the_two_is_found_before_a_result_is_fetched(
     with running(world.alice, world.bob):
         # Whoever looks second finds it, and does not go on; the other waits for it.
         deadline = time.monotonic() + 20
-        while not any("another audit log" in trouble(folder) for folder in world.folders):
+        while not any("another audit log" in blocking_error(folder) for folder in world.folders):
             assert time.monotonic() < deadline
             time.sleep(0.05)
     assert not any(carole.uploads.values())
@@ -112,7 +112,7 @@ def test_what_the_other_has_seen_must_be_there_before_a_result_is_fetched(make_w
         with carole.lock:
             carole.state = project_pb2.PROJECT_STATE_RELEASED
             carole.lock.notify_all()
-        told(world.alice, "does not show what Bob has seen")
+        reported(world.alice, "does not show what Bob has seen")
     assert ("FetchResult", Side.ALICE) not in carole.calls
 
 
@@ -121,7 +121,7 @@ def test_a_custodian_keeps_what_it_has_believed(make_world) -> None:
     carole = world.carole
     with running(world.alice, world.bob) as (alice, _):
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
-        kept = alice._desk.state.seen()
+        kept = alice._context.state.seen()
     assert len(kept) >= 3
     assert [checkpoint.size for checkpoint in kept] == sorted({checkpoint.size for checkpoint in kept})
     for checkpoint in kept:

@@ -90,8 +90,8 @@ def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in part.fields:
             found = [row if row is None else row[::-1].hex() for row in rows_of(part, name)]
             assert found == [row["signatures"][name] for row in expected]
-        for row, wanted in enumerate(expected):
-            assert {rule: f"{keys[row]:016x}" for rule, keys in part.blocks.items()} == wanted["blocks"]
+        for row, selected in enumerate(expected):
+            assert {rule: f"{keys[row]:016x}" for rule, keys in part.blocks.items()} == selected["blocks"]
 
 
 @settings(deadline=None, max_examples=40)
@@ -190,8 +190,8 @@ def test_a_rule_nobody_has_a_key_for_and_round_trip() -> None:
     columns = people(30, 1) | {"sex": [None] * 30}
     made = encoded(columns)
     assert [part.n_rows for part in made.sets][1] == 0
-    body = b"".join(to_bytes(made.sets))
-    for part, read in zip(made.sets, from_bytes(layout_of(made.sets), body), strict=True):
+    payload = b"".join(to_bytes(made.sets))
+    for part, read in zip(made.sets, from_bytes(layout_of(made.sets), payload), strict=True):
         assert part.layout == read.layout
 
 
@@ -308,8 +308,8 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
     codes = made.sets[-1]
     assert (codes.n_rows, codes.fields, codes.blocks) == (n, {}, {})
     assert all(not part.variables for part in made.sets[:-1])
-    body = b"".join(to_bytes([codes]))
-    assert len(body) == 2 * 2 * n
+    payload = b"".join(to_bytes([codes]))
+    assert len(payload) == 2 * 2 * n
     order = made.orders[CODES]
     assert sorted(order.tolist()) == list(range(n))
     digest = encoding_digest(CODED)

@@ -149,7 +149,7 @@ def test_the_seed_of_the_shuffle_is_nobodys() -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> None:
-    told: list[tuple[str, float]] = []
+    reported: list[tuple[str, float]] = []
     part, _ = encode(
         series(COLUMNS),
         SPEC,
@@ -157,15 +157,15 @@ def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> No
         EPOCH,
         shuffle=file_order,
         threads=threads,
-        progress=lambda what, done: told.append((what, done)),
+        progress=lambda what, done: reported.append((what, done)),
     )
     check(part, file_order(6), COLUMNS)
     assert list(part.blocks) == ["born", "name-year"]
-    assert sorted(what for what, _ in told) == sorted(
+    assert sorted(what for what, _ in reported) == sorted(
         [f"{what} {field.name}" for what in ("prepared", "signed") for field in SPEC.fields]
         + [f"blocking keys {rule.name}" for rule in SPEC.blocking]
     )
-    assert [done for _, done in told] == pytest.approx([i / 12 for i in range(1, 13)])
+    assert [done for _, done in reported] == pytest.approx([i / 12 for i in range(1, 13)])
 
 
 def refused(columns: dict[str, pl.Series]) -> TrystError:
@@ -208,8 +208,8 @@ def test_from_file_to_bytes_nothing_has_changed() -> None:
     frame = pl.DataFrame(golden["records"])
     cleaned = clean(frame, spec, Side.ALICE)
     part, _ = encode(cleaned.columns, spec, Seed(bytes.fromhex(golden["seed"])), golden["epoch"], shuffle=file_order)
-    body = b"".join(to_bytes([part]))
-    assert hashlib.sha256(body).hexdigest() == golden["sha256"]
-    assert body.hex() == golden["body"]
-    (back,) = from_bytes(layout_of([part]), body)
+    payload = b"".join(to_bytes([part]))
+    assert hashlib.sha256(payload).hexdigest() == golden["sha256"]
+    assert payload.hex() == golden["body"]
+    (back,) = from_bytes(layout_of([part]), payload)
     assert back.fields.keys() == part.fields.keys()

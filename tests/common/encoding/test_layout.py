@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from tryst.common.encoding.body import from_bytes
 from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.payload import from_bytes
 from tryst.common.errors import ErrorCode, TrystError
 
 CODED = SetLayout(CODES, 5, (), (), (VariableLayout("region", 3), VariableLayout("age", 9)))

@@ -15,7 +15,7 @@ from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.dummies import Draws, excess_agreement
 from tryst.common.encoding.layout import SAMPLE_ROWS
-from tryst.common.encoding.padding import least_size, padded_size, rows_of_rules
+from tryst.common.encoding.padding import min_size, padded_size, rows_of_rules
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
@@ -84,17 +84,17 @@ def blocks_of(part: SignatureSet) -> Counter[int]:
 @given(st.integers(1, 2**31 - 1), st.one_of(st.just("powers_of_two"), st.integers(2, 1000)))
 def test_the_target_is_the_least_that_will_do(size: int, padding: Padding) -> None:
     target = int(padded_size(np.array([size]), padding)[0])
-    least = int(least_size(np.array([target]), padding)[0])
+    minimum = int(min_size(np.array([target]), padding)[0])
     if padding == "powers_of_two":
         assert target == 2 ** math.ceil(math.log2(size))
         assert size <= target < 2 * size
     else:
         assert target % int(padding) == 0
         assert target - int(padding) < size <= target
-    assert least <= size
+    assert minimum <= size
     # Nothing smaller has this target.
-    assert int(padded_size(np.array([least]), padding)[0]) == target
-    assert least == 1 or int(padded_size(np.array([least - 1]), padding)[0]) < target
+    assert int(padded_size(np.array([minimum]), padding)[0]) == target
+    assert minimum == 1 or int(padded_size(np.array([minimum - 1]), padding)[0]) < target
 
 
 @pytest.mark.parametrize("padding", ["powers_of_two", 7])
@@ -166,9 +166,9 @@ def test_dummies_agree_with_their_block_as_its_rows_agree_with_each_other() -> N
                 among_rows[name].append(agreement(frame, name, real_only=True))
                 with_dummies[name].append(agreement(frame, name, real_only=False))
         for name in with_dummies:
-            wanted, found = np.array(among_rows[name]), np.array(with_dummies[name])
-            error = math.hypot(wanted.std(ddof=1), found.std(ddof=1)) / math.sqrt(8)
-            assert abs(found.mean() - wanted.mean()) <= 5 * error + 0.02, (rule.name, name)
+            selected, found = np.array(among_rows[name]), np.array(with_dummies[name])
+            error = math.hypot(selected.std(ddof=1), found.std(ddof=1)) / math.sqrt(8)
+            assert abs(found.mean() - selected.mean()) <= 5 * error + 0.02, (rule.name, name)
     assert agreement(frame, "postcode", real_only=False) == 1.0
 
 

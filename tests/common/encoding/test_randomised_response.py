@@ -25,8 +25,8 @@ project: encoding
 mode: open
 custodians: {alice: {identifier: id}, bob: {identifier: id}}
 fields:
-  - {name: surname, kind: name, bits: 192, flip: 0.1}
-  - {name: given, kind: name, bits: 192, flip: 0.1, key_domain: surname}
+  - {name: surname, kind: name, bits: 192, randomised_response: 0.1}
+  - {name: given, kind: name, bits: 192, randomised_response: 0.1, key_domain: surname}
   - {name: sex, kind: category}
 blocking:
   - {name: name, keys: [{field: surname, prefix: 1}]}
@@ -89,7 +89,9 @@ def test_every_signature_is_that_of_the_definitions() -> None:
 
 def test_the_sample_of_chance_agreement_is_flipped_too() -> None:
     columns = people()
-    quiet = load_specification(TEXT.replace("mode: open", "mode: block_keyed").replace(", flip: 0.1", ""))
+    quiet = load_specification(
+        TEXT.replace("mode: open", "mode: block_keyed").replace(", randomised_response: 0.1", "")
+    )
     assert encoding_digest(quiet) != encoding_digest(KEYED)
     ours, theirs = (encode_records(columns, KEYED, SEED, 1, noise=key, shuffle=file_order) for key in (OURS, THEIRS))
     (sample_a,), (sample_b,) = ([part for part in made.sets if part.rule == SAMPLE] for made in (ours, theirs))
@@ -101,10 +103,14 @@ def test_the_sample_of_chance_agreement_is_flipped_too() -> None:
 
 def test_signatures_that_noise_makes_equal_are_one() -> None:
     """Long values that differ in a letter have signatures of 64 bits that differ in a bit or two, which noise joins."""
-    spec = load_specification(TEXT.replace("bits: 192, flip: 0.1", "bits: 64, flip: 0.01"))
+    spec = load_specification(
+        TEXT.replace("bits: 192, randomised_response: 0.1", "bits: 64, randomised_response: 0.01")
+    )
     rng = np.random.default_rng(5)
-    base = "".join(chr(97 + letter) for letter in rng.integers(0, 26, 120))
-    values = [base[:at] + letter + base[at + 1 :] for at in range(1, 119) for letter in "aeiou" if base[at] != letter]
+    base = "".join(chr(97 + message) for message in rng.integers(0, 26, 120))
+    values = [
+        base[:at] + message + base[at + 1 :] for at in range(1, 119) for message in "aeiou" if base[at] != message
+    ]
     column = pl.Series(values, dtype=pl.String)
     columns = {"surname": column, "given": column, "sex": pl.Series([None] * len(values), dtype=pl.String)}
     unlike = 0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.encoding.body import from_bytes, to_bytes
 from tryst.common.encoding.layout import CODES, Layout
+from tryst.common.encoding.payload import from_bytes, to_bytes
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -25,8 +25,8 @@ def canonical_field(generator: np.random.Generator, rows: int, bits: int, missin
     kept, codes_of_kept = np.unique(codes[codes >= 0].astype(np.int64), return_inverse=True)
     final = np.full(rows, -1, dtype=np.int32)
     final[codes >= 0] = codes_of_kept
-    body = b"".join(texts[code] for code in kept)
-    signatures = np.frombuffer(body, dtype=np.uint64).reshape(len(kept), bits // 64)
+    payload = b"".join(texts[code] for code in kept)
+    signatures = np.frombuffer(payload, dtype=np.uint64).reshape(len(kept), bits // 64)
     return FieldSignatures(bits, signatures, final)
 
 
@@ -59,9 +59,9 @@ SETS = st.builds(
 def test_bytes_come_back_as_the_same_sets(first: SignatureSet, second: SignatureSet) -> None:
     sets = [first, dataclasses.replace(second, rule="born")]
     layout = layout_of(sets)
-    body = b"".join(to_bytes(sets))
-    assert len(body) == layout.total_bytes
-    back = from_bytes(layout, body)
+    payload = b"".join(to_bytes(sets))
+    assert len(payload) == layout.total_bytes
+    back = from_bytes(layout, payload)
     assert layout_of(back) == layout
     for got, made in zip(back, sets, strict=True):
         assert list(got.fields) == list(made.fields)
@@ -73,14 +73,14 @@ def test_bytes_come_back_as_the_same_sets(first: SignatureSet, second: Signature
         for name, variable in made.variables.items():
             assert got.variables[name].categories == variable.categories
             np.testing.assert_array_equal(got.variables[name].codes, variable.codes)
-    assert b"".join(to_bytes(back)) == body
+    assert b"".join(to_bytes(back)) == payload
 
 
 def test_arrays_are_read_only_views_of_the_body() -> None:
     part = random_set(1, 9, [128], 1)
-    body = bytes(body_of(part))
-    (back,) = from_bytes(layout_of([part]), body)
-    whole = np.frombuffer(body, dtype=np.uint8)
+    payload = bytes(body_of(part))
+    (back,) = from_bytes(layout_of([part]), payload)
+    whole = np.frombuffer(payload, dtype=np.uint8)
     for array in (back.fields["field-0"].signatures, back.fields["field-0"].codes, back.blocks["rule-0"]):
         assert np.shares_memory(array, whole)
         assert not array.flags.writeable
@@ -120,9 +120,9 @@ def test_codes_of_no_category_are_refused(codes: list[int]) -> None:
     assert "1 codes outside" in refused(part, body_of(part)).got
 
 
-def refused(part: SignatureSet, body: bytes | bytearray, layout: Layout | None = None) -> TrystError:
+def refused(part: SignatureSet, payload: bytes | bytearray, layout: Layout | None = None) -> TrystError:
     with pytest.raises(TrystError) as caught:
-        from_bytes(layout or layout_of([part]), body)
+        from_bytes(layout or layout_of([part]), payload)
     assert caught.value.remedy
     return caught.value
 
@@ -134,9 +134,9 @@ def part() -> SignatureSet:
 
 @pytest.mark.parametrize("change", [-8, -1, 1, 8])
 def test_a_body_of_another_length_is_refused(part: SignatureSet, change: int) -> None:
-    body = body_of(part)
-    body = body[:change] if change < 0 else body + bytes(change)
-    assert refused(part, body).code is ErrorCode.UPLOAD_CORRUPT
+    payload = body_of(part)
+    payload = payload[:change] if change < 0 else payload + bytes(change)
+    assert refused(part, payload).code is ErrorCode.UPLOAD_CORRUPT
 
 
 def test_corrupt_contents_are_refused(part: SignatureSet) -> None:
@@ -144,9 +144,9 @@ def test_corrupt_contents_are_refused(part: SignatureSet) -> None:
     at = field.signatures.nbytes
     n = field.n_distinct
 
-    beyond = body_of(part)
-    beyond[at : at + 4] = np.int32(n).tobytes()
-    assert "codes must be" in str(refused(part, beyond))
+    outside_blocks = body_of(part)
+    outside_blocks[at : at + 4] = np.int32(n).tobytes()
+    assert "codes must be" in str(refused(part, outside_blocks))
 
     negative = body_of(part)
     negative[at : at + 4] = np.int32(-2).tobytes()

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.agreement import Agreement
-from tryst.common.keys.agreement_messages import LETTER_LIMIT, Confirmation, Offer, Terms
+from tryst.common.keys.agreement_messages import MESSAGE_LIMIT, Confirmation, Offer, Terms
 from tryst.common.keys.framing import frame
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.vault import Vault
@@ -100,7 +100,7 @@ def test_letters_are_frozen() -> None:
         for n, side in enumerate(Side)
     )
     one.accept_offer(other.offer)
-    found = [hashlib.sha256(letter).hexdigest()[:32] for letter in (one.offer, other.offer, one.confirm(CANARY))]
+    found = [hashlib.sha256(message).hexdigest()[:32] for message in (one.offer, other.offer, one.confirm(CANARY))]
     assert found == GOLDEN
     assert hashlib.sha256(one.candidate.reveal()).hexdigest()[:32] == GOLDEN_SEED
 
@@ -170,8 +170,8 @@ def test_the_same_again_is_harmless_and_another_is_refused() -> None:
     one, other = with_offers()
     one.accept_offer(other.offer)
     assert refusal(lambda: one.accept_offer(bob().offer)).code is ErrorCode.WRONG_STATE
-    letter = one.confirm(CANARY)
-    assert one.confirm(CANARY) == letter
+    message = one.confirm(CANARY)
+    assert one.confirm(CANARY) == message
     assert refusal(lambda: one.confirm(bytes(32))).code is ErrorCode.WRONG_STATE
     from_bob = other.confirm(CANARY)
     one.accept_confirmation(from_bob)
@@ -185,8 +185,8 @@ def test_ones_own_letters_sent_back_are_refused() -> None:
     assert error.code is ErrorCode.SIGNATURE
     assert "own offer" in error.what
     one.accept_offer(other.offer)
-    letter = one.confirm(CANARY)
-    assert refusal(lambda: one.accept_confirmation(letter)).code is ErrorCode.SIGNATURE
+    message = one.confirm(CANARY)
+    assert refusal(lambda: one.accept_confirmation(message)).code is ErrorCode.SIGNATURE
 
 
 def test_one_cannot_agree_with_oneself() -> None:
@@ -300,9 +300,9 @@ def test_any_changed_bit_of_either_letter_is_refused(data: st.DataObject) -> Non
     one, other = with_offers()
     one.confirm(CANARY)
     fresh = alice()
-    for letter, take in ((other.offer, fresh.accept_offer), (other.confirm(CANARY), one.accept_confirmation)):
-        changed = bytearray(letter)
-        changed[data.draw(st.integers(0, len(letter) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    for message, take in ((other.offer, fresh.accept_offer), (other.confirm(CANARY), one.accept_confirmation)):
+        changed = bytearray(message)
+        changed[data.draw(st.integers(0, len(message) - 1))] ^= 1 << data.draw(st.integers(0, 7))
         assert refusal(lambda take=take, changed=changed: take(bytes(changed))).code is ErrorCode.SIGNATURE
     assert not fresh.has_peer_offer
     assert not one.is_agreed
@@ -310,16 +310,16 @@ def test_any_changed_bit_of_either_letter_is_refused(data: st.DataObject) -> Non
 
 @settings(deadline=None)
 @given(st.binary(max_size=300))
-def test_what_is_no_letter_is_refused(letter: bytes) -> None:
-    assert refusal(lambda: alice().accept_offer(letter)).code is ErrorCode.SIGNATURE
+def test_what_is_no_letter_is_refused(message: bytes) -> None:
+    assert refusal(lambda: alice().accept_offer(message)).code is ErrorCode.SIGNATURE
 
 
 def test_cut_lengthened_long_and_wrong_letters_are_refused() -> None:
     one, other = with_offers()
     offer = other.offer
     fresh = alice()
-    for letter in (offer[:-1], offer[:40], offer + b"\0", bytes(LETTER_LIMIT + 1), other.confirm(CANARY)):
-        assert refusal(lambda letter=letter: fresh.accept_offer(letter)).code is ErrorCode.SIGNATURE
+    for message in (offer[:-1], offer[:40], offer + b"\0", bytes(MESSAGE_LIMIT + 1), other.confirm(CANARY)):
+        assert refusal(lambda message=message: fresh.accept_offer(message)).code is ErrorCode.SIGNATURE
     one.confirm(CANARY)
     assert refusal(lambda: one.accept_confirmation(offer)).code is ErrorCode.SIGNATURE
 
@@ -342,10 +342,10 @@ def test_terms_have_bounds(make: Callable[[], Terms]) -> None:
 
 def test_letters_hold_no_secret_and_are_short() -> None:
     one, other = with_offers()
-    letters = [one.offer, other.offer, one.confirm(CANARY), other.confirm(CANARY)]
-    assert max(map(len, letters)) < 500
+    messages = [one.offer, other.offer, one.confirm(CANARY), other.confirm(CANARY)]
+    assert max(map(len, messages)) < 500
     for secret in (one.candidate.reveal(), one.export()[-68 - 32 :]):
-        assert all(secret not in letter for letter in letters)
+        assert all(secret not in message for message in messages)
     assert one.candidate.reveal().hex() not in repr(one)
 
 
@@ -377,7 +377,7 @@ class Mailbox(RuleBasedStateMachine):
             Custodian(Side.ALICE, ALICE, BOB),
             Custodian(Side.BOB, BOB, ALICE),
         ]
-        self.letters: list[bytes] = []
+        self.messages: list[bytes] = []
         self.refused = 0
 
     def act(self, which: int, what: Callable[[Agreement], object]) -> None:
@@ -392,20 +392,20 @@ class Mailbox(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def post_offer(self, which: int) -> None:
-        self.act(which, lambda agreement: self.letters.append(agreement.offer))
+        self.act(which, lambda agreement: self.messages.append(agreement.offer))
 
     @rule(which=st.integers(0, 1))
     def post_confirmation(self, which: int) -> None:
-        self.act(which, lambda agreement: self.letters.append(agreement.confirm(CANARY)))
+        self.act(which, lambda agreement: self.messages.append(agreement.confirm(CANARY)))
 
-    @precondition(lambda self: self.letters)
+    @precondition(lambda self: self.messages)
     @rule(which=st.integers(0, 1), data=st.data(), change=st.booleans())
     def deliver(self, which: int, data: st.DataObject, change: bool) -> None:
-        letter = bytearray(data.draw(st.sampled_from(self.letters)))
+        message = bytearray(data.draw(st.sampled_from(self.messages)))
         if change:
-            letter[data.draw(st.integers(0, len(letter) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+            message[data.draw(st.integers(0, len(message) - 1))] ^= 1 << data.draw(st.integers(0, 7))
         taken = data.draw(st.sampled_from(["accept_offer", "accept_confirmation"]))
-        self.act(which, lambda agreement: getattr(agreement, taken)(bytes(letter)))
+        self.act(which, lambda agreement: getattr(agreement, taken)(bytes(message)))
 
     @rule(which=st.integers(0, 1), side=st.sampled_from(list(Side)))
     def forge(self, which: int, side: Side) -> None:

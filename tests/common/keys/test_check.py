@@ -62,8 +62,8 @@ def test_lengths_and_that_no_key_of_a_field_is_shown() -> None:
         str.casefold,
         str.strip,
         lambda text: " ".join(text.split()),
-        lambda text: "".join(letter for letter in text if not unicodedata.combining(letter)),
-        lambda text: "".join(letter for letter in text if unicodedata.category(letter)[0] != "P"),
+        lambda text: "".join(message for message in text if not unicodedata.combining(message)),
+        lambda text: "".join(message for message in text if unicodedata.category(message)[0] != "P"),
         lambda text: text.encode("ascii", "ignore").decode(),
         lambda text: text.replace("ß", "ss"),
         lambda text: text.replace("İ", "i"),
@@ -91,10 +91,10 @@ def test_every_two_normalisers_differ_on_some_record(normalise) -> None:
         ("\u1c89", 16),
     ],
 )
-def test_letters_that_younger_unicode_versions_change_are_there(letter: str, since: float) -> None:
-    assert any(record and letter in record for record in CANARY_RECORDS)
+def test_letters_that_younger_unicode_versions_change_are_there(message: str, since: float) -> None:
+    assert any(record and message in record for record in CANARY_RECORDS)
     version = float(".".join(unicodedata.unidata_version.split(".")[:2]))
-    changed = {letter.lower(), unicodedata.normalize("NFKD", letter)} != {letter}
+    changed = {message.lower(), unicodedata.normalize("NFKD", message)} != {message}
     assert changed == (version >= since), "this letter tells this Unicode version from an older one"
 
 

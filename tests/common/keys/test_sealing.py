@@ -79,10 +79,10 @@ def test_two_sealings_of_the_same_have_nothing_in_common() -> None:
 
 
 def test_chunks_are_bounded_whatever_comes_in() -> None:
-    pieces = list(seal(KEY.public, CONTEXT, [bytes(10 * CHUNK_BYTES)]))
-    assert len(pieces) == 11
-    assert max(map(len, pieces)) == SEALED_CHUNK
-    assert max(map(len, open_sealed(KEY, CONTEXT, pieces))) == CHUNK_BYTES
+    chunks = list(seal(KEY.public, CONTEXT, [bytes(10 * CHUNK_BYTES)]))
+    assert len(chunks) == 11
+    assert max(map(len, chunks)) == SEALED_CHUNK
+    assert max(map(len, open_sealed(KEY, CONTEXT, chunks))) == CHUNK_BYTES
 
 
 def test_content_is_opened_before_the_message_has_come_to_its_end() -> None:
@@ -90,9 +90,9 @@ def test_content_is_opened_before_the_message_has_come_to_its_end() -> None:
 
     def counted() -> Iterator[bytes]:
         nonlocal seen
-        for piece in seal(KEY.public, CONTEXT, [bytes(10 * CHUNK_BYTES)]):
+        for chunk in seal(KEY.public, CONTEXT, [bytes(10 * CHUNK_BYTES)]):
             seen += 1
-            yield piece
+            yield chunk
 
     next(open_sealed(KEY, CONTEXT, counted()))
     assert seen <= 4
@@ -137,8 +137,10 @@ def test_any_cut_is_refused(place: int) -> None:
 
 
 def chunks_of(message: bytes) -> tuple[bytes, list[bytes]]:
-    body = message[HEADER_BYTES:]
-    return message[:HEADER_BYTES], [body[start : start + SEALED_CHUNK] for start in range(0, len(body), SEALED_CHUNK)]
+    payload = message[HEADER_BYTES:]
+    return message[:HEADER_BYTES], [
+        payload[start : start + SEALED_CHUNK] for start in range(0, len(payload), SEALED_CHUNK)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash.fast import NO_BLOCK
-from tryst.common.minhash.noise import flip_threshold
+from tryst.common.minhash.noise import response_threshold
 
 
 def hidden(code: int, k1: bytes, block: bytes = NO_BLOCK) -> bytes:
@@ -60,7 +60,7 @@ def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = N
     return bits_kept
 
 
-def flips(signature_words: Sequence[int], keys: FieldKeys, flip: float) -> list[int]:
+def flips(signature_words: Sequence[int], keys: FieldKeys, randomised_response: float) -> list[int]:
     """Which bits of a signature randomised response flips: 1 or 0 for each.
 
     Parameters
@@ -69,7 +69,7 @@ def flips(signature_words: Sequence[int], keys: FieldKeys, flip: float) -> list[
         The signature, in 64-bit words.
     keys
         The custodian's own, of the key domain.
-    flip
+    randomised_response
         Probability of a flip.
     """
     state = bytes(16)
@@ -79,7 +79,7 @@ def flips(signature_words: Sequence[int], keys: FieldKeys, flip: float) -> list[
     draws: list[int] = []
     for counter in range(8 * len(signature_words)):
         draws += struct.unpack("<8H", _aes(keys.k2, state[:8] + struct.pack("<Q", counter)))
-    return [int(draw < flip_threshold(flip)) for draw in draws]
+    return [int(draw < response_threshold(randomised_response)) for draw in draws]
 
 
 def words(bits: Iterable[int]) -> list[int]:

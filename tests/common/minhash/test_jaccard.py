@@ -62,13 +62,13 @@ def test_estimate_is_unbiased_with_the_stated_variance(signed: NDArray[np.uint64
 
 
 def test_corrected_estimate_is_unbiased_under_randomised_response(signed: NDArray[np.uint64]) -> None:
-    flip = 0.1
+    randomised_response = 0.1
     generator = np.random.default_rng(SEED + 1)
-    flips = generator.random((*signed.shape[:3], BITS)) < flip
+    flips = generator.random((*signed.shape[:3], BITS)) < randomised_response
     noisy = signed ^ np.packbits(flips, axis=-1, bitorder="little").view("<u8").astype(np.uint64)
     agreeing = agreeing_bits(noisy[:, :, 0], noisy[:, :, 1])
     truth = truths()
-    check(estimate(agreeing, BITS, flip, clip=False), truth, variance(truth, BITS, flip))
+    check(estimate(agreeing, BITS, randomised_response, clip=False), truth, variance(truth, BITS, randomised_response))
 
 
 def test_bits_are_balanced_and_agree_with_unrelated_ones_half_of_the_time(signed: NDArray[np.uint64]) -> None:
@@ -80,7 +80,7 @@ def test_bits_are_balanced_and_agree_with_unrelated_ones_half_of_the_time(signed
 def test_estimates_are_clipped_unless_told_otherwise() -> None:
     assert estimate([0, 128, 192, 256], 256).tolist() == [0, 0, 0.5, 1]
     assert estimate([0, 128], 256, clip=False).tolist() == [-1, 0]
-    assert estimate(256, 256, flip=0.1) == 1
+    assert estimate(256, 256, randomised_response=0.1) == 1
 
 
 def test_equal_and_opposite_signatures() -> None:
@@ -89,7 +89,7 @@ def test_equal_and_opposite_signatures() -> None:
     assert agreeing_bits(word, ~word).tolist() == [0]
 
 
-@pytest.mark.parametrize("flip", [-0.1, 0.5, 0.7, float("nan")])
-def test_a_flip_that_leaves_nothing_is_refused(flip: float) -> None:
-    with pytest.raises(TrystError, match="flip"):
-        estimate(1, 64, flip)
+@pytest.mark.parametrize("randomised_response", [-0.1, 0.5, 0.7, float("nan")])
+def test_a_flip_that_leaves_nothing_is_refused(randomised_response: float) -> None:
+    with pytest.raises(TrystError, match="randomised_response"):
+        estimate(1, 64, randomised_response)

@@ -19,8 +19,8 @@ from tests.common.tokens.definition import tokens
 from tryst.common.errors import TrystError
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.keys.noise import NoiseKey
-from tryst.common.minhash import flipped, signatures
-from tryst.common.minhash.noise import flip_threshold
+from tryst.common.minhash import signatures, with_randomised_response
+from tryst.common.minhash.noise import response_threshold
 from tryst.common.tokens import tokenise
 
 LIMIT = 5.5
@@ -43,14 +43,16 @@ def deviate(found: int, n: int, p: float) -> float:
     n_words=st.sampled_from([1, 2, 3, 4, 7]),
     n=st.integers(0, 5),
     secret=st.binary(min_size=64, max_size=64),
-    flip=st.sampled_from([0.0, 0.001, 0.05, 0.25, 0.4, 0.49999]),
+    randomised_response=st.sampled_from([0.0, 0.001, 0.05, 0.25, 0.4, 0.49999]),
 )
-def test_fast_agrees_with_the_definition(seed: int, n_words: int, n: int, secret: bytes, flip: float) -> None:
+def test_fast_agrees_with_the_definition(
+    seed: int, n_words: int, n: int, secret: bytes, randomised_response: float
+) -> None:
     keys = FieldKeys(secret[:32], secret[32:])
     signed = random_signatures(n, n_words, seed)
-    made = flipped(signed, keys, flip)
+    made = with_randomised_response(signed, keys, randomised_response)
     expected = [
-        [word ^ change for word, change in zip(row, words(flips(row, keys, flip)), strict=True)]
+        [word ^ change for word, change in zip(row, words(flips(row, keys, randomised_response)), strict=True)]
         for row in signed.tolist()
     ]
     assert made.dtype == np.uint64
@@ -65,13 +67,13 @@ def test_frozen_noise() -> None:
     assert digest == "ecd671b476731100e92e148010af74e4485127d8e244ca4f4bfac1677b9b4471"
 
 
-@pytest.mark.parametrize("flip", [0.001, 0.05, 0.1, 0.25, 0.4])
-def test_bits_are_flipped_at_the_rate_asked_for(flip: float) -> None:
+@pytest.mark.parametrize("randomised_response", [0.001, 0.05, 0.1, 0.25, 0.4])
+def test_bits_are_flipped_at_the_rate_asked_for(randomised_response: float) -> None:
     n, n_words = 4000, 16
     signed = random_signatures(n, n_words)
-    noise = flipped(signed, OURS, flip) ^ signed
-    rate = flip_threshold(flip) / 65536
-    assert rate == pytest.approx(flip, abs=1 / 131072)
+    noise = with_randomised_response(signed, OURS, randomised_response) ^ signed
+    rate = response_threshold(randomised_response) / 65536
+    assert rate == pytest.approx(randomised_response, abs=1 / 131072)
     assert deviate(int(np.bitwise_count(noise).sum()), noise.size * 64, rate) < LIMIT
     bits = np.unpackbits(noise.view(np.uint8), axis=1)
     assert max(deviate(int(count), n, rate) for count in bits.sum(axis=0)) < LIMIT
@@ -82,32 +84,34 @@ def test_bits_are_flipped_at_the_rate_asked_for(flip: float) -> None:
 
 def test_a_signature_has_its_noise_whatever_else_is_sent() -> None:
     signed = random_signatures(1500, 16)
-    made = flipped(signed, OURS, 0.1)
+    made = with_randomised_response(signed, OURS, 0.1)
     order = np.random.default_rng(2).permutation(len(signed))[:700]
-    np.testing.assert_array_equal(flipped(signed[order], OURS, 0.1), made[order])
+    np.testing.assert_array_equal(with_randomised_response(signed[order], OURS, 0.1), made[order])
     for row in (0, 511, 512, 1499):
-        np.testing.assert_array_equal(flipped(signed[row : row + 1], OURS, 0.1)[0], made[row])
+        np.testing.assert_array_equal(with_randomised_response(signed[row : row + 1], OURS, 0.1)[0], made[row])
 
 
 def test_another_custodian_domain_or_project_has_independent_noise() -> None:
-    signed, flip = random_signatures(3000, 16), 0.1
-    ours = flipped(signed, OURS, flip) ^ signed
+    signed, randomised_response = random_signatures(3000, 16), 0.1
+    ours = with_randomised_response(signed, OURS, randomised_response) ^ signed
     own = NoiseKey(bytes(range(32)))
     for keys in (THEIRS, own.derive("people", "given"), own.derive("others", "surname")):
-        theirs = flipped(signed, keys, flip) ^ signed
-        rate = flip_threshold(flip) / 65536
+        theirs = with_randomised_response(signed, keys, randomised_response) ^ signed
+        rate = response_threshold(randomised_response) / 65536
         assert deviate(int(np.bitwise_count(ours & theirs).sum()), signed.size * 64, rate**2) < LIMIT
 
 
 def test_signatures_that_differ_in_one_bit_have_independent_noise() -> None:
-    signed, flip = random_signatures(3000, 2), 0.25
+    signed, randomised_response = random_signatures(3000, 2), 0.25
     near = signed ^ np.array([0, 1 << 63], dtype=np.uint64)
-    both = (flipped(signed, OURS, flip) ^ signed) & (flipped(near, OURS, flip) ^ near)
-    assert deviate(int(np.bitwise_count(both).sum()), both.size * 64, flip**2) < LIMIT
+    both = (with_randomised_response(signed, OURS, randomised_response) ^ signed) & (
+        with_randomised_response(near, OURS, randomised_response) ^ near
+    )
+    assert deviate(int(np.bitwise_count(both).sum()), both.size * 64, randomised_response**2) < LIMIT
 
 
-@pytest.mark.parametrize("flip", [0.05, 0.25])
-def test_similarities_of_two_custodians_are_estimated_without_bias(flip: float) -> None:
+@pytest.mark.parametrize("randomised_response", [0.05, 0.25])
+def test_similarities_of_two_custodians_are_estimated_without_bias(randomised_response: float) -> None:
     bits, n = 256, 1500
     pairs = [("john", "jon"), ("margaret", "margret"), ("ann", "bob"), ("elliot", "elliot")]
     generator = np.random.default_rng(20140617)
@@ -115,16 +119,19 @@ def test_similarities_of_two_custodians_are_estimated_without_bias(flip: float) 
     agreeing = np.empty((n, len(pairs)), dtype=np.int64)
     for i in range(n):
         signed = signatures(sets, FieldKeys(generator.bytes(32), generator.bytes(32)), bits, threads=1)
-        sides = [flipped(signed[side::2], keys, flip) for side, keys in enumerate((OURS, THEIRS))]
+        sides = [
+            with_randomised_response(signed[side::2], keys, randomised_response)
+            for side, keys in enumerate((OURS, THEIRS))
+        ]
         agreeing[i] = agreeing_bits(*sides)
     truth = np.array([jaccard(*(tokens(value, "bigrams") for value in pair)) for pair in pairs])
-    expected = variance(truth, bits, flip)
-    found = estimate(agreeing, bits, flip, clip=False)
+    expected = variance(truth, bits, randomised_response)
+    found = estimate(agreeing, bits, randomised_response, clip=False)
     assert np.abs((found.mean(axis=0) - truth) / np.sqrt(expected / n)).max() < LIMIT
     assert np.abs((found.var(axis=0, ddof=1) / expected - 1) * np.sqrt((n - 1) / 2)).max() < LIMIT
 
 
-@pytest.mark.parametrize("flip", [-0.1, 0.5, float("nan")])
-def test_a_flip_that_leaves_nothing_is_refused(flip: float) -> None:
-    with pytest.raises(TrystError, match="flip"):
-        flipped(random_signatures(1, 1), OURS, flip)
+@pytest.mark.parametrize("randomised_response", [-0.1, 0.5, float("nan")])
+def test_a_flip_that_leaves_nothing_is_refused(randomised_response: float) -> None:
+    with pytest.raises(TrystError, match="randomised_response"):
+        with_randomised_response(random_signatures(1, 1), OURS, randomised_response)

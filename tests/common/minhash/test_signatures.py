@@ -52,8 +52,8 @@ def test_fast_agrees_with_the_definition(
 @pytest.mark.parametrize("table_bytes", [1 << 21, fast.TABLE_BYTES])
 def test_many_values_take_several_calls_and_pieces(table_bytes: int) -> None:
     generator = np.random.default_rng(5)
-    letters = generator.integers(97, 123, size=(3000, 6), dtype=np.uint32)
-    values = [row.tobytes().decode("utf-32-le") for row in letters]
+    messages = generator.integers(97, 123, size=(3000, 6), dtype=np.uint32)
+    values = [row.tobytes().decode("utf-32-le") for row in messages]
     sets = tokenise(values, "positional_bigrams")
     bits = 512
     distinct = len(np.unique(sets.codes))
@@ -94,12 +94,12 @@ def test_the_lowest_bit_has_no_part_in_the_order() -> None:
 @given(
     codes=st.lists(st.integers(0, 2**64 - 1), max_size=300),
     copies=st.integers(1, 3),
-    most=st.integers(0, 400),
+    maximum=st.integers(0, 400),
 )
-def test_index_finds_each_distinct_code_once(codes: list[int], copies: int, most: int) -> None:
+def test_index_finds_each_distinct_code_once(codes: list[int], copies: int, maximum: int) -> None:
     array = np.array(codes * copies, dtype=np.uint64)
-    distinct, places = fast._index(array, most)
-    if len(set(codes)) > most:
+    distinct, places = fast._index(array, maximum)
+    if len(set(codes)) > maximum:
         assert len(places) == 0
     else:
         assert distinct.tolist() == list(dict.fromkeys(codes))

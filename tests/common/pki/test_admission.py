@@ -95,15 +95,15 @@ def test_bobs_authority_cannot_mint_an_alice() -> None:
     minted = ALL.authorities["bob"].issue(key, "alice", Role.CUSTODIAN_A)
     assert "no member has this public key" in reason(certificate_pem(minted))
     # With Alice's public key, which is no secret (Bob could not use it in TLS; it is refused all the same).
-    told = reason(ALL.reissued("alice", by="bob"))
-    assert "the certificate of alice" in told
-    assert "was not issued by the authority pinned for this member" in told
+    reported = reason(ALL.reissued("alice", by="bob"))
+    assert "the certificate of alice" in reported
+    assert "was not issued by the authority pinned for this member" in reported
 
 
 def test_bobs_authority_cannot_make_bob_a_linker_or_coordinator() -> None:
     for role in (Role.LINKER, Role.COORDINATOR, Role.CUSTODIAN_A):
-        told = reason(ALL.reissued("bob", role=role))
-        assert f"must name the member's role custodian-b, got {role}" in told
+        reported = reason(ALL.reissued("bob", role=role))
+        assert f"must name the member's role custodian-b, got {role}" in reported
 
 
 def test_an_authority_under_anothers_name_is_no_other() -> None:
@@ -177,8 +177,8 @@ CLIENT = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
     ],
     ids=["no names", "no role", "two roles", "a role twice", "no such role", "no use", "for servers"],
 )
-def test_a_certificate_of_another_form_is_refused(extensions: list[x509.ExtensionType], told: str) -> None:
-    assert told in reason(forged_by_alices_own_authority(extensions))
+def test_a_certificate_of_another_form_is_refused(extensions: list[x509.ExtensionType], reported: str) -> None:
+    assert reported in reason(forged_by_alices_own_authority(extensions))
 
 
 def test_the_same_form_with_all_it_needs_is_admitted() -> None:

@@ -109,9 +109,9 @@ def test_a_leaf_does_not_outlive_its_authority() -> None:
 
 def test_dates_are_told_when_they_are_wrong() -> None:
     past = leaf(validity=Validity.lasting(timedelta(hours=1), start=datetime(2020, 2, 29, 12, tzinfo=UTC)))
-    told = message(lambda: check_dates(past, now(), "alice/certificate.pem"))
-    assert told.startswith("alice/certificate.pem: the certificate has expired")
-    assert "from 2020-02-29 12:00 to 2020-02-29 13:00 UTC" in told
+    reported = message(lambda: check_dates(past, now(), "alice/certificate.pem"))
+    assert reported.startswith("alice/certificate.pem: the certificate has expired")
+    assert "from 2020-02-29 12:00 to 2020-02-29 13:00 UTC" in reported
     future = leaf(validity=Validity.lasting(timedelta(hours=1), start=now() + timedelta(days=1)))
     assert "is not valid yet" in message(lambda: check_dates(future, now(), "here"))
     start = past.not_valid_before_utc

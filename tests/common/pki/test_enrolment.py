@@ -22,7 +22,7 @@ from tryst.common.pki.certificates import (
     spki_fingerprint,
 )
 from tryst.common.pki.enrolment import accept, assemble, certify, enrol
-from tryst.common.pki.enrolment_requests import Card, load_card
+from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.provisioning import PARTIES
 
@@ -34,22 +34,22 @@ class Deployment:
 
     def __init__(self, root: Path) -> None:
         self.folders = {name: root / f"machine of {name}" / name for name in PARTIES}
-        self.cards: dict[str, Card] = {}
+        self.enrolment_requests: dict[str, EnrolmentRequest] = {}
         self.sent: list[bytes] = []
         for name, role in PARTIES.items():
             enrol(self.folders[name], name, role, HOSTS.get(name, ()))
-            card = PartyFolder(self.folders[name]).card
-            self.sent.append(card.read_bytes())
-            self.cards[name] = load_card(card)
+            enrolment_request = PartyFolder(self.folders[name]).enrolment_request
+            self.sent.append(enrolment_request.read_bytes())
+            self.enrolment_requests[name] = load_enrolment_request(enrolment_request)
         # Alice brings an authority of her own; the coordinator's certifies the others.
         self.coordinators = Authority.create("Coordinator")
         self.alices = Authority.create("Alice")
         self.certificates = {
-            name: certify(self.alices if name == "alice" else self.coordinators, card)
-            for name, card in self.cards.items()
+            name: certify(self.alices if name == "alice" else self.coordinators, enrolment_request)
+            for name, enrolment_request in self.enrolment_requests.items()
         }
         self.authorities = self.coordinators.pem + self.alices.pem
-        self.members = assemble(self.cards.values(), self.certificates, self.authorities)
+        self.members = assemble(self.enrolment_requests.values(), self.certificates, self.authorities)
         self.sent += [*self.certificates.values(), self.authorities, self.members.dump().encode()]
 
     def accept(self, name: str) -> None:
@@ -111,7 +111,7 @@ def test_accepting_again_changes_nothing_and_a_renewal_replaces(deployment: Depl
     former = {path.name: path.read_bytes() for path in folder.path.iterdir()}
     deployment.accept("bob")
     assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == former
-    deployment.certificates["bob"] = certify(deployment.coordinators, deployment.cards["bob"])
+    deployment.certificates["bob"] = certify(deployment.coordinators, deployment.enrolment_requests["bob"])
     deployment.accept("bob")
     assert folder.certificate.read_bytes() != former["certificate.pem"]
     listed = deployment.members.named("bob").certificate
@@ -119,51 +119,53 @@ def test_accepting_again_changes_nothing_and_a_renewal_replaces(deployment: Depl
 
 
 def test_enrolling_twice_keeps_the_first_keys(tmp_path: Path) -> None:
-    card = enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A)
-    told = refusal(lambda: enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A), ErrorCode.EXISTS)
-    assert "keys are never overwritten" in told
-    assert load_card(tmp_path / "alice" / "card.yaml") == card
+    enrolment_request = enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A)
+    reported = refusal(lambda: enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A), ErrorCode.EXISTS)
+    assert "keys are never overwritten" in reported
+    assert load_enrolment_request(tmp_path / "alice" / "card.yaml") == enrolment_request
     assert [path.name for path in tmp_path.iterdir()] == ["alice"]
 
 
 def test_a_changed_card_is_refused(deployment: Deployment) -> None:
     text = deployment.sent[list(PARTIES).index("bob")].decode()
-    assert Card.parse(text) == deployment.cards["bob"]
-    refusal(lambda: Card.parse(text.replace('"bob"', '"eve"')), ErrorCode.SIGNATURE)
-    refusal(lambda: Card.parse(text.replace("custodian-b", "custodian-a")), ErrorCode.SIGNATURE)
+    assert EnrolmentRequest.parse(text) == deployment.enrolment_requests["bob"]
+    refusal(lambda: EnrolmentRequest.parse(text.replace('"bob"', '"eve"')), ErrorCode.SIGNATURE)
+    refusal(lambda: EnrolmentRequest.parse(text.replace("custodian-b", "custodian-a")), ErrorCode.SIGNATURE)
     mallory = Identity.create()
-    other = text.replace(deployment.cards["bob"].identity.hex, mallory.public.hex)
-    refusal(lambda: Card.parse(other), ErrorCode.SIGNATURE)
+    other = text.replace(deployment.enrolment_requests["bob"].identity.hex, mallory.public.hex)
+    refusal(lambda: EnrolmentRequest.parse(other), ErrorCode.SIGNATURE)
     unsigned = "".join(line for line in text.splitlines(True) if "signature" not in line)
-    assert "signature: is missing" in refusal(lambda: Card.parse(unsigned), ErrorCode.CONFIGURATION)
+    assert "signature: is missing" in refusal(lambda: EnrolmentRequest.parse(unsigned), ErrorCode.CONFIGURATION)
 
 
 def test_a_card_with_a_request_for_another_role_is_refused(deployment: Deployment) -> None:
     bob = PartyFolder(deployment.folders["bob"])
     identity = Identity.load(bob.identity)
-    card = deployment.cards["bob"]
-    forged = Card("bob", Role.COORDINATOR, card.identity, card.sealing, card.request).signed(identity)
-    assert "must be for the role on it" in refusal(lambda: Card.parse(forged), ErrorCode.CERTIFICATE)
+    enrolment_request = deployment.enrolment_requests["bob"]
+    forged = EnrolmentRequest(
+        "bob", Role.COORDINATOR, enrolment_request.identity, enrolment_request.sealing, enrolment_request.request
+    ).signed(identity)
+    assert "must be for the role on it" in refusal(lambda: EnrolmentRequest.parse(forged), ErrorCode.CERTIFICATE)
 
 
 def test_assembling_finds_what_does_not_belong_together(deployment: Deployment) -> None:
-    cards, certificates = deployment.cards, deployment.certificates
+    enrolment_requests, certificates = deployment.enrolment_requests, deployment.certificates
 
     def assembled(changed: dict[str, bytes], authorities: bytes = deployment.authorities) -> object:
-        return assemble(cards.values(), {**certificates, **changed}, authorities)
+        return assemble(enrolment_requests.values(), {**certificates, **changed}, authorities)
 
-    def told(*args: object) -> str:
+    def reported(*args: object) -> str:
         return refusal(lambda: assembled(*args), ErrorCode.CERTIFICATE)  # type: ignore[arg-type]
 
-    assert "for another key than the card" in told({"bob": certificates["alice"]})
+    assert "for another key than the card" in reported({"bob": certificates["alice"]})
     past = Validity.lasting(timedelta(hours=1), start=Validity.lasting(timedelta(0)).not_before - timedelta(days=1))
-    assert "has expired" in told({"bob": certify(deployment.coordinators, cards["bob"], past)})
-    assert "was not issued by" in told({}, deployment.coordinators.pem)
+    assert "has expired" in reported({"bob": certify(deployment.coordinators, enrolment_requests["bob"], past)})
+    assert "was not issued by" in reported({}, deployment.coordinators.pem)
     wrong_role = deployment.coordinators.issue(load_certificate_key(certificates["bob"]), "bob", Role.COORDINATOR)
-    assert "must be for custodian-b" in told({"bob": pem_of(wrong_role)})
+    assert "must be for custodian-b" in reported({"bob": pem_of(wrong_role)})
     missing = {name: pem for name, pem in certificates.items() if name != "bob"}
     assert "the certificate of bob: is missing" in refusal(
-        lambda: assemble(cards.values(), missing, deployment.authorities), ErrorCode.CERTIFICATE
+        lambda: assemble(enrolment_requests.values(), missing, deployment.authorities), ErrorCode.CERTIFICATE
     )
 
 
@@ -181,12 +183,12 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
     members = deployment.members.dump()
     certificates, authorities = deployment.certificates, deployment.authorities
 
-    def told(code: ErrorCode, name: str = "bob", **changed) -> str:
+    def reported(code: ErrorCode, name: str = "bob", **changed) -> str:
         given = {"certificate": certificates["bob"], "members": members, "authorities": authorities, **changed}
         return refusal(lambda: accept(folder, name, **given), code)
 
-    assert "not for the key in tls.key" in told(ErrorCode.CERTIFICATE, certificate=certificates["alice"])
-    assert "no member has this name" in told(ErrorCode.NOT_FOUND, name="mallory")
+    assert "not for the key in tls.key" in reported(ErrorCode.CERTIFICATE, certificate=certificates["alice"])
+    assert "no member has this name" in reported(ErrorCode.NOT_FOUND, name="mallory")
     own = deployment.members.named("bob")
     for key, value in (
         ("certificate", own.certificate),
@@ -194,12 +196,12 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
         ("sealing", own.sealing.hex),
     ):
         other = Identity.create().public.hex
-        assert f"another {key} key for bob" in told(ErrorCode.CONFIGURATION, members=members.replace(value, other))
-    assert "authorities in the membership list are missing" in told(
+        assert f"another {key} key for bob" in reported(ErrorCode.CONFIGURATION, members=members.replace(value, other))
+    assert "authorities in the membership list are missing" in reported(
         ErrorCode.CONFIGURATION, authorities=deployment.alices.pem
     )
-    minted = certify(deployment.alices, deployment.cards["bob"])
-    assert "was not issued by" in told(ErrorCode.CERTIFICATE, certificate=minted)
+    minted = certify(deployment.alices, deployment.enrolment_requests["bob"])
+    assert "was not issued by" in reported(ErrorCode.CERTIFICATE, certificate=minted)
     wrong_role = deployment.coordinators.issue(load_certificate_key(certificates["bob"]), "bob", Role.LINKER)
-    assert "must be for custodian-b" in told(ErrorCode.CERTIFICATE, certificate=pem_of(wrong_role))
+    assert "must be for custodian-b" in reported(ErrorCode.CERTIFICATE, certificate=pem_of(wrong_role))
     assert sorted(path.name for path in folder.iterdir()) == before

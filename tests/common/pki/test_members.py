@@ -84,8 +84,8 @@ def test_every_mistake_is_told_at_once() -> None:
     given[3]["identity"] = "0" * 64
     del given[4]["sealing"]
     text = text_of(given) + "extra: 1\n"
-    told = mistakes_in(text)
-    assert told.count("\n  - ") == 6
+    reported = mistakes_in(text)
+    assert reported.count("\n  - ") == 6
     for place in (
         "line 6, members[0].certificate",
         "members[1].role",
@@ -94,8 +94,8 @@ def test_every_mistake_is_told_at_once() -> None:
         "members[4].sealing",
         "extra",
     ):
-        assert place in told
-    assert "small order" in told
+        assert place in reported
+    assert "small order" in reported
 
 
 def test_no_two_members_share_a_key_and_one_holds_each_role() -> None:
@@ -103,7 +103,7 @@ def test_no_two_members_share_a_key_and_one_holds_each_role() -> None:
     given[1] |= {key: given[0][key] for key in ("certificate", "identity")}
     given[2] |= {"sealing": given[0]["sealing"], "name": "alice", "role": "custodian-a"}
     del given[3]
-    told = mistakes_in(text_of(given))
+    reported = mistakes_in(text_of(given))
     for expected in (
         "every member has a name of its own",
         "every member has a certificate key of its own",
@@ -113,8 +113,8 @@ def test_no_two_members_share_a_key_and_one_holds_each_role() -> None:
         "there is exactly one linker, got 0",
         "there is at least one coordinator",
     ):
-        assert expected in told
-    assert told.count("\n  - ") == 7
+        assert expected in reported
+    assert reported.count("\n  - ") == 7
 
 
 def test_a_steward_may_be_absent_and_a_second_coordinator_present() -> None:

@@ -64,7 +64,7 @@ def test_every_measure_of_the_registry_can_be_limited() -> None:
     }
     for measure in MEASURES.values():
         number = properties[measure.name]["anyOf"][0]
-        assert (number["minimum"], number["maximum"]) == (measure.least, measure.most)
+        assert (number["minimum"], number["maximum"]) == (measure.minimum, measure.maximum)
 
 
 @pytest.mark.parametrize(

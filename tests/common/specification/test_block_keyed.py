@@ -98,7 +98,7 @@ def test_variables_and_an_assessment_are_possible_and_part_of_the_encoding():
     assert encoding_digest(spec) != encoding_digest(load_specification(TEXT))
 
 
-CAPPED = "resolution: {by: carole, most_records: 20000}\n"
+CAPPED = "resolution: {by: carole, max_records: 20000}\n"
 
 
 def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
@@ -126,12 +126,12 @@ def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
 @pytest.mark.parametrize(
     ("section", "mode", "reason"),
     [
-        ("resolution: {by: carole}", "block_keyed", r"resolution\.most_records.*has a cap that all approve"),
-        ("resolution: {most_records: 5}", "block_keyed", r"resolution\.most_records.*has no cap"),
-        ("resolution: {by: carole, most_records: 0}", "block_keyed", r"resolution\.most_records.*greater than"),
-        ("resolution: {by: bob, most_records: 5}", "block_keyed", r"resolution\.by.*must be coordinator or carole"),
-        ("resolution: {by: carole, most_records: 5}", "open", r"resolution: only in mode block_keyed"),
-        ("resolution: {by: carole, most_records: 5}", "trusted", r"resolution: only in mode block_keyed"),
+        ("resolution: {by: carole}", "block_keyed", r"resolution\.max_records.*has a cap that all approve"),
+        ("resolution: {max_records: 5}", "block_keyed", r"resolution\.max_records.*has no cap"),
+        ("resolution: {by: carole, max_records: 0}", "block_keyed", r"resolution\.max_records.*greater than"),
+        ("resolution: {by: bob, max_records: 5}", "block_keyed", r"resolution\.by.*must be coordinator or carole"),
+        ("resolution: {by: carole, max_records: 5}", "open", r"resolution: only in mode block_keyed"),
+        ("resolution: {by: carole, max_records: 5}", "trusted", r"resolution: only in mode block_keyed"),
     ],
 )
 def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: str, mode: str, reason: str):
@@ -165,27 +165,27 @@ def test_a_rule_with_a_mistake_of_its_own_is_a_rule_all_the_same():
 
 
 def test_a_rule_on_a_category_and_a_split_are_possible_and_told():
-    told = specification_notes(load_specification(TEXT.replace("[{field: born}]", "[{field: sex}]")))
-    assert "block_keyed: each record is sent once per blocking rule (born and name)" in told[0]
-    assert any("coordinator" in note for note in told)
-    assert any("name by sex" in note for note in told)
+    reported = specification_notes(load_specification(TEXT.replace("[{field: born}]", "[{field: sex}]")))
+    assert "block_keyed: each record is sent once per blocking rule (born and name)" in reported[0]
+    assert any("coordinator" in note for note in reported)
+    assert any("name by sex" in note for note in reported)
 
 
 def test_the_notes_say_what_the_codes_tell_and_what_they_do_not():
-    told = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
-    assert "keyed codes of every row" in told
-    assert "nothing tells which signatures a row of codes belongs to" in told
-    assert "with probabilities that at least 20 links share" in told
-    assert "Pairs that came near to a link are not told" in told
-    assert "field sex: its value is sent as a signature and as a code, and which records lack it" in told
-    assert "several links share a record" not in told
+    reported = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
+    assert "keyed codes of every row" in reported
+    assert "nothing tells which signatures a row of codes belongs to" in reported
+    assert "with probabilities that at least 20 links share" in reported
+    assert "Pairs that came near to a link are not told" in reported
+    assert "field sex: its value is sent as a signature and as a code, and which records lack it" in reported
+    assert "several links share a record" not in reported
     unassessed = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
     assert "nothing tells which signatures" in unassessed
     assert "at least 20 links" not in unassessed
     assert "Nothing uses the codes in this mode but an assessment" in unassessed
-    assert "Nothing uses the codes" not in told
+    assert "Nothing uses the codes" not in reported
     joined = specification_notes(
-        load_specification(TEXT + VARIABLES + ASSESSMENT + "resolution: {by: carole, most_records: 9}\n")
+        load_specification(TEXT + VARIABLES + ASSESSMENT + "resolution: {by: carole, max_records: 9}\n")
     )
     assert any("nothing but the fall-back tells which signatures" in note for note in joined)
     assert not any("at least 20 links" in note for note in joined)

@@ -33,7 +33,7 @@ def field(draw: st.DrawFn, name: str) -> dict[str, Any]:
         "column": words,
         "tokens": st.sampled_from(["bigrams", "words", "value"]),
         "only_similar": st.lists(words, max_size=30),
-        "flip": st.floats(0.001, 0.1),
+        "randomised_response": st.floats(0.001, 0.1),
     }
     for key, strategy in optional.items():
         if draw(st.booleans()):

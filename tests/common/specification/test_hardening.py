@@ -130,22 +130,22 @@ def test_a_list_of_ten_thousand_names_fits_into_a_specification() -> None:
 
 
 def test_approvers_are_told_what_it_does_and_costs() -> None:
-    told = "\n".join(specification_notes(load_specification(salted())))
-    assert "Field surname is salted by the year of born" in told
-    assert "Who differs in it, by a mistake or in truth, is compared as different in surname" in told
-    assert "as if surname were missing" in told
+    reported = "\n".join(specification_notes(load_specification(salted())))
+    assert "Field surname is salted by the year of born" in reported
+    assert "Who differs in it, by a mistake or in truth, is compared as different in surname" in reported
+    assert "as if surname were missing" in reported
     assert "salted" not in "\n".join(specification_notes(load_specification(PLAIN)))
-    told = "\n".join(specification_notes(load_specification(listed("smith, jones"))))
-    assert "Field given: 2 listed values show how similar they are" in told
-    assert "a misspelt value is compared as different" in told
+    reported = "\n".join(specification_notes(load_specification(listed("smith, jones"))))
+    assert "Field given: 2 listed values show how similar they are" in reported
+    assert "a misspelt value is compared as different" in reported
 
 
 def test_a_rule_that_undoes_a_salt_is_named() -> None:
     spec = load_specification(salted())
     assert [rule.name for rule in spec.rules_undoing_salt(spec.field("surname"))] == ["name"]
     assert spec.rules_undoing_salt(spec.field("given")) == spec.rules_undoing_salt(spec.field("born")) == ()
-    told = "\n".join(specification_notes(spec))
-    assert "Blocking rule name undoes the salt of surname" in told
+    reported = "\n".join(specification_notes(spec))
+    assert "Blocking rule name undoes the salt of surname" in reported
     mended = salted(text=PLAIN.replace("{field: surname, prefix: 3}", "{field: surname, prefix: 3}, {field: born}"))
     assert "undoes" not in "\n".join(specification_notes(load_specification(mended)))
     alike = PLAIN.replace("keys: [{field: surname, prefix: 3}]", "similar: {field: surname}")

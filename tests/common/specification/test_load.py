@@ -15,7 +15,7 @@ from tryst.common.specification import Specification, dump_specification, load_s
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 
 
-def mistakes(text: str) -> list[str]:
+def issues(text: str) -> list[str]:
     """The mistakes found in a text, one line each."""
     with pytest.raises(TrystErrors) as caught:
         load_specification(text, "linkage.yaml")
@@ -86,7 +86,7 @@ def test_cleaning_steps_run_in_one_order_whatever_is_written() -> None:
 
 
 def test_every_mistake_is_reported_at_once_with_its_line() -> None:
-    found = mistakes(
+    found = issues(
         """\
 version: 2
 project: FEBRL 4
@@ -146,7 +146,7 @@ links: {treshold: 2, threshold: 1.5}
         assert len(hits) == 1, f"{where} {what} {remedy}: {hits} of {found}"
         unmatched.remove(hits[0])
     assert unmatched == []
-    lines = [int(mistake.split(",")[0].removeprefix("line ")) for mistake in found]
+    lines = [int(issue.split(",")[0].removeprefix("line ")) for issue in found]
     assert lines == sorted(lines)
 
 
@@ -216,27 +216,27 @@ links: {treshold: 2, threshold: 1.5}
     ],
 )
 def test_a_mistake_is_named_by_its_path_with_a_remedy(text: str, where: str, what: str) -> None:
-    found = [mistake for mistake in mistakes(text) if f", {where}: " in mistake]
-    assert len(found) >= 1, mistakes(text)
-    assert any(what in mistake for mistake in found), found
+    found = [issue for issue in issues(text) if f", {where}: " in issue]
+    assert len(found) >= 1, issues(text)
+    assert any(what in issue for issue in found), found
 
 
 def test_a_part_that_is_not_compared_blocks_nothing() -> None:
     fields = [{"name": "born", "kind": "date", "date": {"order": "ymd", "parts": ["year"]}}]
     rules = [{"name": "month", "keys": [{"field": "born", "part": "month"}]}]
-    assert "born has no such part" in "".join(mistakes(changed(fields=fields, blocking=rules)))
+    assert "born has no such part" in "".join(issues(changed(fields=fields, blocking=rules)))
 
 
 def test_at_most_as_many_rules_as_a_mask_has_bits() -> None:
     rules = [{"name": f"r{n}", "keys": [{"field": "surname", "prefix": n}]} for n in range(1, 34)]
     assert len(load_specification(changed(blocking=rules[:32])).blocking) == 32
-    assert "at most 32 rules" in "".join(mistakes(changed(blocking=rules)))
+    assert "at most 32 rules" in "".join(issues(changed(blocking=rules)))
 
 
 def test_patterns_must_fit_into_64_bits() -> None:
     fields = [{"name": f"f{n}", "kind": "name"} for n in range(20)]
     assert len(load_specification(changed(fields=fields[:19], blocking=[])).fields) == 19
-    assert "more comparison patterns than fit" in "".join(mistakes(changed(fields=fields, blocking=[])))
+    assert "more comparison patterns than fit" in "".join(issues(changed(fields=fields, blocking=[])))
 
 
 def test_fields_of_one_key_domain_that_agree_are_accepted() -> None:
@@ -277,9 +277,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ({"assignment": "many_to_one", "threshold": None}, 0.5, None),
     ],
 )
-def test_what_decides_how_probable_a_link_must_be(links, least, rate) -> None:
+def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
     spec = load_specification(changed(links=links))
-    assert (spec.links.least_probability, spec.links.false_link_rate) == (least, rate)
+    assert (spec.links.min_probability, spec.links.false_link_rate) == (minimum, rate)
     assert load_specification(dump_specification(spec)) == spec
 
 
@@ -327,7 +327,7 @@ def test_rules_that_carole_forms_from_signatures() -> None:
     ],
 )
 def test_rules_that_make_no_sense_are_refused(rule: dict[str, Any], where: str, what: str) -> None:
-    found = mistakes(with_rule(**rule))
+    found = issues(with_rule(**rule))
     assert len(found) == 1, found
     assert f" {where}:" in found[0]
     assert what in found[0]
@@ -340,11 +340,11 @@ def test_fields_that_may_be_exchanged() -> None:
     assert spec.swaps == (("first", "last"),)
     assert load_specification(dump_specification(spec)) == spec
     apart = changed(fields=[*data["fields"], pair[0], {"name": "last", "kind": "name"}], swaps=[["first", "last"]])
-    assert "must share a key domain, got names and last" in mistakes(apart)[0]
-    assert "no compared field" in mistakes(changed(fields=[*data["fields"], *pair], swaps=[["first", "lost"]]))[0]
+    assert "must share a key domain, got names and last" in issues(apart)[0]
+    assert "no compared field" in issues(changed(fields=[*data["fields"], *pair], swaps=[["first", "lost"]]))[0]
     twice = changed(fields=[*data["fields"], *pair], swaps=[["first", "last"], ["last", "first"]])
-    assert all("one other only" in mistake for mistake in mistakes(twice))
-    assert "swaps[0]" in mistakes(changed(swaps=[["surname"]]))[0]
+    assert all("one other only" in issue for issue in issues(twice))
+    assert "swaps[0]" in issues(changed(swaps=[["surname"]]))[0]
 
 
 def test_a_field_of_several_columns() -> None:
@@ -356,4 +356,4 @@ def test_a_field_of_several_columns() -> None:
     assert mixed.field("extra").columns_of("alice") == ("number", "street")
     assert mixed.field("extra").columns_of("bob") == ("address",)
     assert load_specification(dump_specification(mixed)) == mixed
-    assert "fields[5].column" in mistakes(with_field(kind="text", column=[]))[0]
+    assert "fields[5].column" in issues(with_field(kind="text", column=[]))[0]

@@ -30,22 +30,22 @@ def test_blocking_shows_rows_that_share_a_key() -> None:
 
 def test_a_field_in_every_rule_is_not_learnt() -> None:
     rules = [{"name": "a", "keys": [{"field": "sex"}, {"field": "surname"}]}, {"name": "b", "keys": [{"field": "sex"}]}]
-    told = text(blocking=rules)
-    assert "Every blocking rule uses sex:" in told
-    assert "cannot be learnt" in told
+    reported = text(blocking=rules)
+    assert "Every blocking rule uses sex:" in reported
+    assert "cannot be learnt" in reported
     assert "cannot be learnt" not in text()
 
 
 def test_all_fields_in_rules_and_a_single_rule() -> None:
     one = [{"name": "a", "keys": [{"field": "f0"}]}]
-    told = text(fields=fields({}), blocking=one)
-    assert "Only one blocking rule" in told
-    assert "Every compared field is also in a blocking rule" in told
+    reported = text(fields=fields({}), blocking=one)
+    assert "Only one blocking rule" in reported
+    assert "Every compared field is also in a blocking rule" in reported
     assert "Every compared field" not in text(fields=fields({}, {}), blocking=one)
 
 
 def test_levels_that_tokens_or_bits_cannot_tell_apart() -> None:
-    told = text(
+    reported = text(
         blocking=(),
         fields=fields(
             {"tokens": "value"},
@@ -55,25 +55,28 @@ def test_levels_that_tokens_or_bits_cannot_tell_apart() -> None:
             {"kind": "category", "missing": ["x"]},
         ),
     )
-    assert "Field f0: tokens `value`" in told
+    assert "Field f0: tokens `value`" in reported
     assert (
-        "Field f1: its levels are finer than 64 bits can tell apart; `levels: [0.2, 0.4, 0.6, 0.7, 0.85, 0.925," in told
+        "Field f1: its levels are finer than 64 bits can tell apart; `levels: [0.2, 0.4, 0.6, 0.7, 0.85, 0.925,"
+        in reported
     )
-    assert "Field f2: with 64 bits" in told
-    assert "f3" not in told
-    assert "f4" not in told
+    assert "Field f2: with 64 bits" in reported
+    assert "f3" not in reported
+    assert "f4" not in reported
 
 
 def test_shared_domains_identifiers_and_columns() -> None:
-    told = text(blocking=(), fields=fields({"key_domain": "n", "column": "x"}, {"key_domain": "n", "column": "rec_id"}))
-    assert "Key domain n: Carole can compare values across f0 and f1." in told
-    assert "Field f1 compares alice's identifier column" in told
+    reported = text(
+        blocking=(), fields=fields({"key_domain": "n", "column": "x"}, {"key_domain": "n", "column": "rec_id"})
+    )
+    assert "Key domain n: Carole can compare values across f0 and f1." in reported
+    assert "Field f1 compares alice's identifier column" in reported
     assert "read the same column of alice" in text(blocking=(), fields=fields({"column": "x"}, {"column": "x"}))
 
 
 def test_frequencies_and_missing_values_as_evidence_are_told() -> None:
-    told = text(fields=fields(*[{"value_frequencies": True, "missing_as": "level"}] * 2), blocking=())
-    assert "rare value" in told
-    assert "multiply" in told
-    assert "missing_as: level" in told
+    reported = text(fields=fields(*[{"value_frequencies": True, "missing_as": "level"}] * 2), blocking=())
+    assert "rare value" in reported
+    assert "multiply" in reported
+    assert "missing_as: level" in reported
     assert "rare value" not in text()

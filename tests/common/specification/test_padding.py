@@ -16,9 +16,9 @@ def test_it_is_another_encoding_and_reads_back(padding: str) -> None:
     assert encoding_digest(padded) != encoding_digest(plain)
     assert "padding" not in dump_specification(plain)
     assert encoding_digest(load_specification(f"{TEXT}padding: null\n")) == encoding_digest(plain)
-    told = " ".join(specification_notes(padded))
-    assert "dummy rows" in told
-    assert ("20 times the rows" if padding == "20" else "less than twice the rows") in told
+    reported = " ".join(specification_notes(padded))
+    assert "dummy rows" in reported
+    assert ("20 times the rows" if padding == "20" else "less than twice the rows") in reported
 
 
 @pytest.mark.parametrize("padding", ["1", "1001", "true", "2.5", "powers", "[2]"])
@@ -34,4 +34,4 @@ def test_it_is_refused_where_it_would_only_cost() -> None:
     with pytest.raises(TrystErrors, match="padding: there is nothing to hide"):
         load_specification(text.replace("block_keyed", "trusted"))
     with pytest.raises(TrystErrors, match="padding: whoever joins rows learns which are dummies"):
-        load_specification(f"{text}resolution: {{by: carole, most_records: 100}}\n")
+        load_specification(f"{text}resolution: {{by: carole, max_records: 100}}\n")

@@ -1,4 +1,4 @@
-"""The option `flip`: what it does not go with, its digests, the levels it brings, and what approvers are told."""
+"""The option `randomised_response`: exclusions, digests, levels, and notes for approvers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ project: people
 mode: open
 custodians: {alice: {identifier: id}, bob: {identifier: id}}
 fields:
-  - {name: surname, kind: name, flip: 0.1}
+  - {name: surname, kind: name, randomised_response: 0.1}
   - {name: given, kind: name}
   - {name: sex, kind: category}
 blocking:
@@ -32,7 +32,7 @@ blocking:
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
 SPEC = load_specification(TEXT)
-FIRST = "{name: surname, kind: name, flip: 0.1}"
+FIRST = "{name: surname, kind: name, randomised_response: 0.1}"
 
 
 def changed(new: str, old: str = FIRST, more: str = "") -> Specification:
@@ -48,17 +48,17 @@ def refused(*given: Any, **named: Any) -> str:
 
 def test_it_is_part_of_the_encoding_where_it_is_used() -> None:
     plain = changed("{name: surname, kind: name}")
-    assert encoding_digest(plain) == encoding_digest(changed("{name: surname, kind: name, flip: 0}"))
+    assert encoding_digest(plain) == encoding_digest(changed("{name: surname, kind: name, randomised_response: 0}"))
     assert encoding_digest(plain) != encoding_digest(SPEC)
-    assert encoding_digest(SPEC) != encoding_digest(changed("{name: surname, kind: name, flip: 0.11}"))
+    assert encoding_digest(SPEC) != encoding_digest(changed("{name: surname, kind: name, randomised_response: 0.11}"))
     assert specification_digest(plain) != specification_digest(SPEC)
 
 
 def test_it_is_written_and_read_back() -> None:
-    assert "flip: 0.1" in dump_specification(SPEC)
+    assert "randomised_response: 0.1" in dump_specification(SPEC)
     assert "levels" not in dump_specification(SPEC)
     assert load_specification(dump_specification(SPEC)) == SPEC
-    schema = json_schema()["$defs"]["FieldSpec"]["properties"]["flip"]
+    schema = json_schema()["$defs"]["FieldSpec"]["properties"]["randomised_response"]
     assert schema["maximum"] == 0.4
     assert "not differential" in " ".join(schema["description"].split())
 
@@ -66,20 +66,23 @@ def test_it_is_written_and_read_back() -> None:
 def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
     assert SPEC.field("surname").bounds == (0.2, 0.4, 0.6, 0.8, 0.924, 1.0)
     assert SPEC.field("given").bounds[-2] == 0.999
-    assert changed("{name: surname, kind: name, flip: 0.1, levels: exact}").fields[0].bounds == (0.924, 1.0)
-    assert changed("{name: surname, kind: category, flip: 0.1}").fields[0].bounds == (0.532, 1.0)
-    own = changed("{name: surname, kind: name, flip: 0.1, levels: [0.5, 0.95, 1]}")
+    assert changed("{name: surname, kind: name, randomised_response: 0.1, levels: exact}").fields[0].bounds == (
+        0.924,
+        1.0,
+    )
+    assert changed("{name: surname, kind: category, randomised_response: 0.1}").fields[0].bounds == (0.532, 1.0)
+    own = changed("{name: surname, kind: name, randomised_response: 0.1, levels: [0.5, 0.95, 1]}")
     assert own.fields[0].bounds == (0.5, 0.95, 1.0)
-    told = " ".join(specification_notes(own))
-    assert "finer than 1024 bits of which each is flipped with probability 0.1 can tell apart" in told
-    assert "`levels: [0.5, 0.924, 1]` would do" in told
+    reported = " ".join(specification_notes(own))
+    assert "finer than 1024 bits of which each is flipped with probability 0.1 can tell apart" in reported
+    assert "`levels: [0.5, 0.924, 1]` would do" in reported
     assert "finer" not in " ".join(specification_notes(SPEC))
 
 
 def test_approvers_are_told_what_it_does_and_what_not() -> None:
-    told = " ".join(specification_notes(SPEC))
+    reported = " ".join(specification_notes(SPEC))
     for words in (
-        "flip: surname 0.1",
+        "randomised_response: surname 0.1",
         "exactly equal",
         "how often each occurs shows as before",
         "not differential privacy",
@@ -87,20 +90,22 @@ def test_approvers_are_told_what_it_does_and_what_not() -> None:
         "within 0.046 instead of 0.027",
         "0.2, 0.4, 0.6, 0.8, 0.924, 1",
     ):
-        assert words in told
-    assert "keep equal signatures" not in told
-    category = changed("{name: surname, kind: category, flip: 0.15}")
+        assert words in reported
+    assert "keep equal signatures" not in reported
+    category = changed("{name: surname, kind: category, randomised_response: 0.15}")
     assert "with probability 0.02, and then in all records that have them" in " ".join(specification_notes(category))
-    short = " ".join(specification_notes(changed("{name: surname, kind: name, flip: 0.01, bits: 64}")))
+    short = " ".join(specification_notes(changed("{name: surname, kind: name, randomised_response: 0.01, bits: 64}")))
     assert "Equal values keep equal signatures with probability 0.28" in short
-    assert "flip" not in " ".join(specification_notes(changed("{name: surname, kind: name}")))
+    assert "randomised_response" not in " ".join(specification_notes(changed("{name: surname, kind: name}")))
     exact = " ".join(specification_notes(changed(FIRST, more="model: {scheme: exact}\n")))
     assert "surname above 0.924 counts as equal" in exact
 
 
 def test_the_chance_of_sharing_a_band_is_that_of_flipped_bits() -> None:
     plain = " ".join(specification_notes(SPEC))
-    noisy = " ".join(specification_notes(changed("{name: given, kind: name, flip: 0.1}", "{name: given, kind: name}")))
+    noisy = " ".join(
+        specification_notes(changed("{name: given, kind: name, randomised_response: 0.1}", "{name: given, kind: name}"))
+    )
     assert "compare two values with probability 1 at 1" in plain
     assert "compare two values with probability 0.57 at 1" in noisy
 
@@ -108,13 +113,13 @@ def test_the_chance_of_sharing_a_band_is_that_of_flipped_bits() -> None:
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("flip: 0.5", "less than or equal to 0.4"),
-        ("flip: -0.1", "greater than or equal to 0"),
-        ("flip: .nan", "must be a number"),
-        ("flip: 0.0001", "use 0, or 0.001 to 0.4"),
-        ("flip: 0.25, bits: 128", "use at least 256 bits, or flip fewer"),
-        ("flip: 0.1, value_frequencies: true", "takes equal signatures"),
-        ('flip: "0.1"', "must be a number"),
+        ("randomised_response: 0.5", "less than or equal to 0.4"),
+        ("randomised_response: -0.1", "greater than or equal to 0"),
+        ("randomised_response: .nan", "must be a number"),
+        ("randomised_response: 0.0001", "use 0, or 0.001 to 0.4"),
+        ("randomised_response: 0.25, bits: 128", "use at least 256 bits, or flip fewer"),
+        ("randomised_response: 0.1, value_frequencies: true", "takes equal signatures"),
+        ('randomised_response: "0.1"', "must be a number"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_remedy(field: str, said: str) -> None:
@@ -133,4 +138,4 @@ def test_what_needs_equal_signatures_in_both_files_is_refused() -> None:
 def test_in_mode_block_keyed_the_custodians_split_by_values() -> None:
     text = TEXT.replace("mode: open", "mode: block_keyed").replace("  - {name: alike, lsh: {field: given}}\n", "")
     keyed = load_specification(text.replace("prefix: 3}]}", "prefix: 3}], split: surname}"))
-    assert keyed.field("surname").flip == 0.1
+    assert keyed.field("surname").randomised_response == 0.1

@@ -68,7 +68,7 @@ def test_every_option_has_a_meaning_and_says_whether_it_is_required() -> None:
     ("heading", "option", "values", "default"),
     [
         ("`fields`", "bits", "whole number, 64 to 8,192, a multiple of 64", "by `kind`"),
-        ("`fields`", "flip", "number, 0 to 0.4", "`0.0`"),
+        ("`fields`", "randomised_response", "number, 0 to 0.4", "`0.0`"),
         ("`fields`", "key_domain", "name", "the field's `name`"),
         ("`fields`", "value_frequencies", "`true`, `false`", "`false`"),
         ("`fields.date`", "parts", "list (at least 1) of `year`, `month`, `day`", "`[year, month, day]`"),

@@ -115,7 +115,7 @@ def test_mistakes_are_named_by_path_with_a_remedy(change: dict[str, Any], where:
     with pytest.raises(TrystErrors) as raised:
         load_specification(text(changed))
     found = [str(error) for error in raised.value.errors]
-    assert any(f", {where}: " in mistake and what in mistake for mistake in found), found
+    assert any(f", {where}: " in issue and what in issue for issue in found), found
 
 
 def test_all_mistakes_are_told_at_once():
@@ -139,12 +139,12 @@ def test_missing_codes_give_way_to_categories():
 
 
 def test_everyone_is_told_what_carole_sees_of_them():
-    told = "\n".join(specification_notes(SPEC))
-    assert "driving (2 categories, alice's file), home (3 categories, bob's file) and age" in told
-    assert "Carole never sees a label" in told
-    assert "one row of alice hold for the whole file: together they may take 4 combinations" in told
-    assert "one row of bob hold for the whole file: together they may take 6 combinations" in told
-    assert "sent as a signature and as a code" not in told
+    reported = "\n".join(specification_notes(SPEC))
+    assert "driving (2 categories, alice's file), home (3 categories, bob's file) and age" in reported
+    assert "Carole never sees a label" in reported
+    assert "one row of alice hold for the whole file: together they may take 4 combinations" in reported
+    assert "one row of bob hold for the whole file: together they may take 6 combinations" in reported
+    assert "sent as a signature and as a code" not in reported
     assert "sent as a signature and as a code" in "\n".join(specification_notes(spec_with({"column": "sex"}, {}, {})))
     assert "codes" not in "\n".join(specification_notes(load_specification(EXAMPLE)))
 
@@ -166,10 +166,10 @@ def test_the_latent_step_is_absent_unless_it_is_asked_for():
     assert load_specification(dump_specification(spec)) == spec
     assert load_specification(latent({})).latent is not None
     assert load_specification(latent({"keys": ["sex"]}, [])).latent is not None
-    told = "\n".join(specification_notes(spec))
-    assert "joint distribution of the codes of all variables and of the agreed values of surname and sex" in told
-    assert "can run away" in told
-    assert "may over-fit" in told
+    reported = "\n".join(specification_notes(spec))
+    assert "joint distribution of the codes of all variables and of the agreed values of surname and sex" in reported
+    assert "can run away" in reported
+    assert "may over-fit" in reported
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_value_model_that_makes_no_sense_is_refused(section: object, variables
     with pytest.raises(TrystErrors) as raised:
         load_specification(latent(section, variables))
     found = [str(error) for error in raised.value.errors]
-    assert any(f", {where}: " in mistake and what in mistake for mistake in found), found
+    assert any(f", {where}: " in issue and what in issue for issue in found), found
     assert len(found) == 1
 
 

@@ -28,10 +28,10 @@ def test_gaps_are_exactly_what_is_not_present(count: int, data: st.DataObject) -
 
 
 @given(st.integers(1, 60), st.integers(1, 5))
-def test_a_bounded_list_names_the_first_gaps(count: int, most: int) -> None:
+def test_a_bounded_list_names_the_first_gaps(count: int, maximum: int) -> None:
     present = list(range(0, count, 2))
     everything = missing_ranges(present, count)
-    assert missing_ranges(present, count, most) == everything[:most]
+    assert missing_ranges(present, count, maximum) == everything[:maximum]
 
 
 def test_root_depends_on_the_order() -> None:

@@ -19,23 +19,25 @@ from tryst.common.wire.row_handles import (
     ARRAYS,
     HANDLES,
     About,
-    RowsQuestion,
-    open_answer,
-    question_digest,
-    seal_answer,
+    RowHandlesRequest,
+    open_row_handles,
+    request_digest,
+    seal_row_handles,
 )
 
 ALICE, BOB = Identity.create(), Identity.create()
 RESOLVER, CAROLE = SealingKey.create(), SealingKey.create()
-QUESTION = RowsQuestion("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack()
-ABOUT = About("hips", "5" * 32, Side.ALICE, b"s" * 32, question_digest(QUESTION), "coordinator", RESOLVER.public)
+RESOLUTION_REQUEST = RowHandlesRequest("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack()
+ABOUT = About(
+    "hips", "5" * 32, Side.ALICE, b"s" * 32, request_digest(RESOLUTION_REQUEST), "coordinator", RESOLVER.public
+)
 GIVEN = {HANDLES: np.array([0, 1, 1], dtype=np.uint32)}
 MAGIC, SIGNATURE_END = b"tryst handles 1\n", 16 + 64
 
 
 def refused(code: ErrorCode, sealed: bytes, about: About = ABOUT, key: SealingKey = RESOLVER) -> TrystError:
     with pytest.raises(TrystError) as caught:
-        open_answer(key, ALICE.public, about, sealed)
+        open_row_handles(key, ALICE.public, about, sealed)
     assert caught.value.code is code
     return caught.value
 
@@ -45,29 +47,31 @@ def sealed_as(about: About, content: bytes) -> bytes:
     return b"".join(seal(about.key, about.context, [content]))
 
 
-def signed(body: bytes, about: About = ABOUT, identity: Identity = ALICE) -> bytes:
-    return sealed_as(about, MAGIC + identity.sign("give-handles", *about.parts(body)) + body)
+def signed(payload: bytes, about: About = ABOUT, identity: Identity = ALICE) -> bytes:
+    return sealed_as(about, MAGIC + identity.sign("give-handles", *about.parts(payload)) + payload)
 
 
 @given(rows=st.lists(st.integers(0, 2**32 - 1)), handles=st.lists(st.integers(0, 2**32 - 1)))
 def test_what_is_asked_and_answered_arrives(rows: list[int], handles: list[int]) -> None:
-    asked = RowsQuestion.unpack(RowsQuestion("0123456789abcdef" * 2, np.array(rows, dtype=np.uint32)).pack())
-    assert (asked.upload, asked.rows.tolist()) == ("0123456789abcdef" * 2, rows)
-    sealed = seal_answer(ALICE, ABOUT, {HANDLES: np.array(handles, dtype=np.uint32)})
-    told = open_answer(RESOLVER, ALICE.public, ABOUT, sealed)
-    assert {name: array.tolist() for name, array in told.items()} == {HANDLES: handles}
+    requested = RowHandlesRequest.unpack(
+        RowHandlesRequest("0123456789abcdef" * 2, np.array(rows, dtype=np.uint32)).pack()
+    )
+    assert (requested.upload, requested.rows.tolist()) == ("0123456789abcdef" * 2, rows)
+    sealed = seal_row_handles(ALICE, ABOUT, {HANDLES: np.array(handles, dtype=np.uint32)})
+    reported = open_row_handles(RESOLVER, ALICE.public, ABOUT, sealed)
+    assert {name: array.tolist() for name, array in reported.items()} == {HANDLES: handles}
 
 
 def test_the_same_rows_are_asked_in_other_bytes_each_time() -> None:
     """Or the digest, which the resolver has, would tell a single row by trying them all."""
     rows = np.array([5], dtype=np.uint32)
-    assert question_digest(RowsQuestion("ab" * 16, rows).pack()) != question_digest(
-        RowsQuestion("ab" * 16, rows).pack()
+    assert request_digest(RowHandlesRequest("ab" * 16, rows).pack()) != request_digest(
+        RowHandlesRequest("ab" * 16, rows).pack()
     )
 
 
 def test_an_answer_replaced_by_the_one_who_passes_it_on_is_refused() -> None:
-    replaced = refused(ErrorCode.SIGNATURE, seal_answer(BOB, ABOUT, GIVEN))
+    replaced = refused(ErrorCode.SIGNATURE, seal_row_handles(BOB, ABOUT, GIVEN))
     assert "not signed by Alice" in str(replaced)
     refused(ErrorCode.SIGNATURE, sealed_as(ABOUT, MAGIC + bytes(64) + _body(GIVEN[HANDLES])))
 
@@ -75,14 +79,14 @@ def test_an_answer_replaced_by_the_one_who_passes_it_on_is_refused() -> None:
 @pytest.mark.parametrize(
     "was",
     [
-        {"question": question_digest(RowsQuestion("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack())},
+        {"question": request_digest(RowHandlesRequest("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack())},
         {"specification": b"t" * 32},
         {"side": Side.BOB},
     ],
     ids=["other rows", "other specification", "other side"],
 )
 def test_an_answer_to_anything_else_is_refused(was: dict[str, Any]) -> None:
-    refused(ErrorCode.SIGNATURE, seal_answer(ALICE, replace(ABOUT, **was), GIVEN))
+    refused(ErrorCode.SIGNATURE, seal_row_handles(ALICE, replace(ABOUT, **was), GIVEN))
 
 
 @pytest.mark.parametrize("was", [{"project": "knees"}, {"run": "6" * 32}, {"reader": "carole"}])
@@ -90,24 +94,26 @@ def test_an_answer_of_another_run_does_not_even_open_and_is_not_believed_where_i
     was: dict[str, str],
 ) -> None:
     earlier = replace(ABOUT, **was)
-    refused(ErrorCode.SEALED, seal_answer(ALICE, earlier, GIVEN))
-    body = _body(GIVEN[HANDLES])
-    refused(ErrorCode.SIGNATURE, sealed_as(ABOUT, MAGIC + ALICE.sign("give-handles", *earlier.parts(body)) + body))
+    refused(ErrorCode.SEALED, seal_row_handles(ALICE, earlier, GIVEN))
+    payload = _body(GIVEN[HANDLES])
+    refused(
+        ErrorCode.SIGNATURE, sealed_as(ABOUT, MAGIC + ALICE.sign("give-handles", *earlier.parts(payload)) + payload)
+    )
 
 
 def test_what_was_given_to_carole_cannot_be_passed_on_to_the_resolver() -> None:
     """A reader who opens an answer cannot seal it anew for another: the signature names the reader and its key."""
     given = replace(ABOUT, key=CAROLE.public)
-    sealed = seal_answer(ALICE, given, GIVEN)
-    assert open_answer(CAROLE, ALICE.public, given, sealed)
-    body = _body(GIVEN[HANDLES])
-    refused(ErrorCode.SIGNATURE, sealed_as(ABOUT, MAGIC + ALICE.sign("give-handles", *given.parts(body)) + body))
+    sealed = seal_row_handles(ALICE, given, GIVEN)
+    assert open_row_handles(CAROLE, ALICE.public, given, sealed)
+    payload = _body(GIVEN[HANDLES])
+    refused(ErrorCode.SIGNATURE, sealed_as(ABOUT, MAGIC + ALICE.sign("give-handles", *given.parts(payload)) + payload))
     refused(ErrorCode.SEALED, sealed)
 
 
 @given(data=st.data())
 def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
-    sealed = bytearray(seal_answer(ALICE, ABOUT, GIVEN))
+    sealed = bytearray(seal_row_handles(ALICE, ABOUT, GIVEN))
     sealed[data.draw(st.integers(0, len(sealed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     refused(ErrorCode.SEALED, bytes(sealed))
 
@@ -132,15 +138,15 @@ GOOD = _body(GIVEN[HANDLES])
     ],
     ids=["nothing", "cut head", "cut", "twice", "more", "unknown", "longer"],
 )
-def test_what_a_custodian_signed_is_not_believed_to_be_well_formed(body: bytes) -> None:
-    refused(ErrorCode.UPLOAD_CORRUPT, signed(body))
-    assert open_answer(RESOLVER, ALICE.public, ABOUT, signed(GOOD))
+def test_what_a_custodian_signed_is_not_believed_to_be_well_formed(payload: bytes) -> None:
+    refused(ErrorCode.UPLOAD_CORRUPT, signed(payload))
+    assert open_row_handles(RESOLVER, ALICE.public, ABOUT, signed(GOOD))
 
 
 @pytest.mark.parametrize("spoil", [lambda c: b"x" + c, lambda c: c[:-1], lambda c: c[:20], lambda c: b""])
 def test_a_malformed_question_is_refused(spoil: Any) -> None:
     with pytest.raises(TrystError) as caught:
-        RowsQuestion.unpack(spoil(QUESTION))
+        RowHandlesRequest.unpack(spoil(RESOLUTION_REQUEST))
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
 

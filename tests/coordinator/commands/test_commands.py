@@ -162,7 +162,9 @@ def test_all_mistakes_of_a_specification_at_once(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
 )
-def test_an_error_says_what_where_and_what_to_do(tmp_path: Path, arguments: tuple[str, ...], told: tuple[str]) -> None:
+def test_an_error_says_what_where_and_what_to_do(
+    tmp_path: Path, arguments: tuple[str, ...], reported: tuple[str]
+) -> None:
     pl.DataFrame({"id": ["1", "2"], "surname": ["Smith", "Jones"]}).write_csv(tmp_path / "alice.csv")
     pl.DataFrame({"id": ["7", "8"], "surname": ["Smith", "Janes"]}).write_csv(tmp_path / "bob.csv")
     (tmp_path / "good.yaml").write_text(
@@ -171,13 +173,13 @@ def test_an_error_says_what_where_and_what_to_do(tmp_path: Path, arguments: tupl
     )
     before = sorted(tmp_path.iterdir())
     printed = run(*arguments, folder=tmp_path)
-    for words in told:
+    for words in reported:
         assert words in printed
     assert sorted(tmp_path.iterdir()) == before, "nothing is left behind"
 
 
 def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
-    names = [f"Quaxadovich{letter}" for letter in "abcdefghijklmnopqrst"]
+    names = [f"Quaxadovich{message}" for message in "abcdefghijklmnopqrst"]
     for name in ("alice.csv", "bob.csv"):
         pl.DataFrame(
             {

@@ -221,8 +221,8 @@ def test_dependent_fields_are_told(documents: dict[str, Any], kind: str) -> None
         return {"within": within, "fields": ["a", "b"], "gain": 9.0, "observed": 0.1, "expected": 0.01, "words": words}
 
     edges = [{"fields": ["surname", "sex"], "gain": 80.0}]
-    told = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
-    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": edges, "misfits": told}
+    reported = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
+    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": edges, "misfits": reported}
     text = Page(html_of(documents)).text
     assert "Pairs differ." in text
     assert "Pairs agree 2." in text

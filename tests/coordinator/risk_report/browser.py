@@ -115,10 +115,10 @@ class _Session:
         return message
 
     def _note(self, event: dict[str, Any]) -> None:
-        method, told = event.get("method", ""), event.get("params", {})
+        method, reported = event.get("method", ""), event.get("params", {})
         if method == "Network.requestWillBeSent":
-            self._visit.requested.append(told["request"]["url"])
+            self._visit.requested.append(reported["request"]["url"])
         elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
-            self._visit.said.append(json.dumps(told))
+            self._visit.said.append(json.dumps(reported))
         elif method == "Page.loadEventFired":
             self._loaded = True

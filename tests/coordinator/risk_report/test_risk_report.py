@@ -19,7 +19,7 @@ from tryst.coordinator.reports.disclosure import render_risk_report, write_risk_
 from tryst.coordinator.reports.disclosure.content import options
 from tryst.coordinator.reports.disclosure.wording import figure
 
-LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_learnt: 0.9"
+LIMITS = "correct_matches: 0.2, correct_unique_matches: 0.1, certain_attribution: 0.9, members_disclosed: 0.9"
 CHARTS = ("measures", "linking", "sizes", "chances", "variables", "options")
 
 
@@ -54,8 +54,8 @@ def empty(breach: dict[str, Any]) -> dict[str, Any]:
 
 
 def text_of(page: str) -> str:
-    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)).replace("\u00a0", " ")
+    payload = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", payload)).replace("\u00a0", " ")
 
 
 def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any]) -> None:
@@ -122,8 +122,10 @@ def test_a_browser_shows_it_without_network_or_complaint(breach: dict[str, Any],
         "[...document.querySelectorAll('.chart svg')].filter(s => s.getBoundingClientRect().height > 60 &&"
         " s.querySelectorAll('path').length > 3).map(s => s.getAttribute('aria-labelledby'))"
     )
-    beyond = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    seen = visit(page, tmp_path / "profile", drawn, "getComputedStyle(document.querySelector('h1')).fontSize", beyond)
+    outside_blocks = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    seen = visit(
+        page, tmp_path / "profile", drawn, "getComputedStyle(document.querySelector('h1')).fontSize", outside_blocks
+    )
     assert seen.requested == [page.as_uri()]
     assert seen.said == []
     assert sorted(seen.values[0]) == sorted(f"risk-{name}-alt" for name in CHARTS)

@@ -25,14 +25,14 @@ PROTECTIONS: tuple[Protection | None, ...] = (
 LAWS = (Exact(), Conventional(3), Random(3), Barnardised(0.5))
 
 
-def brute_force(release: Release, most: int = 300_000) -> NDArray[np.int64] | None:
+def brute_force(release: Release, maximum: int = 300_000) -> NDArray[np.int64] | None:
     """All feasible base tables by going through every table within the cells' largest possible counts."""
     highest = np.full(release.cells, 10**6)
     for table in release.tables:
         for index in np.ndindex(table.counts.shape):
             block = release.block(table, index)
             highest[block] = np.minimum(highest[block], table.box[1][index])
-    if np.prod(highest + 1.0) > most:
+    if np.prod(highest + 1.0) > maximum:
         return None
     grid = np.asarray(list(product(*[range(int(h) + 1) for h in highest])), dtype=np.int64)
     for table in release.tables:

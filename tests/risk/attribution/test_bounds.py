@@ -154,9 +154,9 @@ def czech(oracle: dict[str, dict[str, list[int]]]) -> Table:
 @pytest.mark.parametrize("size", [3, 4, 5])
 def test_czech_autoworkers_all_margins_of_a_size(oracle: dict[str, dict[str, list[int]]], size: int) -> None:
     found = bounds(exact_margins(czech(oracle), list(combinations("abcdef", size))))
-    wanted = oracle[f"bounds_all_{size}way"]
-    assert found.lower.ravel().tolist() == wanted["lower"]
-    assert found.upper.ravel().tolist() == wanted["upper"]
+    selected = oracle[f"bounds_all_{size}way"]
+    assert found.lower.ravel().tolist() == selected["lower"]
+    assert found.upper.ravel().tolist() == selected["upper"]
     assert found.tight
 
 

@@ -79,7 +79,7 @@ def test_large_tables_keep_their_accuracy() -> None:
     for k in (1, 5, 20, 60):
         exact = 1 - sum(Fraction(e * comb(n - t, k - t), comb(n, k)) for t, e in enumerate(signed[: k + 1]))
         assert curve[k] == pytest.approx(float(exact), abs=1e-12)
-    assert np.allclose(sap(counts, most=60), curve[:61], atol=1e-12)
+    assert np.allclose(sap(counts, maximum=60), curve[:61], atol=1e-12)
 
 
 def test_counting_and_conditional_forms_agree() -> None:

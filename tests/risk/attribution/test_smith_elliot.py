@@ -62,13 +62,13 @@ def test_posterior_within_the_tight_bounds() -> None:
 
 
 def test_against_the_oracle(shared: Path) -> None:
-    wanted = json.loads((shared / "oracles" / "papers.json").read_text())["smith_elliot_2005"]
+    selected = json.loads((shared / "oracles" / "papers.json").read_text())["smith_elliot_2005"]
     wide, narrow = posterior(SAMPLES, CELL, within="sample"), posterior(EVERYTHING, CELL, within="tight")
-    assert np.allclose(wide.probabilities, wanted["posterior_1_13"], rtol=1e-10)
-    assert np.allclose(narrow.probabilities, wanted["posterior_4_11"][3:11], rtol=1e-10)
-    assert wide.correct_match == pytest.approx(wanted["E_inv_F_1_13"])
-    assert narrow.correct_match == pytest.approx(wanted["E_inv_F_4_11"])
-    assert 1 / narrow.mean == pytest.approx(wanted["one_over_E_F_4_11"])
+    assert np.allclose(wide.probabilities, selected["posterior_1_13"], rtol=1e-10)
+    assert np.allclose(narrow.probabilities, selected["posterior_4_11"][3:11], rtol=1e-10)
+    assert wide.correct_match == pytest.approx(selected["E_inv_F_1_13"])
+    assert narrow.correct_match == pytest.approx(selected["E_inv_F_4_11"])
+    assert 1 / narrow.mean == pytest.approx(selected["one_over_E_F_4_11"])
 
 
 def test_convolution_comes_nearer_to_the_exact_posterior() -> None:

@@ -140,9 +140,9 @@ def test_a_long_search_is_made_only_when_asked_for(files, monkeypatch):
     assert [left["what"] for left in found["left_out"]] == ["recoding"]
     assert "recoding" not in found["lowering"]
     assert "<svg" in render(found)
-    asked = assess(file, wanted=0.02)
-    assert asked["left_out"] == []
-    assert asked["lowering"]["recoding"]["after"] <= 0.02
+    requested = assess(file, selected=0.02)
+    assert requested["left_out"] == []
+    assert requested["lowering"]["recoding"]["after"] <= 0.02
 
 
 def test_survey_weights(files):

@@ -17,14 +17,14 @@ pairs = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(pairs, st.sampled_from([0.0, 0.3, 0.6, 1.0]))
-def test_claims_by_the_definition(rows, least):
+def test_claims_by_the_definition(rows, minimum):
     target, probability, match = (np.array(column) for column in zip(*rows, strict=True))
-    found = claim_best_of_each(target, probability, match, least)
+    found = claim_best_of_each(target, probability, match, minimum)
     claimed, right = [], []
     for person in set(target.tolist()):
         own = [(p, m) for t, p, m in rows if t == person]
         best = max(p for p, _ in own)
-        if best >= least:
+        if best >= minimum:
             tied = [m for p, m in own if p == best]
             claimed.append(best)
             right.append(sum(tied) / len(tied))

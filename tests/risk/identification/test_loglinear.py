@@ -47,7 +47,7 @@ def test_the_minimum_error_criterion_prefers_two_way_and_it_is_nearer_the_truth(
     F = file.population_sizes[own]
     assert (F == 1).sum() == oracle["true_tau1"]
     assert (1 / F).sum() == pytest.approx(oracle["true_tau2"])
-    choice = choose_model(file, "B1", most_models=2)
+    choice = choose_model(file, "B1", max_models=2)
     plain, pairs = choice.models
     assert choice.best is pairs
     assert abs(pairs.tau1 - oracle["true_tau1"]) < abs(plain.tau1 - oracle["true_tau1"])
@@ -118,7 +118,7 @@ def test_decomposable_models_have_their_closed_form(table):
 
 def test_a_fit_that_has_not_converged_says_so(eusilc):
     file, _ = eusilc
-    found = log_linear_risk(file, "two-way", tolerance=1e-9, most_rounds=5)
+    found = log_linear_risk(file, "two-way", tolerance=1e-9, max_rounds=5)
     assert not found.converged
     assert found.fit.deviation > 1e-9
     assert found.fit.rounds >= 5

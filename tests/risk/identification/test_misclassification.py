@@ -28,21 +28,21 @@ def test_equation_7_is_the_share_of_all_outcomes(data):
     people = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=4))
     theta = matrix(data.draw, 3)
     pi = data.draw(st.sampled_from([0.1, 0.5, 0.9]))
-    asked = people[0]
+    requested = people[0]
     alone, mine = 0.0, 0.0
     for fates in product(range(-1, 3), repeat=len(people)):
         chance = 1.0
         for true, seen in zip(people, fates, strict=True):
             chance *= 1 - pi if seen < 0 else pi * theta[seen, true]
-        if fates.count(asked) == 1:
+        if fates.count(requested) == 1:
             alone += chance
-            mine += chance * (fates[0] == asked)
+            mine += chance * (fates[0] == requested)
     labels = (tuple("012"),)
     cells, counts = np.unique(people, return_counts=True)
     file = KeyFile(
         ("x",),
         labels,
-        np.array([[asked]], dtype=np.int32),
+        np.array([[requested]], dtype=np.int32),
         pi,
         cells[:, None].astype(np.int32),
         counts,
@@ -50,9 +50,9 @@ def test_equation_7_is_the_share_of_all_outcomes(data):
     )
     found = misclassification_risk(file, {"x": theta})
     assert found.exact[0] == pytest.approx(mine / alone, rel=1e-9)
-    F = sum(n * theta[asked, k] for k, n in zip(cells, counts, strict=True))
-    assert found.approximate[0] == pytest.approx(theta[asked, asked] / F)
-    assert found.exact[0] <= 1 / people.count(asked) + 1e-12
+    F = sum(n * theta[requested, k] for k, n in zip(cells, counts, strict=True))
+    assert found.approximate[0] == pytest.approx(theta[requested, requested] / F)
+    assert found.exact[0] <= 1 / people.count(requested) + 1e-12
 
 
 @given(st.data())

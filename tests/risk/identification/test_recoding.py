@@ -15,7 +15,7 @@ from tryst.risk.identification import KeyFile
 from tryst.risk.identification.bayesian_matching import bayesian_matching, fit_models
 from tryst.risk.identification.category_merging import apply, merges, ordered_variables
 from tryst.risk.identification.recoding import KnownProbabilities, Recoding, probabilities, recoded
-from tryst.risk.identification.recoding_search import MEASURES, least_recoding
+from tryst.risk.identification.recoding_search import MEASURES, minimal_recoding
 from tryst.risk.identification.relative_risk import category_risks, variable_risks
 
 FILE = sampled_file(250, 4_000, 5)
@@ -89,9 +89,9 @@ def test_variables_by_relative_risk():
         assert 0 <= found[name].avoided <= 1
     # The same file without the variable, modelled anew, says much the same (the thesis expects no more).
     reduced = FILE.only([n for n in FILE.names if n != "rooms"])
-    anew = bayesian_matching(reduced, fit_models(reduced)).measures
-    assert found["rooms"].after.uniques == anew.uniques
-    assert found["rooms"].after.expected_matches == pytest.approx(anew.expected_matches, rel=0.1)
+    redrawn = bayesian_matching(reduced, fit_models(reduced)).measures
+    assert found["rooms"].after.uniques == redrawn.uniques
+    assert found["rooms"].after.expected_matches == pytest.approx(redrawn.expected_matches, rel=0.1)
 
 
 def test_categories_by_suppression_and_by_merging():
@@ -114,7 +114,7 @@ def test_categories_by_suppression_and_by_merging():
     assert ordered_variables(FILE.labels) == (True, True, False, False)
 
 
-def brute_force(matching, wanted, measure, ordered):
+def brute_force(matching, selected, measure, ordered):
     """Every recoding of a tiny file."""
     file = matching.file
 
@@ -131,7 +131,7 @@ def brute_force(matching, wanted, measure, ordered):
         recoding = Recoding(groups)
         measures = recoded(matching, recoding).measures
         risk = measures.expected_matches / file.n_records if measure == "matches" else getattr(measures, measure)
-        if risk <= wanted:
+        if risk <= selected:
             best = min(best, recoding.loss(file).sum())
     return best
 
@@ -149,38 +149,38 @@ def test_the_exact_search_finds_the_least_of_all_recodings(measure):
     ordered = (True, False, False)
     risk = matching.measures.expected_matches / 60 if measure == "matches" else getattr(matching.measures, measure)
     for share in (0.7, 0.3):
-        found = least_recoding(matching, share * risk, measure, ordered=ordered)
+        found = minimal_recoding(matching, share * risk, measure, ordered=ordered)
         assert found.exact
         assert found.reached
         assert found.risk <= share * risk
         assert sum(found.loss) == pytest.approx(brute_force(matching, share * risk, measure, ordered))
-        greedy = least_recoding(matching, share * risk, measure, ordered=ordered, exact_to=0)
+        greedy = minimal_recoding(matching, share * risk, measure, ordered=ordered, exact_to=0)
         assert greedy.reached
         assert sum(greedy.loss) >= sum(found.loss) - 1e-12
 
 
 def test_the_greedy_search_reaches_the_risk_and_leaves_a_treasured_variable_alone():
     before = MATCHING.measures.expected_matches / FILE.n_records
-    found = least_recoding(MATCHING, before / 10, exact_to=0)
+    found = minimal_recoding(MATCHING, before / 10, exact_to=0)
     assert found.reached
     assert not found.exact
     assert found.risk <= before / 10
-    spared = least_recoding(MATCHING, before / 10, exact_to=0, worth={"rooms": np.inf})
+    spared = minimal_recoding(MATCHING, before / 10, exact_to=0, worth={"rooms": np.inf})
     assert spared.reached
     assert spared.loss[FILE.names.index("rooms")] == 0
     assert sum(spared.loss) >= sum(found.loss) - 1e-9
-    impossible = least_recoding(MATCHING, 0.0, worth=dict.fromkeys(FILE.names, np.inf))
+    impossible = minimal_recoding(MATCHING, 0.0, worth=dict.fromkeys(FILE.names, np.inf))
     assert not impossible.reached
     assert impossible.recoding == NONE
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(TrystError, match="measure"):
-        least_recoding(MATCHING, 0.1, "beauty")
+        minimal_recoding(MATCHING, 0.1, "beauty")
     with pytest.raises(TrystError, match="risk lies"):
-        least_recoding(MATCHING, 1.5)
+        minimal_recoding(MATCHING, 1.5)
     with pytest.raises(TrystError, match="no key variable height"):
-        least_recoding(MATCHING, 0.1, worth={"height": 1})
+        minimal_recoding(MATCHING, 0.1, worth={"height": 1})
     with pytest.raises(TrystError, match="every level"):
         recoded(MATCHING, Recoding(((0, 1),)))
 

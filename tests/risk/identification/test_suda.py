@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile, minimal_uniques, suda_scores
-from tryst.risk.identification.suda import most_within
+from tryst.risk.identification.suda import largest_within
 from tryst.risk.identification.suda_ranking import calibrated
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
@@ -57,12 +57,12 @@ def test_the_search_finds_what_the_definition_says(file, threads):
 
 
 @given(files(), st.integers(1, 5))
-def test_a_limit_of_size_finds_the_small_ones(file, most):
-    everything, limited = minimal_uniques(file), minimal_uniques(file, most)
+def test_a_limit_of_size_finds_the_small_ones(file, maximum):
+    everything, limited = minimal_uniques(file), minimal_uniques(file, maximum)
     for record in range(file.n_records):
-        small = [keys for keys in everything.of_record(record) if len(keys) <= most]
+        small = [keys for keys in everything.of_record(record) if len(keys) <= maximum]
         assert limited.of_record(record) == small
-    assert limited.complete == (most >= file.n_keys)
+    assert limited.complete == (maximum >= file.n_keys)
 
 
 @given(files())
@@ -202,10 +202,10 @@ def test_bad_settings():
 def test_the_limit_is_of_all_tasks_together_whatever_the_threads(threads):
     rng = np.random.default_rng(1)
     file = KeyFile.from_columns({f"v{q}": rng.integers(0, 3, 200) for q in range(8)}, 0.1)
-    least = next(limit for limit in range(100, 20_000, 100) if _fits(file, limit, 1))
-    assert least > 500
-    assert _fits(file, least, threads)
-    assert not _fits(file, least - 100, threads)
+    minimum = next(limit for limit in range(100, 20_000, 100) if _fits(file, limit, 1))
+    assert minimum > 500
+    assert _fits(file, minimum, threads)
+    assert not _fits(file, minimum - 100, threads)
 
 
 def _fits(file, limit, threads):
@@ -218,7 +218,7 @@ def _fits(file, limit, threads):
 
 def test_memory_gives_the_limit():
     file = KeyFile.from_columns({"a": list("xxyz"), "b": list("pqpq")}, 0.1)
-    limits = [most_within(file, memory, 2) for memory in (0, 2**10, 2**20, 2**30)]
+    limits = [largest_within(file, memory, 2) for memory in (0, 2**10, 2**20, 2**30)]
     assert limits[0] == 0
     assert limits == sorted(limits)
-    assert most_within(file, 2**20, 1) > most_within(file, 2**20, 64)
+    assert largest_within(file, 2**20, 1) > largest_within(file, 2**20, 64)

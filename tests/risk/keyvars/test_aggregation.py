@@ -162,7 +162,7 @@ def test_an_interval_graph_has_the_leaves_and_meanings_it_must(categorisations):
     for each in categorisations:
         graph, names = extend(graph, each, "interval")
         kept.append(names)
-    assert not list(graph.mistakes())
+    assert not list(graph.issues())
     cuts = sorted({int(label.split("-")[0]) for each in categorisations for label in each})
     assert [int(leaf.split("-")[0]) for leaf in sorted(graph.leaves, key=lambda n: int(n.split("-")[0]))] == cuts
     for each, names in zip(categorisations, kept, strict=True):
@@ -196,7 +196,7 @@ def test_edits_keep_every_categorisation_and_what_is_finer(data):
             if mask in graph.reach.values():
                 continue
             graph = graph.aggregate(f"s{step}", list(pair))
-        assert not list(graph.mistakes())
+        assert not list(graph.issues())
         after = [graph.partition(each) for each in kept]
         assert [size(p) for p in after] == [size(p) for p in before]
         for (a, b), (c, d) in zip(combinations(before, 2), combinations(after, 2), strict=True):
@@ -212,7 +212,7 @@ def test_a_categorisation_is_valid_iff_each_leaf_is_reached_once(data):
         masks = [graph.reach[part] for part in parts]
         if sum(masks) == reduce(or_, masks) and sum(masks) not in graph.reach.values():
             graph = graph.aggregate(f"s{step}", parts)
-    assert not list(graph.mistakes())
+    assert not list(graph.issues())
     chosen = data.draw(st.lists(st.sampled_from(list(graph.children)), min_size=1, max_size=5, unique=True))
     directed = nx.DiGraph([(name, part) for name, parts in graph.children.items() for part in parts])
     directed.add_nodes_from(graph.children)
@@ -221,7 +221,7 @@ def test_a_categorisation_is_valid_iff_each_leaf_is_reached_once(data):
         for leaf in directed
         if not directed.out_degree(leaf)
     ]
-    assert (not list(graph.mistakes_of(chosen))) == all(count == 1 for count in reached)
+    assert (not list(graph.issues_of(chosen))) == all(count == 1 for count in reached)
 
 
 def test_both_ends_may_be_open():
@@ -257,10 +257,10 @@ def test_what_would_change_a_meaning_is_refused():
 
 def test_a_cycle_and_an_unknown_part_are_named():
     cyclic = AggregationGraph({"a": ("b", "c"), "b": ("d", "a"), "c": (), "d": ()})
-    [error] = cyclic.mistakes()
+    [error] = cyclic.issues()
     assert "part of itself" in str(error)
     assert "a > b > a" in str(error)
-    [error] = AggregationGraph({"a": ("b", "c"), "b": ()}).mistakes()
+    [error] = AggregationGraph({"a": ("b", "c"), "b": ()}).issues()
     assert "got 'c'" in str(error)
 
 

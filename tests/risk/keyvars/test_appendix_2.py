@@ -73,17 +73,19 @@ def harmonisation_graph(categorisations: list[Precision]) -> nx.DiGraph:
     return graph
 
 
-def maximal_harmonisation(graph: nx.DiGraph, c: Precision, counts: dict[Precision, int], least: int) -> list[Precision]:
+def maximal_harmonisation(
+    graph: nx.DiGraph, c: Precision, counts: dict[Precision, int], minimum: int
+) -> list[Precision]:
     found: list[Precision] = []
     descendants: dict[Precision, set[Precision]] = {}
     for _, v in nx.dfs_postorder_nodes(graph):
         children = [child for _, child in graph.successors(("node", v))]
         descendants[v] = set(children).union(*(descendants[child] for child in children))
         number = sum(counts.get(each, 0) for each in (v, *descendants[v]))
-        if join(v, c) == v and number >= least:
+        if join(v, c) == v and number >= minimum:
             found.append(v)
-    most = max(map(size, found), default=0)
-    return [v for v in found if size(v) == most]
+    maximum = max(map(size, found), default=0)
+    return [v for v in found if size(v) == maximum]
 
 
 @given(st.lists(PARTITIONS, min_size=1, max_size=7))
@@ -99,11 +101,11 @@ def test_the_graph_is_that_of_the_appendix(categorisations: list[Precision]) -> 
 
 @given(PARTITIONS, st.lists(PARTITIONS, max_size=10), st.integers(0, 10))
 @settings(max_examples=150, deadline=None)
-def test_the_answer_is_that_of_the_appendix(c: Precision, forms: list[Precision], least: int) -> None:
+def test_the_answer_is_that_of_the_appendix(c: Precision, forms: list[Precision], minimum: int) -> None:
     ours = HarmonisationGraph([c, *forms])
     counts = {each: forms.count(each) for each in forms}
-    expected = maximal_harmonisation(harmonisation_graph([c, *forms]), c, counts, least)
+    expected = maximal_harmonisation(harmonisation_graph([c, *forms]), c, counts, minimum)
     step = course(ours, ours.find(c) or 0, {ours.find(each) or 0: n for each, n in counts.items()}, len(forms)).at(
-        least
+        minimum
     )
     assert {ours.nodes[v] for v in step.nodes} == set(expected) if step else not expected

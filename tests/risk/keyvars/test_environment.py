@@ -61,14 +61,14 @@ def test_figure_83():
     """The analysis whose output the figure shows: Country of Residence, C4.001."""
     env = tutorial()
     [found] = env.analyse("Survey X", 0.5)
-    assert (found.least, found.codes, found.step.size) == (2, ("C4.001",), 4)
+    assert (found.minimum, found.codes, found.step.size) == (2, ("C4.001",), 4)
     [more] = env.analyse("Survey X", 0.75)
     assert more.codes == ("H2.001",)
     [all_] = env.analyse("Survey X", 1.0)
     assert all_.codes == ("H1.001",)
     # In its own group the target counts where that is wanted, as in the thesis's default group of all forms.
     [own] = env.analyse("Survey X", 0.6, with_target=True)
-    assert (own.least, own.codes) == (3, ("C4.001",))
+    assert (own.minimum, own.codes) == (3, ("C4.001",))
     [within] = env.analyse("Survey X", 1.0, against=env.members("Group1"))
     assert within.codes == ("H2.001",)
     [alone] = env.analyse("Survey X", 1.0, against=env.members("Survey Y"))
@@ -98,7 +98,7 @@ def test_a_variable_too_few_forms_have_is_null():
     env.code("Survey X", "Age", ["0-17", "18+"])
     env.code("Survey Y", "Age", [])
     country, age = env.analyse("Survey X", 0.5)
-    assert (age.forms, age.least, age.step, age.codes) == (1, 2, None, ())
+    assert (age.forms, age.minimum, age.step, age.codes) == (1, 2, None, ())
     assert country.codes == ("C4.001",)
     [age] = env.analyse("Survey X", 0.25, variables=["Age"])
     assert age.codes == ("C2.001",)  # arbitrary precision harmonises to whatever is asked
@@ -295,7 +295,7 @@ def test_a_name_used_twice_and_broken_json_have_their_places(saved: Path):
 def test_opened_in_spite_of_its_mistakes(saved: Path):
     _edit(saved / "variables.json", lambda c: c[COUNTRY]["categorisations"].update({"C2.001": ["UK", "Britain"]}))
     env = folder.read(saved, strict=False)
-    assert len(env.cautions) == 2
+    assert len(env.warnings) == 2
     [found] = env.analyse("Survey X", 0.5)
     assert found.codes == ("C4.001",)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tryst.common.errors import TrystError
 from tryst.risk.keyvars import harmonisation, kernels
-from tryst.risk.keyvars.analysis import course, least_forms
+from tryst.risk.keyvars.analysis import course, min_forms
 from tryst.risk.keyvars.harmonisation import HarmonisationGraph
 from tryst.risk.keyvars.partitions import blocks, canonical, join, partition_of, size
 
@@ -101,20 +101,20 @@ def test_the_order_of_insertion_does_not_matter(order):
 
 @given(_partitions(), st.lists(st.one_of(st.just("absent"), _partitions()), max_size=6), st.integers(0, 6))
 @settings(max_examples=300)
-def test_the_answer_is_maximal(target, forms, least):
+def test_the_answer_is_maximal(target, forms, minimum):
     """Against the definition: every choice of N of the forms."""
     held = [form for form in forms if form != "absent"]
     graph = HarmonisationGraph([target, *held])
     counts = {node: sum(graph.find(form) == node for form in held) for node in graph.observed}
-    found = course(graph, graph.find(target), counts, len(forms)).at(least)
-    choices = [_components(target, *chosen) for chosen in combinations(held, least)] if least <= len(held) else []
+    found = course(graph, graph.find(target), counts, len(forms)).at(minimum)
+    choices = [_components(target, *chosen) for chosen in combinations(held, minimum)] if minimum <= len(held) else []
     if not choices:
         assert found is None
         return
     assert found is not None
-    most = max(size(choice) for choice in choices)
-    assert found.size == most
-    assert {graph.nodes[v] for v in found.nodes} == {choice for choice in choices if size(choice) == most}
+    maximum = max(size(choice) for choice in choices)
+    assert found.size == maximum
+    assert {graph.nodes[v] for v in found.nodes} == {choice for choice in choices if size(choice) == maximum}
 
 
 def test_the_steps_ascend():
@@ -126,7 +126,7 @@ def test_the_steps_ascend():
 
 
 def test_the_number_of_forms_is_that_of_the_decimal():
-    assert [least_forms(n, p) for n, p in ((100, 0.29), (200, 0.57), (5, 0.5), (5, 1.0), (5, 0.0))] == [
+    assert [min_forms(n, p) for n, p in ((100, 0.29), (200, 0.57), (5, 0.5), (5, 1.0), (5, 0.0))] == [
         29,
         114,
         2,
@@ -134,7 +134,7 @@ def test_the_number_of_forms_is_that_of_the_decimal():
         0,
     ]
     with pytest.raises(TrystError, match="from 0 to 1"):
-        least_forms(5, 1.5)
+        min_forms(5, 1.5)
 
 
 def test_too_many_harmonisations_are_refused_and_leave_the_graph_as_it_was(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from benchmarks.keyvars import like_the_thesis
-from tryst.risk.keyvars.analysis import Course, Step, least_forms
+from tryst.risk.keyvars.analysis import Course, Step, min_forms
 from tryst.risk.keyvars.pictures import _corners, draw_aggregation, draw_courses, draw_harmonisations, png
 from tryst.risk.keyvars.variables import Variable
 
@@ -42,7 +42,7 @@ def test_the_curve_falls_where_one_more_form_is_asked_for():
     course = Course(4, (Step(2, 4.0, (0,)), Step(3, 2.0, (1,)), Step(4, 1.0, (2,))))
     assert _corners(course) == [(0, 4), (0.75, 4), (0.75, 2), (1, 2), (1, 1), (1, 1)]
     assert all(
-        course.at(least_forms(4, p)).size == size
+        course.at(min_forms(4, p)).size == size
         for p, size in ((0, 4), (0.5, 4), (0.74, 4), (0.75, 2), (0.99, 2), (1, 1))
     )
     assert "<svg" in draw_courses({"Age": course, "Sex": Course(0, ())}, "a form")

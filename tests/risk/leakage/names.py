@@ -18,10 +18,10 @@ KEYS = derive(Seed(bytes(range(32))), "test", Purpose.SIGNATURE, bytes(32), "sur
 
 
 @cache
-def public_surnames(most: int | None = None) -> PublicValues:
+def public_surnames(maximum: int | None = None) -> PublicValues:
     """The commonest surnames with their counts."""
     table = name_tables()["surname"]
-    return PublicValues([name.lower() for name in table.names[:most]], table.weights[:most])
+    return PublicValues([name.lower() for name in table.names[:maximum]], table.weights[:maximum])
 
 
 def signed(values: list[str], counts: NDArray[np.int64], bits: int = 256) -> tuple[FieldView, NDArray[np.int64]]:
@@ -30,9 +30,9 @@ def signed(values: list[str], counts: NDArray[np.int64], bits: int = 256) -> tup
     return FieldView(found, np.bincount(places, weights=counts, minlength=len(found)).astype(np.int64)), places
 
 
-def surnames(n: int, seed: int, bits: int = 256, most: int | None = None) -> tuple[FieldView, NDArray[np.int64]]:
+def surnames(n: int, seed: int, bits: int = 256, maximum: int | None = None) -> tuple[FieldView, NDArray[np.int64]]:
     """Surnames of `n` people drawn by frequency: the view, and what each of its values truly is."""
-    public = public_surnames(most)
+    public = public_surnames(maximum)
     drawn = np.random.default_rng(seed).choice(len(public), size=n, p=public.shares)
     names, counts = np.unique(drawn, return_counts=True)
     view, places = signed([public.values[name] for name in names], counts, bits)

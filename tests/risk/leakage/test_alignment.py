@@ -122,10 +122,10 @@ def test_one_column_has_no_rival() -> None:
 
 @pytest.mark.parametrize("bits", [256, 1024])
 def test_a_file_of_surnames_is_read_without_a_key(bits: int) -> None:
-    view, truth = surnames(20_000, seed=bits, bits=bits, most=6000)
+    view, truth = surnames(20_000, seed=bits, bits=bits, maximum=6000)
     public = public_surnames(6000)
     ranks = score("frequency", "surname", frequency_alignment(view, public), truth, view.counts, 0)
-    found = similarity_graph_alignment(view, public, most=1500)
+    found = similarity_graph_alignment(view, public, maximum=1500)
     graph = score("graph", "surname", found.guesses, truth, view.counts, 0)
     assert ranks.records < 0.15
     assert graph.records > 0.6, "an attack that fails on the open mode is a weak attack"
@@ -136,10 +136,10 @@ def test_a_file_of_surnames_is_read_without_a_key(bits: int) -> None:
 
 
 def test_signatures_without_structure_give_nothing() -> None:
-    view, truth = surnames(20_000, seed=5, most=6000)
+    view, truth = surnames(20_000, seed=5, maximum=6000)
     rng = np.random.default_rng(6)
     random = FieldView(rng.integers(0, 2**63, view.signatures.shape).astype(np.uint64), np.ones(view.n_values, int))
-    found = similarity_graph_alignment(random, public_surnames(6000), most=600)
+    found = similarity_graph_alignment(random, public_surnames(6000), maximum=600)
     assert score("graph", "surname", found.guesses, truth, random.counts, 0).values < 0.01
 
 
@@ -153,9 +153,11 @@ def test_the_estimate_of_a_similarity_is_unbiased_also_with_flips() -> None:
     rng = np.random.default_rng(1)
     unpacked = np.unpackbits(view.signatures.view(np.uint8), axis=1)
     noisy = np.packbits(unpacked ^ (rng.random(unpacked.shape) < 0.1), axis=1).view(np.uint64)
-    flipped = FieldView(noisy, view.counts, flip=0.1)
+    with_randomised_response = FieldView(noisy, view.counts, randomised_response=0.1)
     off = ~np.eye(4, dtype=bool)  # a signature agrees with itself, flipped or not
-    assert flipped.similarity(order, order)[off] == pytest.approx(plain[off], abs=5 * np.sqrt(flipped.noise))
+    assert with_randomised_response.similarity(order, order)[off] == pytest.approx(
+        plain[off], abs=5 * np.sqrt(with_randomised_response.noise)
+    )
 
 
 def test_nothing_to_attack() -> None:
@@ -179,8 +181,8 @@ def test_nothing_to_attack() -> None:
         (["anna", ""], [1, 2], "have tokens"),
     ],
 )
-def test_a_dictionary_that_is_none(values: list[str], counts: list[int], told: str) -> None:
-    with pytest.raises(TrystError, match=told):
+def test_a_dictionary_that_is_none(values: list[str], counts: list[int], reported: str) -> None:
+    with pytest.raises(TrystError, match=reported):
         PublicValues(values, counts)
 
 

@@ -65,13 +65,13 @@ def test_open_mode_leaks_and_says_so() -> None:
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
 def test_flipped_bits_are_attacked_as_they_are_sent(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attacker knows the public probability, field by field; with it she reads on."""
-    noisy = load_specification(HEAD.replace("MODE", mode).replace("bits: 256", "bits: 256, flip: 0.05"))
+    noisy = load_specification(HEAD.replace("MODE", mode).replace("bits: 256", "bits: 256, randomised_response: 0.05"))
     seen: list[float] = []
     of = FieldView.of.__func__  # type: ignore[attr-defined]
 
-    def kept(cls: type[FieldView], field: FieldSignatures, flip: float = 0.0) -> FieldView:
-        seen.append(flip)
-        return of(cls, field, flip)
+    def kept(cls: type[FieldView], field: FieldSignatures, randomised_response: float = 0.0) -> FieldView:
+        seen.append(randomised_response)
+        return of(cls, field, randomised_response)
 
     monkeypatch.setattr(FieldView, "of", classmethod(kept))
     report = assess(people(4000 if mode == "open" else 1000, 1), noisy)
@@ -117,7 +117,7 @@ def test_codes_of_variables_are_told_and_not_judged(mode: str) -> None:
     assert bool(across) == (mode == "open"), "codes are beside signatures in open mode only"
     assert all(found.recovered > 0.5 for found in across if found.field == "rare")
     assert not {found.field for found in report.findings} & {"trait", "rare"}
-    assert any("combination of their own" in remark for remark in report.remarks)
+    assert any("combination of their own" in remark for remark in report.notes)
     assert {each["field"] for each in report.as_dict()["codes"]} == {"trait", "rare"}
 
 
@@ -141,9 +141,9 @@ def test_empty_fields_one_value_and_a_missing_blocking_field(mode: str) -> None:
 
 def test_a_join_by_carole_is_said_to_be_left_out() -> None:
     columns = {name: values.head(0) for name, values in people(1, 4).items()}
-    capped = load_specification(HEAD.replace("MODE", "block_keyed") + "resolution: {by: carole, most_records: 9}\n")
-    told = [any("leave that out" in r for r in assess(columns, spec).remarks) for spec in (SPEC_KEYED, capped)]
-    assert told == [False, True]
+    capped = load_specification(HEAD.replace("MODE", "block_keyed") + "resolution: {by: carole, max_records: 9}\n")
+    reported = [any("leave that out" in r for r in assess(columns, spec).notes) for spec in (SPEC_KEYED, capped)]
+    assert reported == [False, True]
 
 
 @pytest.mark.parametrize(("mode", "beside"), [("open", "beside their signatures"), ("block_keyed", "beside no sign")])
@@ -161,9 +161,9 @@ def test_codes_are_counted_and_change_no_finding(mode: str, beside: str) -> None
     report = assess(columns, spec, held)
     alone = sum(places.count(one) == 1 for one in places)
     assert 25 < alone < 35
-    (told,) = [remark for remark in report.remarks if "codes of 2 variables" in remark]
-    assert beside in told
-    assert f"{alone / 40:.1%} of the records" in told
+    (reported,) = [remark for remark in report.notes if "codes of 2 variables" in remark]
+    assert beside in reported
+    assert f"{alone / 40:.1%} of the records" in reported
     plain = assess(columns, specification(mode))
     # Which field is best read, and so tells the others, depends on the throw-away keys.
     assert [(f.field, f.rule, f.attack.split(" with ")[0]) for f in report.findings] == [
@@ -198,7 +198,7 @@ def test_padded_blocks_are_attacked_as_they_are_sent(monkeypatch: pytest.MonkeyP
     assert seen
     for blocks, records in seen:
         assert (blocks.sizes % 8 == 0).all()
-        assert blocks.least is not None
-        assert (blocks.least == blocks.sizes - 7).all()
+        assert blocks.minimum is not None
+        assert (blocks.minimum == blocks.sizes - 7).all()
         assert records.sum() < blocks.view.counts.sum()
         assert (records <= blocks.view.counts).all()

@@ -70,7 +70,7 @@ def test_blocks_of_a_birthday_tell_no_surname() -> None:
     public = public_surnames(3000)
     names = rng.choice(len(public), size=4000, p=public.shares)
     blocks, truth = block_view(names, rng.integers(0, 1500, 4000), public)
-    pooled = similarity_graph_alignment(blocks.view, public, most=1500)
+    pooled = similarity_graph_alignment(blocks.view, public, maximum=1500)
     assert score("pooled", "surname", pooled.guesses, truth, blocks.view.counts, 0).above_chance < 0.01
     found, classes = attack_by_size("block", "surname", block_likelihood, blocks, public, truth, rng, per_class=500)
     assert found.above_chance < 0.02
@@ -129,8 +129,8 @@ def test_the_error_of_a_sample_is_that_of_repeated_samples() -> None:
 
     found = [attack_by_size("", "", attack, blocks, public, names, rng, 1, spread=300)[0] for _ in range(200)]
     gained = np.array([each.records - each.chance for each in found])
-    told = np.mean([each.error for each in found])
-    assert told == pytest.approx(gained.std(), rel=0.2)
+    reported = np.mean([each.error for each in found])
+    assert reported == pytest.approx(gained.std(), rel=0.2)
     assert gained.mean() == pytest.approx(((names < 10) & (names > 0)).mean(), abs=4 * gained.std() / 200**0.5)
     everything, _ = attack_by_size("", "", attack, blocks, public, names, rng, n_blocks)
     assert everything.error == 0

@@ -105,8 +105,8 @@ def test_a_rule_that_joins_salts_is_attacked(columns: dict[str, pl.Series], many
 def test_the_report_says_what_else_joins_salts(columns: dict[str, pl.Series]) -> None:
     few = {name: column[:50] for name, column in columns.items()}
     remark = "What few rows share joins values across salts"
-    assert any(remark in each for each in assess(few, specification(", salt: {field: sex}")).remarks)
-    assert not any(remark in each for each in assess(few, specification()).remarks)
+    assert any(remark in each for each in assess(few, specification(", salt: {field: sex}")).notes)
+    assert not any(remark in each for each in assess(few, specification()).notes)
 
 
 def test_joins_across_salts_are_those_of_rows_that_share_something() -> None:
@@ -141,7 +141,7 @@ def salted_set(columns: dict[str, pl.Series]) -> tuple[SignatureSet, NDArray[np.
 
 
 @pytest.mark.parametrize(("of_one_name", "least", "most"), [(1.0, 0.5, 1.0), (0.0, 0.0, 0.04)])
-def test_relatives_at_one_address_join_salts(of_one_name: float, least: float, most: float) -> None:
+def test_relatives_at_one_address_join_salts(of_one_name: float, minimum: float, maximum: float) -> None:
     """A register of whole households of four, of one surname or not: what is read is what joins."""
     columns = people(8000, 3)
     household = np.arange(8000) // 4
@@ -154,7 +154,7 @@ def test_relatives_at_one_address_join_salts(of_one_name: float, least: float, m
     truth = truth_of(part, "surname", columns["surname"], np.arange(8000), public)
     view = FieldView.of(part.fields["surname"])
     found = score("", "surname", salts_joined(part, "surname", salt, public), truth, view.counts, 0)
-    assert least <= found.above_chance <= most
+    assert minimum <= found.above_chance <= maximum
 
 
 def test_values_sent_as_codes_are_read_by_their_counts_alone(columns: dict[str, pl.Series], unprotected: float) -> None:

@@ -161,8 +161,8 @@ def test_similarities_of_pairs_are_those_of_the_table(pairs: list[tuple[int, int
 
 
 def test_embeddings_read_an_open_field_and_not_one_whose_similarities_are_another_fields() -> None:
-    view, truth = surnames(20_000, seed=7, bits=512, most=3000)
-    found = embedded_alignment(view, public_surnames(3000), most=1500)
+    view, truth = surnames(20_000, seed=7, bits=512, maximum=3000)
+    found = embedded_alignment(view, public_surnames(3000), maximum=1500)
     assert score("embeddings", "surname", found, truth, view.counts, 0).records > 0.5, "the positive control"
     claimed = found[found != UNKNOWN]
     assert len(np.unique(claimed)) == len(claimed)
@@ -170,7 +170,7 @@ def test_embeddings_read_an_open_field_and_not_one_whose_similarities_are_anothe
     rng = np.random.default_rng(8)
     apart = FieldView(rng.integers(0, 2**63, (2000, 8)).astype(np.uint64), np.ones(2000, dtype=np.int64))
     drawn = rng.choice(3000, size=2000, p=public_surnames(3000).shares)
-    found = embedded_alignment(apart, public_surnames(3000), most=1500)
+    found = embedded_alignment(apart, public_surnames(3000), maximum=1500)
     assert score("embeddings", "surname", found, drawn, apart.counts, 0).above_chance < 0.02
     nothing = FieldView(np.empty((0, 8), dtype=np.uint64), np.empty(0, dtype=np.int64))
     assert len(embedded_alignment(nothing, public_surnames(3000))) == 0

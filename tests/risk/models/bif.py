@@ -28,28 +28,28 @@ def read_bif(text: str) -> BayesianNetwork:
     """
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     categories: dict[str, tuple[str, ...]] = {}
-    for name, body in _VARIABLE.findall(text):
-        found = _TYPE.search(body)
+    for name, payload in _VARIABLE.findall(text):
+        found = _TYPE.search(payload)
         levels = _words(found.group(2)) if found else []
         if found is None or len(levels) != int(found.group(1)) or len(levels) < 2:
-            raise _mistake("a variable must be discrete with as many levels, two at least, as it declares", name)
+            raise _issue("a variable must be discrete with as many levels, two at least, as it declares", name)
         categories[name] = tuple(levels)
     if not categories:
         raise TrystError(ErrorCode.PARAMETER, "no variable is declared", where=".bif text")
     place = {name: v for v, name in enumerate(categories)}
     parents: dict[str, tuple[int, ...]] = {}
     tables: dict[str, NDArray[np.float64]] = {}
-    for child, above, body in _PROBABILITY.findall(text):
+    for child, above, payload in _PROBABILITY.findall(text):
         name = child.strip()
         given = _words(above)
         for variable in (name, *given):
             if variable not in place:
-                raise _mistake("unknown variable", variable)
+                raise _issue("unknown variable", variable)
         parents[name] = tuple(place[variable] for variable in given)
-        tables[name] = _read_table(name, given, categories, body)
+        tables[name] = _read_table(name, given, categories, payload)
     for name in categories:
         if name not in tables:
-            raise _mistake("a variable has no distribution", name)
+            raise _issue("a variable has no distribution", name)
     return BayesianNetwork(
         tuple(categories),
         tuple(categories.values()),
@@ -59,22 +59,22 @@ def read_bif(text: str) -> BayesianNetwork:
 
 
 def _read_table(
-    name: str, given: Sequence[str], categories: Mapping[str, tuple[str, ...]], body: str
+    name: str, given: Sequence[str], categories: Mapping[str, tuple[str, ...]], payload: str
 ) -> NDArray[np.float64]:
     shape = tuple(len(categories[variable]) for variable in (*given, name))
     table = np.full(shape, np.nan)
     if not given:
-        found = _TABLE.search(body)
+        found = _TABLE.search(payload)
         if found:
             table[:] = _numbers(name, found.group(1), shape[-1])
-    for levels, numbers in _ROW.findall(body):
+    for levels, numbers in _ROW.findall(payload):
         values = _words(levels)
         if len(values) != len(given) or any(x not in categories[v] for x, v in zip(values, given, strict=False)):
-            raise _mistake("a row names levels that its parents do not have", name)
+            raise _issue("a row names levels that its parents do not have", name)
         at = tuple(categories[variable].index(x) for variable, x in zip(given, values, strict=True))
         table[at] = _numbers(name, numbers, shape[-1])
     if np.isnan(table).any():
-        raise _mistake("a distribution must have one row for each combination of its parents' levels", name)
+        raise _issue("a distribution must have one row for each combination of its parents' levels", name)
     return table
 
 
@@ -82,9 +82,9 @@ def _numbers(name: str, text: str, expected: int) -> list[float]:
     try:
         numbers = [float(word) for word in _words(text)]
     except ValueError:
-        raise _mistake("a probability must be a number", name) from None
+        raise _issue("a probability must be a number", name) from None
     if len(numbers) != expected:
-        raise _mistake(f"a row must have {expected} probabilities", name)
+        raise _issue(f"a row must have {expected} probabilities", name)
     return numbers
 
 
@@ -92,7 +92,7 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.strip().rstrip(",").split(",") if word.strip()]
 
 
-def _mistake(what: str, name: str) -> TrystError:
+def _issue(what: str, name: str) -> TrystError:
     return TrystError(ErrorCode.PARAMETER, what, where=f".bif text, {name}")
 
 
@@ -101,14 +101,14 @@ def pruned(network: BayesianNetwork, kept: Iterable[Hashable]) -> BayesianNetwor
 
     The distribution of what is left is unchanged. Ancestors of a kept variable stay.
     """
-    wanted = set(kept)
-    unknown = wanted - set(network.names)
+    selected = set(kept)
+    unknown = selected - set(network.names)
     if unknown:
         raise TrystError(ErrorCode.PARAMETER, "unknown variable", where="kept", got=repr(sorted(map(str, unknown))[0]))
     left = set(range(len(network.names)))
     while True:
         with_children = {p for v in left for p in network.parents[v]}
-        barren = {v for v in left if v not in with_children and network.names[v] not in wanted}
+        barren = {v for v in left if v not in with_children and network.names[v] not in selected}
         if not barren:
             break
         left -= barren

@@ -74,8 +74,8 @@ def test_figures_33_and_34_moralisation(markov: Graph, shared: object) -> None:
     married = {frozenset(map(str, (NAMES[v], NAMES[w]))) for v, w in markov.edges} - given_edges
     assert married == {frozenset("EB"), frozenset("TL")}
     network = read_bif((shared / "data" / "asia.bif").read_text())  # type: ignore[operator]
-    letter = {name: name[0].upper() for name in network.names}  # type: ignore[index]
-    assert {frozenset(letter[x] for x in pair) for pair in network.edges} == given_edges
+    message = {name: name[0].upper() for name in network.names}  # type: ignore[index]
+    assert {frozenset(message[x] for x in pair) for pair in network.edges} == given_edges
 
 
 def test_figure_35_triangulations(markov: Graph) -> None:

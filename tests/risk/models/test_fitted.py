@@ -49,18 +49,18 @@ def test_inference_is_the_full_joint_summed(seed: int, n: int, estimate: Estimat
         prior = 1 / observed.size if estimate == "posterior mean" else 0.0
         assert np.allclose(clique.table(), (observed + prior) / (40 + prior * observed.size))
     roles = rng.integers(0, 3, n)  # asked, given, neither
-    asked = rng.permutation(np.flatnonzero(roles == 0)).tolist()
+    requested = rng.permutation(np.flatnonzero(roles == 0)).tolist()
     evidence = {int(v): int(rng.integers(0, model.levels[v])) for v in np.flatnonzero(roles == 1)}
     part = full[tuple(evidence.get(v, slice(None)) for v in range(n))]
     left = [v for v in range(n) if v not in evidence]
-    table = part.sum(axis=tuple(i for i, v in enumerate(left) if v not in asked))
-    table = np.transpose(table, np.argsort(np.argsort(asked)))
+    table = part.sum(axis=tuple(i for i, v in enumerate(left) if v not in requested))
+    table = np.transpose(table, np.argsort(np.argsort(requested)))
     assert model.probability(evidence) == pytest.approx(part.sum(), abs=1e-14)
     if part.sum() > 0:
-        assert np.allclose(model.marginal(asked, evidence), table / part.sum(), atol=1e-12)
+        assert np.allclose(model.marginal(requested, evidence), table / part.sum(), atol=1e-12)
     else:
         with pytest.raises(TrystError, match="evidence is impossible"):
-            model.marginal(asked, evidence)
+            model.marginal(requested, evidence)
     records = all_cells(model.levels)[rng.integers(0, full.size, 60)]
     records[rng.random(records.shape) < 0.4] = -1
     sums = [full[tuple(slice(None) if x < 0 else int(x) for x in record)].sum() for record in records]

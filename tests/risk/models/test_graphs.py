@@ -26,8 +26,8 @@ from tryst.risk.models.triangulation import (
 
 
 @st.composite
-def graphs(draw: st.DrawFn, most: int = 8) -> Graph:
-    n = draw(st.integers(2, most))
+def graphs(draw: st.DrawFn, maximum: int = 8) -> Graph:
+    n = draw(st.integers(2, maximum))
     pairs = [(v, w) for v in range(n) for w in range(v)]
     return Graph.from_edges(n, [pair for pair in pairs if draw(st.booleans())])
 
@@ -66,12 +66,12 @@ def test_triangulations(graph: Graph, random: object) -> None:
     assert filled.is_decomposable
     assert filled.is_perfect(ordering)
     assert not set(fill) & set(graph.edges)
-    least = minimal_triangulation(graph, fill)
-    assert set(least) <= set(fill)
-    assert is_minimal(graph, least)
-    if len(least) <= 6:  # minimal by definition: no proper subset will do
-        for size in range(len(least)):
-            for subset in itertools.combinations(least, size):
+    minimum = minimal_triangulation(graph, fill)
+    assert set(minimum) <= set(fill)
+    assert is_minimal(graph, minimum)
+    if len(minimum) <= 6:  # minimal by definition: no proper subset will do
+        for size in range(len(minimum)):
+            for subset in itertools.combinations(minimum, size):
                 assert not triangulated(graph, subset).is_decomposable
     if graph.is_decomposable:
         assert elimination_game(graph, minimum_fill_ordering(graph)) == ()

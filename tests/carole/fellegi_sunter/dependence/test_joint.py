@@ -6,7 +6,7 @@ import pytest
 from benchmarks.dependence import FIELDS, linked, neighbours
 from tryst.carole.evaluation import quality
 from tryst.carole.fellegi_sunter import FieldLevels, PatternCounts, fit
-from tryst.carole.fellegi_sunter.dependence import Beyond, fit_joint, misfits
+from tryst.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint, misfits
 from tryst.carole.fellegi_sunter.dependence.joint import strangers
 from tryst.carole.fellegi_sunter.refinement import refined
 
@@ -114,12 +114,14 @@ def test_pairs_beyond_the_blocks_tell_what_strangers_have_in_common():
     model = fit(blocked, FIELDS, case.n_a, case.n_b, None, rules, everywhere)
     rng = np.random.default_rng(3)
     drawn = rng.multinomial(100_000, count / count.sum())
-    beyond = Beyond(gamma[~inside], drawn[~inside] * 10.0, 10.0)
+    outside_blocks = OutsideBlocks(gamma[~inside], drawn[~inside] * 10.0, 10.0)
     position = np.cumsum(inside) - 1
     kept = np.flatnonzero(inside[case.member])
     pairs = *np.divmod(kept, case.n_b), position[case.member[kept]]
     plain, first = refined(model, blocked, *pairs, None, rules, everywhere)
-    after, joint, posterior = fit_joint(plain, blocked, "decomposable", None, rules, everywhere, beyond, pairs, first)
+    after, joint, posterior = fit_joint(
+        plain, blocked, "decomposable", None, rules, everywhere, outside_blocks, pairs, first
+    )
     n = int(case.is_match[kept].sum())
     before = quality(case.is_match[kept][first.probability >= 0.5], n)
     now = quality(case.is_match[kept][posterior.probability >= 0.5], n)

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.dependence.structure import Structure, Teaching, choose, coarse, counted, independent
+from tryst.carole.fellegi_sunter.dependence.structure import (
+    EstimationMask,
+    Structure,
+    choose,
+    coarse,
+    counted,
+    independent,
+)
 from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.graphs import Graph
@@ -25,7 +32,7 @@ def latent(rng, n=3000, n_levels=(2, 3, 2, 3, 2)):
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_the_greedy_search_of_the_models_library_where_nothing_is_missing(seed):
     gamma, fields = latent(np.random.default_rng(seed))
-    chosen = choose(gamma, np.ones(len(gamma)), fields, 5, least_gain=1e-10)
+    chosen = choose(gamma, np.ones(len(gamma)), fields, 5, min_gain=1e-10)
     counts = SparseCounts.from_records(gamma.astype(np.int64), [field.n_levels for field in fields])
     found = greedy(HyperDirichlet(counts))
     best = {tuple(sorted(pair)) for pair in found.best.graph.edges}
@@ -34,13 +41,13 @@ def test_it_is_the_greedy_search_of_the_models_library_where_nothing_is_missing(
 
 
 @pytest.mark.parametrize(("largest", "most"), [(2, 4), (3, 7)])
-def test_cliques_stay_small(largest, most):
+def test_cliques_stay_small(largest, maximum):
     rng = np.random.default_rng(1)
     together = rng.random(4000) < 0.5
     gamma = np.column_stack([np.where(rng.random(4000) < 0.9, together, ~together) for _ in range(5)]).astype(np.int8)
     chosen = choose(gamma, np.ones(4000), [FieldLevels(str(q), 2) for q in range(5)], largest)
     assert max(clique.bit_count() for clique in chosen.graph.cliques) == largest
-    assert len(chosen.edges) == most
+    assert len(chosen.edges) == maximum
     assert [edge.gain for edge in chosen.edges] == sorted((edge.gain for edge in chosen.edges), reverse=True)
 
 
@@ -48,7 +55,7 @@ def test_most_edges_stops_it_at_the_most_telling():
     gamma, fields = latent(np.random.default_rng(2))
     weight = np.ones(len(gamma))
     all_of_them = choose(gamma, weight, fields, 4)
-    first = choose(gamma, weight, fields, 4, most_edges=1)
+    first = choose(gamma, weight, fields, 4, max_edges=1)
     assert len(first.edges) == 1 < len(all_of_them.edges)
     assert first.edges[0].fields in {edge.fields for edge in all_of_them.edges}
 
@@ -83,7 +90,7 @@ def test_being_found_by_one_of_two_rules_is_no_dependence():
     rules = [RuleFields("zero", (0,)), RuleFields("one", (1,))]
     weight = np.ones(len(gamma))
     assert (0, 1) in {edge.fields for edge in choose(gamma, weight, fields, 4).edges}
-    assert choose(gamma, weight, fields, 4, Teaching(mask, rules)).edges == ()
+    assert choose(gamma, weight, fields, 4, EstimationMask(mask, rules)).edges == ()
 
 
 def test_three_levels_stand_for_many():

@@ -36,22 +36,22 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
     """
     for part in sets:
         for field in part.fields.values():
-            yield from _pieces(field.signatures)
-            yield from _pieces(field.codes)
+            yield from _chunks(field.signatures)
+            yield from _chunks(field.codes)
         for keys in part.blocks.values():
-            yield from _pieces(keys)
+            yield from _chunks(keys)
         for variable in part.variables.values():
-            yield from _pieces(variable.codes)
+            yield from _chunks(variable.codes)
 
 
-def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
+def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
     """Read a contribution's body and check it.
 
     Parameters
     ----------
     layout
         The sizes announced before the body came; checked here too.
-    body
+    payload
         The whole body, for instance a memory map. The arrays returned are read-only views of it.
 
     Returns
@@ -66,7 +66,7 @@ def from_bytes(layout: Layout, body: bytes | bytearray | memoryview) -> tuple[Si
         such sets.
     """
     layout.validate()
-    view = memoryview(body).cast("B").toreadonly()
+    view = memoryview(payload).cast("B").toreadonly()
     if view.nbytes != layout.total_bytes:
         raise TrystError(
             ErrorCode.UPLOAD_CORRUPT,
@@ -101,11 +101,11 @@ def variable_bytes(part: SetLayout) -> int:
 
 
 def variable_from_bytes(
-    part: SetLayout, variable: VariableLayout, body: bytes | bytearray | memoryview
+    part: SetLayout, variable: VariableLayout, payload: bytes | bytearray | memoryview
 ) -> VariableCodes:
     """Read and check one variable of a set by itself; errors as for `from_bytes`."""
     where = f"{where_of(part.rule)}, variable {variable.name}"
-    codes = _Reader(memoryview(body).cast("B").toreadonly()).take(part.rows, np.int16, where)
+    codes = _Reader(memoryview(payload).cast("B").toreadonly()).take(part.rows, np.int16, where)
     check_range(codes, variable.categories, f"{where}, codes")
     return VariableCodes(variable.categories, codes)
 
@@ -131,7 +131,7 @@ class _Reader:
         return np.require(array, dtype=kind, requirements="A")
 
 
-def _pieces(array: NDArray[Number]) -> Iterator[memoryview]:
+def _chunks(array: NDArray[Number]) -> Iterator[memoryview]:
     """One array's bytes and its padding, as views."""
     if array.size == 0:
         return
