@@ -50,7 +50,7 @@ class Definition:
         """What runs when it is reached; of a class all but the methods."""
         if not isinstance(self.node, ast.ClassDef):
             return [self.node]
-        inner = [n for n in self.node.payload if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        inner = [n for n in self.node.body if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
         return [*self.node.bases, *self.node.keywords, *self.node.decorator_list, *inner]
 
 
@@ -66,14 +66,14 @@ class Module:
         """Local name to dotted name, of the imports at the top."""
         self.statements: list[ast.AST] = []
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        self._read(tree.payload)
+        self._read(tree.body)
 
-    def _read(self, payload: list[ast.stmt]) -> None:
-        for node in payload:
+    def _read(self, body: list[ast.stmt]) -> None:
+        for node in body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 made = self._define(node.name, node)
                 if isinstance(node, ast.ClassDef):
-                    for inner in node.payload:
+                    for inner in node.body:
                         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
                             made.methods[inner.name] = Definition(self, inner.name, inner, made)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -85,8 +85,8 @@ class Module:
                 if not names:
                     self.statements.append(node)
             elif isinstance(node, ast.If | ast.Try):
-                handlers = [s for h in getattr(node, "handlers", []) for s in h.payload]
-                self._read([*node.payload, *node.orelse, *handlers])
+                handlers = [s for h in getattr(node, "handlers", []) for s in h.body]
+                self._read([*node.body, *node.orelse, *handlers])
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 self.imports |= self.bound_by(node)
             else:
@@ -183,7 +183,7 @@ class Reachability:
             return
         self.reached.add(definition)
         self._import(definition.module.name)
-        self._pending += [(definition.module, payload) for payload in definition.bodies]
+        self._pending += [(definition.module, body) for body in definition.bodies]
         for callback in definition.registered:
             self._reach(callback)
         for name, method in definition.methods.items():
