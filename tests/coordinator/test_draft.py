@@ -341,14 +341,14 @@ def read(path: Path) -> pl.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("block", "least"), [(None, 0.999), (True, 0.993)])
+@pytest.mark.parametrize(("block", "minimum"), [(None, 0.999), (True, 0.993)])
 def test_febrl4_used_as_it_comes(shared: Path, block: bool | None, minimum: float) -> None:
     alice, bob = (read(shared / f"data/febrl/dataset4{side}.csv").drop("soc_sec_id") for side in "ab")
     assert f1(alice, bob, "rec_id", block) >= minimum
 
 
 @pytest.mark.parametrize("dataset", [0, 1])
-@pytest.mark.parametrize(("errors", "least"), [(1, 0.999), (2, 0.990)])
+@pytest.mark.parametrize(("errors", "minimum"), [(1, 0.999), (2, 0.990)])
 def test_brl_sim_used_as_it_comes(shared: Path, errors: int, dataset: int, minimum: float) -> None:
     both = read(shared / f"data/brl_sim/percdups50_nerrors{errors}_dataset{dataset}.csv")
     alice, bob = (both.filter(pl.col("rec-id").str.ends_with(suffix)) for suffix in ("-org", "-dup-0"))

@@ -159,7 +159,7 @@ def test_a_rehearsal_that_fails_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("which", "told"),
+    ("which", "reported"),
     [
         ({"alice": Path("nowhere.csv")}, "nowhere.csv: there is no such file; check what --alice says"),
         ({"bob": Path("/")}, "/: there is a folder of this name, and no file; check what --bob says"),

@@ -43,7 +43,7 @@ def test_the_commonest_and_the_rare_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "code", "told"),
+    ("changes", "code", "reported"),
     [
         ({"value": "names"}, ErrorCode.FIELD_MISSING, "did you mean name"),
         ({"count": "counted"}, ErrorCode.FIELD_MISSING, "no column 'counted'"),

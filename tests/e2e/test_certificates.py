@@ -51,7 +51,7 @@ def start_party(made: Deployment, party: str) -> None:
 
 @pytest.mark.parametrize("party", ["alice", "bob", "carole", "coordinator"])
 @pytest.mark.parametrize(
-    ("role", "span", "told", "remedy"),
+    ("role", "span", "reported", "remedy"),
     [
         (Role.STEWARD, None, "expected a certificate for the role {role}, got steward", "this party's own folder"),
         (None, EXPIRED, "certificate has expired", "have it renewed"),

@@ -126,7 +126,7 @@ def test_members_are_learnt_by_what_is_released(population: Built) -> None:
     assert membership(combined, release, 0.01).measures["members_disclosed"].value == 0.0
 
 
-@pytest.mark.parametrize("most", [None, 3])
+@pytest.mark.parametrize("maximum", [None, 3])
 def test_a_recoding_without_a_new_fit_is_the_same_file(
     population: Built, monkeypatch: pytest.MonkeyPatch, maximum: int | None
 ) -> None:

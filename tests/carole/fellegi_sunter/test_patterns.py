@@ -18,7 +18,7 @@ def test_sizes():
 
 
 @pytest.mark.parametrize(
-    ("gamma", "mask", "count", "said"),
+    ("gamma", "mask", "count", "normalized_reason"),
     [
         ([0, 1], [0, 0], [1, 1], "two dimensions"),
         ([[0], [1]], [0], [1, 1], r"shape \(2,\)"),

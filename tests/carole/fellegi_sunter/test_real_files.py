@@ -58,7 +58,7 @@ def files(shared, errors, dataset):
     return [[row for row in rows if row["rec-id"].endswith(end)] for end in ("-org", "-dup-0")]
 
 
-@pytest.mark.parametrize(("errors", "least"), [(1, 0.999), (2, 0.99)])
+@pytest.mark.parametrize(("errors", "minimum"), [(1, 0.999), (2, 0.99)])
 @pytest.mark.parametrize("dataset", [0, 1])
 def test_where_everybody_has_a_match(shared, errors, minimum, dataset):
     linkage, (person_a, person_b) = linked(*files(shared, errors, dataset))

@@ -553,7 +553,7 @@ def finished(policy: Policy, policy_decision: PolicyDecision | None) -> Outcome:
 
 
 @pytest.mark.parametrize(
-    ("policy", "judgement", "actions", "state"),
+    ("policy", "policy_decision", "actions", "state"),
     [
         (Policy.REFUSE, GOOD, [Action.FINISH_RUN, Action.ASSESS, Action.RELEASE], State.RELEASED),
         (Policy.REFUSE, BAD, [Action.FINISH_RUN, Action.ASSESS, Action.REFUSE], State.ASSESSED),
@@ -571,7 +571,9 @@ def test_a_result_is_judged(
     assert (next_task(outcome.project, Side.ALICE) is not None) == (state is State.RELEASED)
 
 
-@pytest.mark.parametrize(("policy", "judgement"), [(Policy.REFUSE, None), (Policy.HOLD, None), (Policy.NONE, GOOD)])
+@pytest.mark.parametrize(
+    ("policy", "policy_decision"), [(Policy.REFUSE, None), (Policy.HOLD, None), (Policy.NONE, GOOD)]
+)
 def test_no_assessment_no_release(policy: Policy, policy_decision: PolicyDecision | None) -> None:
     with pytest.raises(TrystError, match="without the assessment"):
         finished(policy, policy_decision)

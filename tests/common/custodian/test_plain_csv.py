@@ -81,7 +81,7 @@ def test_plain_files_take_the_quick_way(rows: list[list[str]], tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "body",
+    "payload",
     [
         b'x,y\n"a",b\n',
         b"x,y\na\n",

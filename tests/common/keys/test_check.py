@@ -81,7 +81,7 @@ def test_every_two_normalisers_differ_on_some_record(normalise) -> None:
 
 
 @pytest.mark.parametrize(
-    ("letter", "since"),
+    ("message", "since"),
     [
         ("\u32ff", 12.1),
         ("\U00011938", 13),

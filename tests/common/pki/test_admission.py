@@ -153,7 +153,7 @@ CLIENT = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
 
 
 @pytest.mark.parametrize(
-    ("extensions", "told"),
+    ("extensions", "reported"),
     [
         ([CLIENT], "exactly one role"),
         ([CLIENT, x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])], "exactly one"),

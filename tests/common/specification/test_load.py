@@ -268,7 +268,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "least", "rate"),
+    ("links", "minimum", "rate"),
     [
         ({}, 0.5, None),
         ({"threshold": 0.9}, 0.9, None),

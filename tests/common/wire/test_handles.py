@@ -126,7 +126,7 @@ GOOD = _body(GIVEN[HANDLES])
 
 
 @pytest.mark.parametrize(
-    "body",
+    "payload",
     [
         b"",
         GOOD[:3],

@@ -128,7 +128,7 @@ def test_all_mistakes_of_a_specification_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("spec", "check", "none.yaml"), ("none.yaml: the specification cannot be read", "no such file")),
         (

@@ -172,7 +172,7 @@ def test_nothing_to_attack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "counts", "told"),
+    ("values", "counts", "reported"),
     [
         ([], [], "at least one"),
         (["anna", "bert"], [1], "count per value"),

@@ -140,7 +140,7 @@ def salted_set(columns: dict[str, pl.Series]) -> tuple[SignatureSet, NDArray[np.
     return SignatureSet("", part.n_rows, fields, blocks), salt
 
 
-@pytest.mark.parametrize(("of_one_name", "least", "most"), [(1.0, 0.5, 1.0), (0.0, 0.0, 0.04)])
+@pytest.mark.parametrize(("of_one_name", "minimum", "maximum"), [(1.0, 0.5, 1.0), (0.0, 0.0, 0.04)])
 def test_relatives_at_one_address_join_salts(of_one_name: float, minimum: float, maximum: float) -> None:
     """A register of whole households of four, of one surname or not: what is read is what joins."""
     columns = people(8000, 3)

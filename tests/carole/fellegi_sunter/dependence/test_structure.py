@@ -40,7 +40,7 @@ def test_it_is_the_greedy_search_of_the_models_library_where_nothing_is_missing(
     assert {(0, 1), (0, 2), (1, 2)} <= best
 
 
-@pytest.mark.parametrize(("largest", "most"), [(2, 4), (3, 7)])
+@pytest.mark.parametrize(("largest", "maximum"), [(2, 4), (3, 7)])
 def test_cliques_stay_small(largest, maximum):
     rng = np.random.default_rng(1)
     together = rng.random(4000) < 0.5
