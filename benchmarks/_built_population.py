@@ -1,4 +1,4 @@
-"""A built population with known truth: two samples of it, their links with mistakes, and every true risk."""
+"""A built population with known truth: two samples of it, their links with errors, and every true risk."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ def built(
     rng: np.random.Generator,
     limits: str = "correct_matches: 0.2",
 ) -> Built:
-    """Sample two files, link them with mistakes, and work out every true risk of what was linked.
+    """Sample two files, link them with errors, and work out every true risk of what was linked.
 
     Notes
     -----
-    A false link has a person of each file; nobody is found behind it. Links that are right are given link
+    A false link has a person of each file; no one is found behind it. Links that are right are given link
     probabilities that say how often such links are right.
     """
     everybody = population(traits, size, rng)
@@ -120,7 +120,7 @@ def built(
     both = np.flatnonzero(place[alices] >= 0)
     found = both[rng.random(len(both)) >= MISSED]
     row_a, row_b = found.astype(np.int64), place[alices[found]].astype(np.int64)
-    # Wrong partners for some, among Bob's people that nobody is linked to.
+    # Wrong partners for some, among Bob's people that no one is linked to.
     wrong = rng.random(len(row_a)) < FALSE_LINKS
     free = np.setdiff1d(np.arange(len(bobs)), row_b)
     wrong &= np.cumsum(wrong) <= len(free)
@@ -162,7 +162,7 @@ def _identified(
 
 
 def _attributed(ideal: Combined, spec: Specification) -> dict[str, float]:
-    """The same attribution measures of the combined output as it would be without a mistake."""
+    """The same attribution measures of the combined output as it would be without an error."""
     policy = spec.assessment
     assert policy is not None
     measured = {name: measure.value for name, measure in attribution(ideal, policy).measures.items()}

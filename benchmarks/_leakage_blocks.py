@@ -43,7 +43,7 @@ SPREAD = 3000
 """Records attacked in blocks of each size, and besides by the records in blocks of that size; see `attack_by_size`."""
 
 BROKEN = 0.2
-"""Asked of the control: at least so much of the surnames."""
+"""Required of the control: at least so much of the surnames."""
 BORN = ("date_of_birth",)
 BLURRED: tuple[dict[str, float], ...] = (
     {"bits": 64},
@@ -104,7 +104,8 @@ def by_birthday(study: Study) -> Iterator[Line]:
         each = [{**field, **blurred} for field in spec.model_dump(mode="json")["fields"]]
         changed = Specification.model_validate({**spec.model_dump(mode="json"), "fields": each})
         (part,), orders = study.encoded(changed)
-        how = "every field in 64 bits" + (f", flip {blurred['flip']:g}" if "randomised_response" in blurred else "")
+        rate = blurred.get("randomised_response")
+        how = "every field in 64 bits" + (f", randomised response {rate:g}" if rate else "")
         yield from embedded(study, changed, part, orders[part.rule], everything, 1.0, how)
 
 
@@ -119,7 +120,7 @@ def embedded(
 ) -> Iterator[Line]:
     """Rows of blocks looked up among people in clear, of whom a share is in the file.
 
-    What is asked is asked of the specification as it is drafted; `how` says where it is another.
+    The requirement is of the specification as it is drafted; `how` states where it is another.
     """
     clear = study.overlapping(overlap)
     shuffled = study.rng.permutation(study.n)

@@ -105,7 +105,7 @@ def nearest_rows(encoded: NDArray[np.float32], plain: NDArray[np.float32]) -> ND
     Notes
     -----
     O(n_encoded * n_plain * n_features) in matrix products: with so many features, trees are slower. Of equally near
-    ones the first is taken, so the plain rows should be in no order that tells something.
+    ones the first is taken, so the plain rows should be in no order that carries information.
     """
     nearest = np.full(len(encoded), -1, dtype=np.int64)
     if not len(plain):

@@ -1,7 +1,7 @@
 """Joins that an attacker could make of rows: what Carole would know of them, or what collusion would bring.
 
 `shared_rows` is what Carole would know if rows had one pseudonym under all rules (the positive control of chaining);
-`recognised_groups` is what she can tell from tags: rows that agree on two rules are the same group under both, and are
+`recognised_groups` is what she can infer from tags: rows that agree on two rules are the same group under both, and are
 recognised by how many they are and how similar to each other. `joined_rows` joins rows by combinations of category
 codes, and `dictionary_attack` has the seed: whoever has it signs every public value and looks the signatures up.
 """

@@ -1,4 +1,4 @@
-"""What the attacks of the leakage benchmark are tried on, and the lines in which their results are told."""
+"""What the attacks of the leakage benchmark are tried on, and the lines in which their results are reported."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tryst.risk.leakage import FieldView, PublicValues, Recovery
 NAMES = ("surname", "given_name")
 """The attacked fields."""
 ABOVE_CHANCE = 0.02
-"""Asked of block-keyed mode: less than so much above guessing."""
+"""Required of block-keyed mode: less than so much above guessing."""
 READS = 0.6
-"""Asked of an attack on open mode: at least so much of the records, or it shows nothing elsewhere."""
+"""Required of an attack on open mode: at least so much of the records, or it shows nothing elsewhere."""
 OVERLAPS = (0.1, 0.4, 1.0)
 """Shares of the file that are among the attacker's people in clear."""
 MAXIMUM = 5000
 """Commonest values that are attacked, where not all are."""
 HEAD = (
-    "| attack | values | records | attainable | by guessing | beyond it | asked | seconds |\n"
+    "| attack | values | records | attainable | by guessing | beyond it | required | seconds |\n"
     "|---|---|---|---|---|---|---|---|"
 )
 
@@ -56,7 +56,7 @@ class Line:
     error
         Standard error of `records` less `chance` where a sample was attacked.
     minimum, above_chance
-        What is asked: at least so much recovered, or less than so much above chance. At most one of the two.
+        What is required: at least so much recovered, or less than so much above chance. At most one of the two.
     seconds
         The attack's time, where it is of interest.
     """
@@ -101,7 +101,7 @@ class Line:
 
     @property
     def met(self) -> bool | None:
-        """Whether it is as asked; None where nothing is."""
+        """Whether it is as required; None where nothing is."""
         if self.minimum is not None:
             return self.records >= self.minimum
         return None if self.above_chance is None else self.above < self.above_chance

@@ -1,6 +1,6 @@
 """Assessed risk beside true risk of built populations, and the speed of an assessment: ``python -m benchmarks assess``.
 
-Each replicate builds a population, samples two files of it, links them with mistakes, assesses the combined output and
+Each replicate builds a population, samples two files of it, links them with errors, assesses the combined output and
 compares every measure with what is true of the population: how often the truth lies outside of the interval, and for
 measures without one, their bias. Speed: a combined output of 100,000 records with 8 key variables, in a process of its
 own whose peak memory is printed. ``--write`` puts the table into docs/assessment.md.

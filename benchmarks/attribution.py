@@ -1,6 +1,6 @@
 """Attribution risk: bounds from all two-way margins, SAP of tables of 12 to 1,000 cells, T11's table 1.
 
-A number here is one machine's; what it says of a method (bounds proven tight, sampling error) is said beside it.
+A number here is one machine's; what it means for a method (bounds proven tight, sampling error) is stated beside it.
 """
 
 from __future__ import annotations

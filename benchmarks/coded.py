@@ -2,7 +2,7 @@
 
 Two files of invented people whose categories are drawn at random, the same for a person in both. They are linked in
 mode block_keyed, and assessed twice: with every pair and every probability, as mode open has them, and with what a
-resolver tells, links by rows of codes with micro-aggregated probabilities. Many fields make nearly sure links; names,
+resolver reports, links by rows of codes with micro-aggregated probabilities. Many fields make nearly sure links; names,
 sex and birth alone make doubtful ones.
 """
 
@@ -47,7 +47,7 @@ POOR: dict[str, Any] = {
 
 
 def quiet(stage: str, done: float) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def assessed_specification(spec: Specification, mode: str, *, poor: bool) -> Specification:
@@ -104,7 +104,7 @@ class Resolved:
     Attributes
     ----------
     rows
-        Rows of the candidate pairs as Carole asked about them.
+        Rows of the candidate pairs as Carole requested them.
     order
         Which of these each of the linkage's pairs is.
     linkage
@@ -183,11 +183,11 @@ def main(arguments: list[str]) -> int:
                 f"{'few' if poor else 'many'} fields, seed {seed}: {reported.n_records:,} links of mean probability"
                 f" {whole.probability.mean():.3f}, {(alike == 1).sum() / reported.n_records:.1%} of them with one of"
                 f" their"
-                f" own; told in {len(groups)} groups, the smallest of {groups.min()};"
+                f" own; reported in {len(groups)} groups, the smallest of {groups.min()};"
                 f" {reported.left_out:.2f} matches expected among pairs left out",
                 flush=True,
             )
-        print("\n| measure | all pairs | as told | mean difference | largest |\n|---|---|---|---|---|")
+        print("\n| measure | all pairs | as reported | mean difference | largest |\n|---|---|---|---|---|")
         for name in with_all[0]:
             one, other = (np.array([each[name] for each in found]) for found in (with_all, with_reported))
             gaps = other - one

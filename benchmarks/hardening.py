@@ -1,8 +1,8 @@
-"""Defences of mode open: what each option costs in links, and what the gate's attack still recovers.
+"""Hardening of mode open: what each option costs in links, and what the gate's attack still recovers.
 
 Every line is one specification with something changed, on the same records and blocking rules: FEBRL4 without its
 social security numbers, and two files of generated people, with and without their addresses and telephones: where
-there is little else to go by, what names cannot tell any more is missed. The truth judges the links. The attack is the
+there is little else to go by, what names no longer distinguish is missed. The truth judges the links. The attack is the
 gate's, on Alice's file, with public values as good as an attacker's could be: the share of the records whose name it
 finds, by its best means, and the share that guessing the commonest would.
 """
@@ -83,16 +83,16 @@ def variants() -> Iterator[Variant]:
         yield Variant(f"mode block_keyed, padding: {padding}", sections=sections)
     for randomised_response in (0.0, 0.1, 0.15):
         blurred = {"bits": 64, "randomised_response": randomised_response} if randomised_response else {"bits": 64}
-        how = f", flipped at {randomised_response}" if randomised_response else ""
+        how = f", randomised at {randomised_response}" if randomised_response else ""
         yield Variant(f"mode block_keyed, all fields in 64 bits{how}", {}, blurred, {"mode": "block_keyed"})
     for bits in (256, 128, 64):
         yield Variant(f"names in {bits} bits", names(bits=bits))
-    # Their levels are widened to what can be told apart; those of 64 bits can stay.
+    # Their levels are made noise tolerant; those of 64 bits can stay.
     for randomised_response in (0.05, 0.1, 0.25):
-        yield Variant(f"names flipped at {randomised_response}", names(randomised_response=randomised_response))
+        yield Variant(f"names randomised at {randomised_response}", names(randomised_response=randomised_response))
     for randomised_response in (0.05, 0.1):
         yield Variant(
-            f"all fields flipped at {randomised_response}", everywhere={"randomised_response": randomised_response}
+            f"all fields randomised at {randomised_response}", everywhere={"randomised_response": randomised_response}
         )
     year, born = {"field": "date_of_birth", "part": "year"}, {"field": "date_of_birth"}
     yield Variant("names salted by the year of birth, rule on names as it is", names(salt=year))

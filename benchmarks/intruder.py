@@ -191,7 +191,7 @@ def page(
             "",
             "Twins share the keys of released records, the rarest first, and have everything else from other records; "
             "dummies of the model are drawn whole from a decomposable model of the release, independent ones value by "
-            "value. All cost the same share of records that are nobody's. Replaced values change keys and other "
+            "value. All cost the same share of records that are no one's. Replaced values change keys and other "
             "variables alike, and harm the data besides the attack.",
             "",
         ]

@@ -1,7 +1,7 @@
 """Key variable mapping: an environment like the thesis's, and growth: ``python -m benchmarks keyvars``.
 
 The thesis's environment: Age in almost 200 forms, 61 leaves, 5 distinct codings of which one is arbitrary precision, 4
-harmonisations, H7.001 of C9.001 and C45.001, H3.001 of these and C7.001. It does not tell what the codings were; these
+harmonisations, H7.001 of C9.001 and C45.001, H3.001 of these and C7.001. It does not state what the codings were; these
 have its numbers. *graph* is the harmonisation graph from nothing, *analysis* what one target and every prevalence then
 take, *files* the reading and checking of the JSON. *thesis* is its algorithm, every node harmonised with every other,
 in the same Python. Growing environments have bands of ages drawn from steps that people use.

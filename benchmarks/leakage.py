@@ -2,7 +2,7 @@
 
 Her public knowledge is the name counts from which the people were drawn, cleaned as the names are, and for the
 embedding attack a file of people in clear. Nothing is given to an attack that Carole would not have. The specification
-is what ``tryst spec draft`` proposes for these people. What is asked of a mode, or of an attack, stands beside the
+is what ``tryst spec draft`` proposes for these people. What is required of a mode, or of an attack, stands beside the
 figure, and the command ends with status 1 if any of it is missed.
 """
 
@@ -35,11 +35,11 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "together": ("The drafted rules together", blocks.together),
     "control": ("Four wide rules together: the positive control", blocks.control),
     "skewed": ("Rules made of names' beginnings", blocks.skewed),
-    "defences": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
+    "hardening": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
 }
 """By name, the sections of the page in its order."""
-_LONGEST = ("rules", "birthday", "control", "together", "skewed", "open", "embeddings", "codes", "defences")
+_LONGEST = ("rules", "birthday", "control", "together", "skewed", "open", "embeddings", "codes", "hardening")
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,10 @@ def table(name: str, done: Done) -> str:
 
 
 def verdict(lines: Sequence[Line]) -> str:
-    """How much of what is asked is met, and what is not."""
+    """How much of what is required is met, and what is not."""
     requested = [line for line in lines if line.met is not None]
     missed = [line for line in requested if not line.met]
-    text = f"Of {len(requested)} figures of which something is asked, {len(requested) - len(missed)} are as asked."
+    text = f"Of {len(requested)} figures with a requirement, {len(requested) - len(missed)} meet it."
     if missed:
         text += " Missed: " + "; ".join(f"{line.what} ({line.records:.1%})" for line in missed) + "."
     return text

@@ -101,7 +101,7 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
         return Linked(linkage, links, time.perf_counter() - started)
     parts = [rows_of_sets(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
-    # What the custodians tell the resolver: which rows are one record.
+    # What the custodians report to the resolver: which rows are one record.
     records = []
     for side, row in zip((alice, bob), (kept.row_a, kept.row_b), strict=True):
         order = np.concatenate([side.orders[rule.name] for rule in plan.rules])

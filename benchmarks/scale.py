@@ -1,7 +1,7 @@
 """100,000 by 100,000 invented people through the three services: ``python -m benchmarks scale``.
 
 Half of the people are in both files, and a fifth of each file's records has errors. The specification is the draft as
-it comes, blocked. Times are told apart (encoding, upload, linking), with the memory each service held at most.
+it comes, blocked. Times are given separately (encoding, upload, linking), with the memory each service held at most.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ r"""What a linkage says of a value that only Bob holds, about each of Alice's re
 .. math:: \Pr(t \mid a) = \sum_b w_{ab} [b_t = t] + \Bigl(1 - \sum_b w_{ab}\Bigr) P(t \mid a\text{'s values}),
 
 with w the match (or link) probabilities: a candidate speaks for its own value, and what is left unlinked is filled
-with what the joint distribution says of somebody with Alice's values. A candidate whose value is missing speaks for
-nobody, and its share is left unlinked.
+with what the joint distribution says of a person with Alice's values. A candidate whose value is missing speaks for
+no one, and its share is left unlinked.
 """
 
 from __future__ import annotations

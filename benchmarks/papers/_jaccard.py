@@ -40,7 +40,7 @@ def estimate(
     bits
         Length M of the signatures.
     randomised_response
-        Probability r with which each bit was flipped on each side (randomised response), less than 1/2.
+        Probability r with which each bit was inverted on each side (randomised response), less than 1/2.
     clip
         Move estimates into [0, 1]. Only the estimate before clipping is unbiased.
 
@@ -71,7 +71,7 @@ def variance(similarity: ArrayLike, bits: int, randomised_response: float = 0.0)
     Returns
     -------
     ndarray of float64
-        :math:`(1 - c^2 J^2)/(c^2 M)` with :math:`c = (1 - 2r)^2`; without flips :math:`(1 - J^2)/M`.
+        :math:`(1 - c^2 J^2)/(c^2 M)` with :math:`c = (1 - 2r)^2`; without randomised response :math:`(1 - J^2)/M`.
 
     Notes
     -----
@@ -85,7 +85,7 @@ def _contrast(randomised_response: float) -> float:
     if not 0.0 <= randomised_response < 0.5:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "the probability of a flip must be at least 0 and less than 1/2",
+            "the probability of randomised response must be at least 0 and less than 1/2",
             where="randomised response",
             got=str(randomised_response),
         )

@@ -1,7 +1,7 @@
 """Comparing scores by how they rank: Copas's logit rank plot, and the area under the ROC curve.
 
-Both ask how well a score tells events (sample uniques that are population unique, say) from the rest, and not whether
-its values are probabilities: they do not change under a monotone transformation of the score.
+Both show how well a score separates events (sample uniques that are population unique, say) from the rest, and not
+whether its values are probabilities: they do not change under a monotone transformation of the score.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "cells), each with a surname by its frequency among people. 400 of them are in A, which has the seniority "
         "training, risk aversion, vehicle year, good student, driving skill and socio-economic group; 600 in B, with "
         "home, age, make of car and other car. The driving quality and the surname are in both. Each of B's keys is "
-        "wrong with probability .2: another quality; a surname misspelt (a value that nobody else has) or another "
+        "wrong with probability .2: another quality; a surname misspelt (a value that no one else has) or another "
         "person's, each half the time. Every pair is compared, by equality.",
         "",
         "- *FS*: Fellegi-Sunter by EM with u fixed.",
@@ -134,7 +134,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         f"{by_u['corrected'].true[:, 0].mean():.3f}.",
         f"- The extended schemes do not need that correction as much, nor gain by it: with it Ext. EM claims "
         f"{by_u['corrected'].claimed[:, 1].mean():.3f} for {by_u['corrected'].true[:, 1].mean():.3f}, and further down "
-        "(figure 2, right) it is more modest than Fellegi-Sunter, which is right there. Two binary fields tell p "
+        "(figure 2, right) it is more modest than Fellegi-Sunter, which is right there. Two binary fields determine p "
         "badly: the corrected u lets it run to half as many matches again as there are, and p is held.",
         "",
         "## Where it differs from the paper",

@@ -68,7 +68,7 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
         f"{drift.min():.3f} to {drift.max():.3f} kept it here, on average. Where one level holds most records the "
         "matrix fails (a test swaps 1,900 records against 100: .98 stay).\n"
         "- The paper prints the swapping matrix with its index transposed; columns must sum to 1.\n"
-        "- A record that was moved to a combination that nobody in the population has cannot be matched: equation 7 is "
+        "- A record that was moved to a combination that no one in the population has cannot be matched: equation 7 is "
         "then no probability (it exceeds 1), and its risk is 0. Without this the sum is several times too "
         "large for samples as sparse as these.\n"
         "- Tables 1 and 2 (the identity of the two frameworks) are tested to 1e-12 in "

@@ -47,7 +47,7 @@ def _colours(names: Sequence[str], colours: Sequence[str]) -> alt.Color:
 def strategies_figure(five: Chapter5) -> str:
     """Figures 31 and 32."""
     panels = []
-    for k, title in ((1, "nobody is met twice"), (2, "people are met again and again")):
+    for k, title in ((1, "no one is met twice"), (2, "people are met again and again")):
         rows = [
             {"series": STRATEGIES[s], "chance": round(float(run[s, 0]), 4), "cost": round(float(run[s, k]), 2)}
             for run in five.found

@@ -224,7 +224,7 @@ def _table(sample: Scored, number: int) -> list[str]:
 
 def _ranking(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> list[str]:
     lines = [
-        "### Which score tells population uniques",
+        "### Which score finds population uniques",
         "",
         f"Area under the ROC curve, twelve variables, mean of {len(ranked[0.01])} samples with its 95 % interval, and "
         "the paired difference from IS (a logit rank plot is the same comparison at every rank).",
@@ -300,7 +300,7 @@ def _differences(five: Chapter5, fractions: Sequence[float], seven: NDArray[np.f
         f"- DIS follows CM given UM, as the thesis found. Strategy 4 here has {five.found[:, 3, 0].mean():.3f} "
         f"(thesis .571), strategy 1 {five.found[:, 0, 0].mean():.3f} (.444, which the text gives to strategy 4 as "
         f"well), strategy 5 {five.found[:, 4, 0].mean():.3f} (.159).",
-        f"- In the {len(eight)} samples of the figures MC3 tells population uniques better than both SUDA and IS in "
+        f"- In the {len(eight)} samples of the figures MC3 finds population uniques better than both SUDA and IS in "
         f"{above['MC3']}, annealing in {above['annealing']}. The thesis saw MC3 fall below both in its 5 % sample with "
         "eight variables.",
         f"- Annealing ends in a better model than the thesis's short MC3 in {better} of {len(eight)} samples (the "

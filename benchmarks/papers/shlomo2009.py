@@ -153,7 +153,7 @@ def replicated(people: int, replicates: int, seed: int, fraction: float = FRACTI
 
 
 def main(arguments: list[str]) -> int:
-    """Run the study, print the page, and write it if asked."""
+    """Run the study, print the page, and write it if requested."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks shlomo2009", description=__doc__)
     parser.add_argument("--people", type=int, default=PEOPLE)
     parser.add_argument("--replicates", type=int, default=10)

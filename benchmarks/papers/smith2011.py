@@ -1,7 +1,7 @@
 """Smith's thesis (2011), chapters 5, 7 and 8: strategies, the Bayesian match, and scores for sample uniques.
 
 The population is generated (`benchmarks/papers/_census.py`); sampling fractions and settings of searches are the
-thesis's, or said where it gives none. ``python -m benchmarks smith2011 --write`` makes page and
+thesis's, or stated where it gives none. ``python -m benchmarks smith2011 --write`` makes page and
 figures; `--quick` is for a look.
 """
 

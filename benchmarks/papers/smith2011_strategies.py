@@ -18,7 +18,7 @@ from tryst.risk.report.palette import PAPER
 PEOPLE, SAMPLES, FRACTION, R = 10_000, 40, 0.03, 3
 LEVELS = (94, 2, 3, 10, 100)  # age, sex, dependent child, ethnic group, occupation: 564,000 combinations
 
-# What the thesis prints: Pr(cm) and expected cost, nobody met twice.
+# What the thesis prints: Pr(cm) and expected cost, no one met twice.
 PRINTED = {1: (0.444, 2556.9), 4: (0.571, 3250.0), 5: (0.159, 7.0)}
 
 
@@ -86,11 +86,11 @@ occupation (564,000 combinations, 3,036 population uniques), and draws {SAMPLES}
 made with the same number of combinations, and {unique:,} of {int(F.sum()):,} are unique in {len(F):,} occupied
 combinations.
 
-| | strategy | Pr(correct match), 95 % interval | people looked at, nobody twice | with replacement | in the thesis |
+| | strategy | Pr(correct match), 95 % interval | people looked at, no one twice | with replacement | in the thesis |
 |---|---|---|---|---|---|
 {table}
 
-![Chance and cost of seven strategies, nobody met twice](smith-2011-figure-31.svg)
+![Chance and cost of seven strategies, no one met twice](smith-2011-figure-31.svg)
 
 Figure 31: each point is a sample. A sample unique looked for in the population (4) is right most often and costs most;
 people until one matches any sample unique (5, Pr(CM | UM)) is cheap, and right far less often.
@@ -133,7 +133,7 @@ def figure(found: list[dict[int, Attack]], replaced: bool) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run, print the page, and write it if asked."""
+    """Run, print the page, and write it if requested."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks smith2011_strategies", description=__doc__)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="write docs/smith-2011-strategies.md and its figures")

@@ -101,7 +101,7 @@ class Coordinator:
             except TrystError as error:
                 if error.code is not ErrorCode.UNAVAILABLE:
                     raise
-            # The stream's deadline came, or Carole is away or has too many watchers: this call tells which.
+            # The stream's deadline came, or Carole is away or has too many watchers: this call shows which.
             time.sleep(WATCH_PAUSE_SECONDS)
             status = self._connection.call(
                 self._stub.GetRun, coordination_pb2.GetRunRequest(project=project, run=run), attempts=5
@@ -111,7 +111,7 @@ class Coordinator:
                 return
 
     def resolve(self, project: str, run: str, progress: Progress) -> None:
-        """Say who is who in a run of mode block_keyed that waits for it; see `resolution`."""
+        """Resolve the records of a run of mode block_keyed that waits for it; see `resolution`."""
         from tryst.coordinator.resolver.resolver import resolve
 
         if self._resolver is None:

@@ -22,10 +22,10 @@ STAGE_WORDS = {
     "keep": "score the pairs and keep the promising ones",
     "decide": "find the most probable links",
     "latent": "judge pairs by their values too",
-    "handles": "say which of their rows are one record",
-    "handles-for-carole": "tell Carole which of their rows are one record: the fall-back of mode block_keyed",
+    "handles": "report which of their rows are one record",
+    "handles-for-carole": "report to Carole which of their rows are one record: the fall-back of mode block_keyed",
     "join": "join the rows that are one record",
-    RESOLVE: "find who is who, and the most probable links",
+    RESOLVE: "resolve the records, and find the most probable links",
     "assess": "assess the disclosure risk",
     "seal": "seal each custodian's share",
 }
@@ -42,7 +42,7 @@ def bars(*, disable: bool = False) -> Progress:
 
 
 def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.RunStatus:
-    """Show a run's progress until it ends; in mode block_keyed, say who is who when the run waits for it.
+    """Show a run's progress until it ends; in mode block_keyed, resolve the records when the run waits for it.
 
     Raises
     ------

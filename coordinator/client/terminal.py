@@ -53,7 +53,7 @@ def show_notes(notes: Iterable[str]) -> None:
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     """A table of projects and where they stand."""
-    table = Table("project", "state", "alice", "bob", "run", "trouble", header_style="bold")
+    table = Table("project", "state", "alice", "bob", "run", "error", header_style="bold")
     for status in projects:
         sides = {side.side: side for side in status.sides}
         table.add_row(

@@ -24,4 +24,4 @@ def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _number(value: float | None) -> str:
-    return "could not be told" if value is None else f"{value:.3g}"
+    return "could not be computed" if value is None else f"{value:.3g}"

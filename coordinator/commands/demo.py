@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """See a whole linkage on invented people: three services, every step explained, two reports at the end.
 
-    Half of the people are in both files. Nobody in them exists. What the result could tell of them is assessed, and
-    judged by a policy. With --variables the extended latent step shows what values add where names are poor, beside
+    Half of the people are in both files. All of them are invented. What the result could disclose of them is assessed,
+    and judged by a policy. With --variables the extended latent step shows what values add where names are poor, beside
     the same linkage by agreement alone.
     """
     import numpy as np

@@ -156,7 +156,7 @@ def report(
                 ErrorCode.NOT_FOUND,
                 "the project's newest run has no report on disclosure risk",
                 where=project,
-                remedy="see `tryst project status`: a run is assessed at its end, where the specification asks for it",
+                remedy="see `tryst project status`: a run is assessed at its end, where the specification requests it",
             ) from None
     show_report(fetched, out)
 

@@ -20,7 +20,7 @@ app = typer.Typer(
 def check(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
 ) -> None:
-    """Report every mistake at once, by path and with its remedy; then say in words what the specification means."""
+    """Report every issue at once, by path and with its remedy; then explain what the specification means."""
     from tryst.common.specification import (
         encoding_digest,
         read_specification,
@@ -31,7 +31,7 @@ def check(
 
     spec = read_specification(specification)
     console.print(
-        f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No mistakes."
+        f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No issues."
     )
     show_mode(spec)
     show_notes(specification_notes(spec))
@@ -57,12 +57,12 @@ def draft(
     ] = None,
     bits: Annotated[
         int | None,
-        typer.Option(min=64, max=8192, help="Length of names' and texts' signatures; levels are widened accordingly."),
+        typer.Option(min=64, max=8192, help="Length of the signatures of names and texts; levels are noise tolerant."),
     ] = None,
     randomised_response: Annotated[
         float,
         typer.Option(
-            min=0, max=0.4, help="Probability with which each bit of names and texts is flipped; levels are widened."
+            min=0, max=0.4, help="Probability that a bit of names and texts is inverted; levels are noise tolerant."
         ),
     ] = 0.0,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
@@ -107,7 +107,7 @@ def similar(
 ) -> None:
     """Make a field's list `only_similar` from public counts, to be pasted into the specification under the field.
 
-    Give counts that anybody can have, such as a census's: a list made from your own file would tell what is in it.
+    Give public counts, such as a census's: a list made from your own file would disclose what is in it.
     """
     from tryst.common.custodian.source.reading import read_table
     from tryst.common.specification.text.writing import entry_lines

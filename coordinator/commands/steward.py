@@ -21,7 +21,7 @@ app = typer.Typer(
 Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="TRYST_STEWARD")]
 Project = Annotated[str, typer.Argument(help="The project's name.")]
 Reason = Annotated[
-    str, typer.Option(help="Why, in a sentence that somebody who reads the audit log in some years understands.")
+    str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 DEFAULT_CONFIG = Path("steward.yaml")

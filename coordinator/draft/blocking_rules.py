@@ -47,7 +47,7 @@ def propose_rules(
     alice, bob
         Their cleaned values by field name.
     block_keyed
-        Whether the rules are for mode block_keyed, where blocks should not tell names.
+        Whether the rules are for mode block_keyed, where blocks should not disclose names.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _independent(
 ) -> list[Proposal]:
     """A rule on none of the fields of the first rule, if no two rules are that different yet.
 
-    Two such rules are needed to tell what blocking loses: the matches that one finds are a sample for the other.
+    Two such rules are needed to estimate what blocking loses: the matches that one finds are a sample for the other.
     Whole fields are joined, at each step the one that leaves the fewest pairs, until few enough are left.
     """
     used = [set(proposal.rule.fields) for proposal in chosen]

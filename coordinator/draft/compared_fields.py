@@ -124,7 +124,7 @@ def _consider(drafted: ProposedFields, pair: Pair, ours: pl.Series | None, their
 
 
 def _signature(kind: Kind, drafted: ProposedFields) -> dict[str, Any]:
-    """Attributes of a field that decide what its signatures tell, where names and texts are not to have the default."""
+    """Attributes of a field that decide what its signatures disclose, where names and texts differ from the default."""
     if kind not in ("name", "text") or (drafted.bits is None and not drafted.randomised_response):
         return {}
     default = KINDS[kind]

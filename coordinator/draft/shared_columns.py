@@ -247,7 +247,7 @@ def date_share(alice: Shape, bob: Shape) -> float:
 
 
 def date_orders(alice: Shape, bob: Shape) -> list[DateOrder]:
-    """The orders in which both files can be read, the best first; several when the values do not tell them apart."""
+    """The orders in which both files can be read, the best first; several when the values do not distinguish them."""
     scores = {order: min(alice.dates[order], bob.dates[order]) for order in ORDERS}
     best = max(scores.values())
     if best < 0.9 * date_share(alice, bob):

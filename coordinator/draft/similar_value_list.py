@@ -1,6 +1,6 @@
 """A list for `only_similar` made from public counts: without the commonest values, and without rare ones.
 
-The counts must be public, such as a census's: a list made from a custodian's own file would tell what is in it.
+The counts must be public, such as a census's: a list made from a custodian's own file would disclose what is in it.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ change what you know better, then `tryst spec check` it and try it out with `try
 What a kind means, unless the field says otherwise:
 {defaults}"""
 _MODE = (
-    "open: who receives the signatures can tell equal and similar values, though not read them. `tryst spec check` says"
-    " more."
+    "open: who receives the signatures sees which values are equal or similar, but cannot read them. `tryst spec"
+    " check` explains more."
 )
 _MODE_BLOCK_KEYED = (
     "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
@@ -76,7 +76,7 @@ def draft(
         open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
     bits, randomised_response
         Length of the signatures of names and texts (None: as their kind has it) and the probability with which their
-        bits are flipped. Their levels are those that can then be told apart.
+        bits are inverted. Their levels are those that can then be distinguished.
 
     Returns
     -------
@@ -88,9 +88,9 @@ def draft(
     Raises
     ------
     TrystError
-        SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits tell
-        nothing; PARAMETER if `bits` is no length of signatures; EMPTY_SOURCE if one has no rows. In mode block_keyed
-        also if no blocking rule can be found.
+        SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits carry
+        no information; PARAMETER if `bits` is no length of signatures; EMPTY_SOURCE if one has no rows. In mode
+        block_keyed also if no blocking rule can be found.
     """
     if not re.fullmatch(PROJECT_PATTERN, project):
         raise TrystError(

@@ -89,7 +89,7 @@ def summary(evaluation: EvaluationDocument) -> str:
 
 
 def _numbered(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Persons as numbers, the same in both files; a row without a person matches nobody."""
+    """Persons as numbers, the same in both files; a row without a person matches no one."""
     persons = pl.concat([alice["person"], bob["person"]]).unique().drop_nulls()
     numbers = pl.DataFrame({"person": persons, "number": np.arange(len(persons), dtype=np.int64)})
 

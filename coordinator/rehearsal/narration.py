@@ -1,4 +1,4 @@
-"""What a rehearsal tells its user as it goes: each step's name and, in the demonstration, what it is for."""
+"""What a rehearsal reports to its user as it runs: each step's name and, in the demonstration, what it is for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = {
     "start": Step(
         "Start the services",
         "Alice, Bob and Carole run as three processes and talk gRPC over mutual TLS. Only Carole listens on the "
-        "network: a custodian calls out, asks her for its next task, and never opens a port to anyone.",
+        "network: a custodian calls out, fetches its next task from her, and never opens a port to anyone.",
     ),
     "specify": Step(
         "Specify and approve",
@@ -50,9 +50,9 @@ STEPS = {
     ),
     "assess": Step(
         "Assess",
-        "Before anything is released, Carole asks what somebody could learn from the combined output: who could be "
-        "found in it, and what could be learnt of them. The policy in linkage.yaml judges the answers; what it holds, "
-        "only a steward releases, with a reason and a signature.",
+        "Before anything is released, Carole assesses what an intruder could learn from the combined output: who could "
+        "be found in it, and what could be learnt of them. The policy in linkage.yaml judges the results; what it "
+        "holds, only a steward releases, with a reason and a signature.",
     ),
     "release": Step(
         "Release",

@@ -146,7 +146,7 @@ def rehearse_into(
     console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)
     reports = f"[bold]{out / 'report.html'}[/bold]"
     if spec.assessment is not None:
-        reports += f" (the links) and [bold]{out / 'risk.html'}[/bold] (what they could tell of people)"
+        reports += f" (the links) and [bold]{out / 'risk.html'}[/bold] (what they could disclose of people)"
     console.print(f"Open {reports} in a browser.", highlight=False, soft_wrap=True)
 
 
@@ -209,7 +209,7 @@ def report_content(
     *,
     invented: bool = False,
 ) -> ReportContent:
-    """What a report says, from the specification and what Carole told the coordinator."""
+    """What a report states, from the specification and what Carole reported to the coordinator."""
     linkage = statistics.linkage
     unlinked = {Side.ALICE: linkage.unlinked.alice, Side.BOB: linkage.unlinked.bob}
     run = {

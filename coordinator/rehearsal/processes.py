@@ -108,7 +108,7 @@ class ServiceProcess:
         return self._process.pid
 
     def peak_memory(self) -> int:
-        """Most memory the service and its child processes have held so far, in bytes; 0 where it cannot be told.
+        """Most memory the service and its child processes have held so far, in bytes; 0 where it is not known.
 
         The sum of each process's own peak: an upper bound of the peak of the sum.
         """

@@ -41,7 +41,7 @@ POLL_SECONDS = 0.1
 STEP_SECONDS = 3600.0
 """Longest time one step may take before the rehearsal gives up."""
 
-REHEARSED = "a rehearsal: nobody receives anything, and all of it is deleted at the end"
+REHEARSED = "a rehearsal: no one receives anything, and all of it is deleted at the end"
 """Why the rehearsal's steward releases what the policy holds."""
 
 STATE = project_pb2.ProjectState
@@ -69,9 +69,9 @@ class Rehearsed:
     statistics
         What the coordinator received.
     assessment
-        The report on the combined output's disclosure risk; None if the specification asks for none.
+        The report on the combined output's disclosure risk; None if the specification requests none.
     peak_memory
-        By service, in bytes, as far as the operating system tells.
+        By service, in bytes, as far as the operating system reports it.
     """
 
     shares: dict[Side, Path]
@@ -99,7 +99,7 @@ def rehearse(
     sources
         Each custodian's file, CSV or Parquet.
     narrator
-        Told of every step.
+        Called with every step.
 
     Raises
     ------
@@ -235,7 +235,7 @@ class _Rehearsal:
         return report.document
 
     def _wait(self, coordinator: Coordinator, state: int, *, show: bool = False) -> None:
-        """Wait until the project has arrived at `state`; any trouble of any party ends the rehearsal."""
+        """Wait until the project has arrived at `state`; any blocking error of any party ends the rehearsal."""
         deadline = time.monotonic() + STEP_SECONDS
         with bars(disable=not show) as progress:
             shown = {side: progress.add_task(side.title(), total=1.0) for side in Side}

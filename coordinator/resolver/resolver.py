@@ -1,13 +1,13 @@
-"""The resolver: the coordinator's process says who is who in a run of mode block_keyed, and sees no signature.
+"""The resolver: the coordinator's process resolves the records of a run of mode block_keyed, and sees no signature.
 
 It gets each candidate pair's comparison levels from Carole and from either custodian, signed and sealed to it, a
 random handle of each pair's record. It estimates under one-to-one and decides, as Carole does in mode open, and returns
 the pairs' probabilities and the links. Carole does not learn which rows of different rules are one record, and the
 resolver not which record a handle is.
 
-Where the linked records are assessed, the custodians tell the resolver also each record's row among those of the codes
-that Carole holds, and its answer names the links by these rows too, in a way that nothing joins them to the pairs asked
-about (`carole.engine.coded_links`).
+Where the linked records are assessed, the custodians also report to the resolver each record's row among those of the
+codes that Carole holds. Its answer names the links by these rows too, in a way that nothing joins them to the requested
+pairs (`carole.engine.coded_links`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def resolve(
     TrystError
         What Carole refuses with; SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this
         run, specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the
-        run cannot go on, and another must be asked for.
+        run cannot go on, and another must be requested.
     """
     exchange = _Exchange(connection, stub, project, run)
     response = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)

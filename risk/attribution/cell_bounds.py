@@ -94,7 +94,7 @@ def bounds(
     kind
         The family of recodings for the shuttle algorithm.
     progress
-        Told a stage and the share of it that is done.
+        Called with a stage and the share of it that is done.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def bounds(
     Raises
     ------
     TrystError
-        If no population satisfies the release: it names the tables in conflict. Or if ``closed`` is asked for and the
+        If no population satisfies the release: it names the tables in conflict. Or if ``closed`` is requested and the
         release is not decomposable.
     """
     begun = time.monotonic()

@@ -10,7 +10,7 @@
        {"name": "...", "variables": [...], "seed": 1,           no counts: made from the truth
         "protection": [{"kind": "recoding", ...}, {"kind": "controlled", "base": 3}]}]}
 
-Every mistake is reported in one go, each with its path.
+Every issue is reported in one go, each with its path.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def release_of(document: Document) -> Release:
     Raises
     ------
     TrystError
-        With every mistake found.
+        With every issue found.
     """
     issues: list[TrystError] = []
     for key in document:

@@ -1,7 +1,8 @@
 """Releases from CSV text: a row for each published cell, with its levels and its count.
 
 Columns are variables, then ``count`` (empty for a withheld one), or ``lower`` and ``upper`` for ranges. A level called
-``Total`` (or as told) makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's work.
+``Total`` (or as given) makes the row a cell of a margin. Text in, dictionaries out: opening files is the command's
+work.
 """
 
 from __future__ import annotations

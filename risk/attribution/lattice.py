@@ -178,7 +178,7 @@ class Lattice:
 
 
 def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lattice:
-    """The lattice of a release: of the kind asked for, or of the largest kind that has room.
+    """The lattice of a release: of the kind requested, or of the largest kind that has room.
 
     Raises
     ------

@@ -308,7 +308,7 @@ def _log_binomial(n: NDArray[np.int64], k: NDArray[np.int64]) -> Floats:
 
 
 def depends_on_table(scheme: str) -> TrystError:
-    """The error of a law that is asked for the probability of a single cell and has none."""
+    """The error of a law that has no probability of a single cell."""
     return TrystError(
         ErrorCode.PARAMETER,
         f"{scheme} has no law of a single cell: what it publishes depends on the whole table",

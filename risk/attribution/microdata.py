@@ -134,7 +134,7 @@ class Attributions:
     approximate : ndarray of bool, shape (n_classes, n_levels)
         The level's share in the class reaches the threshold, and exceeds its share in the file.
     threshold
-        The share asked for.
+        The share requested.
     groups
         The classes.
     """

@@ -7,7 +7,7 @@ takes the published counts as independent given F:
 
 over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to it
 (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. Two more uses of a table
-can be asked for: a table with more variables, several of whose counts add up to the queried one, by convolution; and a
+can be queried: a table with more variables, several of whose counts add up to the queried one, by convolution; and a
 table with fewer, in one of whose counts the queried one is a term.
 """
 
@@ -62,7 +62,7 @@ class Posterior:
 
     @property
     def empty(self) -> float:
-        """Probability that nobody is there: a negative attribution."""
+        """Probability that no person is there: a negative attribution."""
         return float(self.probabilities[self.counts == 0].sum())
 
 

@@ -155,7 +155,7 @@ def contradiction(release: Release, names: Sequence[str]) -> TrystError:
         ErrorCode.PARAMETER,
         what,
         where=release.name,
-        remedy="check their counts, totals and the protection each is said to have",
+        remedy="check their counts, totals and the protection stated for each",
     )
 
 
@@ -184,7 +184,7 @@ def programme_bounds(
     seconds
         For all programmes together; what is left unproven keeps its outer bound and is reported as not tight.
     progress
-        Told the share of the bounds that is settled.
+        Called with the share of the bounds that is settled.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def shuttle(
     seconds
         Stop after so long, but not before the first sweep; the bounds are valid then, too.
     progress
-        Told the number of the sweep and how many bounds it tightened.
+        Called with the number of the sweep and how many bounds it tightened.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What can be said for certain, and of whom: bounds put into sentences about people with given key values."""
+"""What can be stated for certain, and of whom: bounds put into sentences about people with given key values."""
 
 from __future__ import annotations
 

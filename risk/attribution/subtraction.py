@@ -79,7 +79,7 @@ class Attacker:
                 ErrorCode.PARAMETER,
                 "the true table does not satisfy the release",
                 where=release.name,
-                remedy="check the protections that the tables are said to have",
+                remedy="check the protections stated for the tables",
             )
         self._search: Search | None = None
         try:

@@ -57,7 +57,7 @@ def assess(
     samples
         Names of two or more samples to match uniquely; by default all samples of the release.
     progress
-        Told the stage and its share done.
+        Called with the stage and its share done.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def _sap(
             ErrorCode.PARAMETER,
             "the true table does not satisfy the release",
             where=release.name,
-            remedy="check the protections that the tables are said to have",
+            remedy="check the protections stated for the tables",
         )
     people = release.truth.total
     maximum = min(people, known if known is not None else (people if people <= 5_000 else 1_000))

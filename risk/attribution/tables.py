@@ -81,7 +81,7 @@ class Table:
         return int(self.counts.sum())
 
     def over(self, names: Sequence[str]) -> Table:
-        """The margin over some of the variables, in the order asked for."""
+        """The margin over some of the variables, in the order requested."""
         axes = [axis_of(self.variables, name) for name in names]
         kept = self.counts.sum(axis=tuple(a for a in range(len(self.variables)) if a not in axes))
         return Table(tuple(self.variables[a] for a in axes), np.transpose(kept, [sorted(axes).index(a) for a in axes]))

@@ -1,4 +1,4 @@
-"""``tryst risk tables``, ``protect`` and ``microdata``: assess what a release tells of people."""
+"""``tryst risk tables``, ``protect`` and ``microdata``: assess what a release discloses of people."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ def identify(
         float | None, typer.Option(help="Expected correct matches, as a share of records, to aim at in recoding.")
     ] = None,
     models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
-    listed: Annotated[bool, typer.Option("--records/--no-records", help="List the riskiest records.")] = True,
+    listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
-    """Identification risk: file measures, special uniques, log-linear and modelled risk, the riskiest records."""
+    """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess

@@ -1,4 +1,4 @@
-"""``tryst risk models``: how the variables of a file hang together, and what that tells of a sensitive one."""
+"""``tryst risk models``: how the variables of a file hang together, and what that discloses of a sensitive one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def models(
     records: Annotated[Path, typer.Argument(help="Records as CSV, every chosen column a category.")],
     variables: Annotated[str, typer.Option(help="The variables of the model, with commas between.")],
     sensitive: Annotated[
-        str | None, typer.Option(help="One of them: what the others tell of it is computed for every record.")
+        str | None, typer.Option(help="One of them: what the others disclose of it is computed for every record.")
     ] = None,
     threshold: Annotated[float, typer.Option(help="Probability from which a value counts as likely.")] = 0.9,
     graph: Annotated[Path | None, typer.Option(help="Where to draw the best model as a graph: SVG.")] = None,
@@ -26,7 +26,7 @@ def models(
     seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
 ) -> None:
-    """Search the decomposable graphical models of a file; draw the best, and say what it tells of a variable."""
+    """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
 
     from tryst.common.errors import ErrorCode, TrystError
@@ -93,7 +93,7 @@ def _of_search(found: SearchResult, records: int) -> dict[str, Any]:
 
 
 def _of_beliefs(found: Beliefs, threshold: float) -> dict[str, Any]:
-    """Figures of what the other variables tell of the sensitive one, over all records."""
+    """Figures of what the other variables disclose of the sensitive one, over all records."""
     import numpy as np
 
     claims, right = found.claims(threshold)

@@ -1,4 +1,4 @@
-"""One assessment of a file: every measure that can be computed, what it means, and the riskiest records.
+"""One assessment of a file: every measure that can be computed, what it means, and the records of highest risk.
 
 The result is a dictionary that is written as JSON and put on the report's page. It holds key values of single records,
 and is as confidential as the file.
@@ -67,7 +67,7 @@ def assess(
         Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
         the search is short.
     records
-        List the riskiest records with their key values.
+        List the records of highest risk with their key values.
     progress
         Called with each stage as it begins.
 

@@ -284,11 +284,11 @@ class KeyFile:
         sentences = []
         for name, n in zip(self.names, self.levels, strict=True):
             if n == 1:
-                sentences.append(f"{name} has one level in this file: it tells nobody apart.")
+                sentences.append(f"{name} has one level in this file: it distinguishes no one.")
             elif n > 20 and n > _NEARLY_OWN * self.n_records:
                 sentences.append(
                     f"{name} has {n:,} values in {self.n_records:,} records: nearly everyone has a value of their own."
-                    " Nobody knows such values of others exactly; group them as an intruder would know them."
+                    " No one knows such values of others exactly; group them as an intruder would know them."
                 )
         if self.population_counts is not None:
             share = self.n_records / self.population_total

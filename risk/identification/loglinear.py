@@ -250,7 +250,7 @@ def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, .
 
 
 def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
-    """Where asked cells are among distinct ones that hold them all."""
+    """Where requested cells are among distinct ones that hold them all."""
     first, group = distinct_rows(np.concatenate([cells, requested]), levels)
     where = np.full(len(first), -1, dtype=np.int64)
     where[group[: len(cells)]] = np.arange(len(cells))

@@ -4,8 +4,8 @@ A record that is alone at the observed combination j is a given person B of that
 
 .. math:: \frac{\theta_{jj} / (1 - \pi \theta_{jj})}{\sum_k F_k \theta_{jk} / (1 - \pi \theta_{jk})}
 
-which is 1/F_j without misclassification and never more. Where nobody truly is of the combination (F_j = 0, a record
-was moved there) there is nobody to be found, and the risk is 0. It is about :math:`\theta_{jj} / \tilde F_j`, with
+which is 1/F_j without misclassification and never more. Where no person truly is of the combination (F_j = 0, a record
+was moved there) there is no one to be found, and the risk is 0. It is about :math:`\theta_{jj} / \tilde F_j`, with
 the number of people who would be observed at j: of the matrix only the diagonal is then needed, and
 :math:`\tilde F_j` can be estimated from the perturbed sample by a log-linear model that knows nothing of the
 perturbation.

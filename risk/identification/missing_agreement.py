@@ -13,7 +13,7 @@ from tryst.risk.models.counts import distinct_rows
 def agreeing(
     requested: NDArray[np.int32], cells: NDArray[np.int32], counts: NDArray[np.int64], levels: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Sum of the counts of the cells that agree with each combination asked for.
+    """Sum of the counts of the cells that agree with each combination requested.
 
     Parameters
     ----------

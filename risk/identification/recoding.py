@@ -128,7 +128,7 @@ class Recoded:
 
 
 class KnownProbabilities:
-    """Probabilities of combinations of groups, each looked up once: a search asks for most of them again at every step.
+    """Probabilities of combinations of groups, each looked up once: a search needs most of them again at every step.
 
     Parameters
     ----------

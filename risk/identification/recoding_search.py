@@ -95,7 +95,7 @@ def minimal_recoding(
         The greatest risk allowed.
     measure
         ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
-        at random; ``greatest``: Pr(cm) of the riskiest record. These never rise when a file is coarsened.
+        at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
         ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise.
     ordered
         For each variable whether only neighbouring levels may be merged; by default `ordered_variables`.
@@ -104,7 +104,7 @@ def minimal_recoding(
     exact_to
         Most recodings that an exact search may look at.
     models
-        How many of the heaviest models are asked during the search; the outcome is judged by all.
+        How many of the heaviest models are used during the search; the outcome is judged by all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The risk of single records: by every way there is, as a histogram, and the riskiest with what makes them so."""
+"""The risk of single records: by every method, as a histogram, and those of highest risk with what makes them so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tryst.risk.identification.loglinear import LogLinearRisk
 from tryst.risk.identification.population_law import expected_reciprocal
 from tryst.risk.identification.suda_ranking import SudaScores
 
-_SHOWN = 50  # riskiest records listed
+_SHOWN = 50  # records of highest risk listed
 _BINS = 20
 
 

@@ -5,8 +5,8 @@ variable is summed out of them. A category is judged by suppression (the records
 merging it with its neighbours, or where levels have no order with each other category in turn.
 
 Pr(CM | UM), the thesis's file measure, is a mean over what stays unique: leaving out a variable can leave the few
-riskiest records and *raise* it. The expected number of correct matches never rises when a file is coarsened, so it is
-given beside.
+records of highest risk and *raise* it. The expected number of correct matches never rises when a file is coarsened, so
+it is given beside.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Frequencies:
     Raises
     ------
     TrystError
-        A sample count above the population's, or nobody at all.
+        A sample count above the population's, or no person at all.
     """
 
     f: NDArray[np.int64] = field(repr=False)
@@ -99,7 +99,7 @@ class Attack:
     probability
         Pr(cm), the chance that the match is correct.
     cost, cost_replaced
-        Expected number of people looked at until the first possible match: when nobody is met twice (E(T) without
+        Expected number of people looked at until the first possible match: when no one is met twice (E(T) without
         replacement), and when they are (with). Infinite where there is no target.
     efficiency
         Probability divided by cost.
@@ -114,7 +114,7 @@ class Attack:
 
     @property
     def efficiency(self) -> float:
-        """Correct matches per person looked at, nobody met twice."""
+        """Correct matches per person looked at, no one met twice."""
         return self.probability / self.cost if self.targets else 0.0
 
 

@@ -5,7 +5,7 @@ its classes of records that agree on the subset; a class of one record makes it 
 is how soon records leave:
 
 - a record that is alone goes (it is unique here, and on every superset not minimally);
-- two records of a class that also agree on every key that may still be added below can never be told apart there: they
+- two records of a class that agree on every key that may still be added below can never be distinguished there: they
   become one item, which is no candidate any more but still makes others non-unique. Records are sorted, and classes
   are split stably, so that such records stay neighbours: one comparison each;
 - a class without candidates goes.
@@ -15,7 +15,7 @@ subsets of a subset are visited before it, so `minimal` sorts what was found by 
 what contains nothing that was kept before: one pass, in the order of memory.
 
 A missing value that agrees with everything puts its record into every class of the split, where it is no candidate:
-adding that key tells it from nobody.
+adding that key distinguishes it from no one.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
     maximum
         Largest size of a subset.
     held : ndarray of int64, shape (n_tasks,)
-        What each task has found, as far as it has told: this one writes its own.
+        What each task has found, as far as it has reported: this one writes its own.
     task
         Number of this task.
     limit

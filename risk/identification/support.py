@@ -13,7 +13,7 @@ from tryst.risk.models.counts import SparseCounts, distinct_rows
 LIMIT = 2**24
 """Cells from which a model is refused: 16.8 million, some 0.6 GB."""
 
-_WIDEST = 32  # bytes that may be asked about for each cell allowed
+_WIDEST = 32  # bytes that may be needed for each cell allowed
 
 
 def support(table: SparseCounts, generators: Sequence[Sequence[int]], limit: int = LIMIT) -> NDArray[np.int32]:

@@ -52,7 +52,7 @@ CM_GIVEN_SU = Words(
 TAU1 = Words(
     "tau1",
     "Expected number of unique records whose person is unique in the population, by a log-linear model.",
-    "Asks which unique records are certain to be right.",
+    "Finds which unique records are certain to be right.",
     _COARSER,
 )
 TAU2 = Words(
@@ -64,8 +64,8 @@ TAU2 = Words(
 BAYESIAN = Words(
     "Pr(CM), modelled",
     "Mean chance of a correct match of a record taken at random, averaged over decomposable models.",
-    "Models how key variables go together, and so tells rare combinations from those that the sample happens to hold"
-    " once.",
+    "Models how key variables go together, and so distinguishes rare combinations from those that the sample happens to"
+    " hold once.",
     _COARSER,
 )
 GREATEST = Words(

@@ -2,9 +2,9 @@
 
 The children of a category are mutually exclusive and aggregate exactly to it; what has no children is a leaf, and the
 leaves are mutually exclusive and exhaustive. A categorisation is a set of categories from exactly one of which each
-leaf can be reached. The thesis also asks that the categories without parents be a categorisation. Its own graphs are
-not so (in that of Age, 0-18 and 16-21 both lack a parent and share 16-18), and nothing rests on it: it is not asked
-here.
+leaf can be reached. The thesis also requires that the categories without parents be a categorisation. Its own graphs
+are not so (in that of Age, 0-18 and 16-21 both lack a parent and share 16-18), and nothing rests on it: it is not
+required here.
 
 A graph changes only so that what was true of it stays true: a leaf can be divided into new categories, categories can
 be put together to a new one, and names can change. Every categorisation stays valid and means what it meant.
@@ -282,7 +282,7 @@ class AggregationGraph:
                 "the category cannot be deleted",
                 where=category,
                 got=reason,
-                remedy="rename it, or leave it: a category that nobody uses does no harm",
+                remedy="rename it, or leave it: an unused category does no harm",
             )
         return _sound({name: parts for name, parts in self.children.items() if name != category})
 

@@ -153,7 +153,7 @@ def _rows(text: str, source: str) -> tuple[list[_Row], tuple[str, ...]]:
 
 
 def _groups(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-    """The rows of each variable of each form; rows without a form first, since they tell what others use."""
+    """The rows of each variable of each form; rows without a form first, since they define what others use."""
     groups: dict[tuple[str, str], list[_Row]] = {}
     for row in sorted(rows, key=lambda row: bool(row.form)):
         groups.setdefault((row.form, row.variable), []).append(row)

@@ -26,7 +26,7 @@ def code(message: str, categories: int, number: int) -> str:
 
 
 def size_of(text: str) -> int | None:
-    """The number of categories that a code tells, None if it is no code."""
+    """The number of categories that a code states, None if it is no code."""
     found = CODE.fullmatch(text)
     return int(found[2]) if found else None
 

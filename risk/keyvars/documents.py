@@ -1,4 +1,4 @@
-"""An environment as three JSON texts that people can read and edit, and back, with every mistake named by its place.
+"""An environment as three JSON texts that people can read and edit, and back, with every issue named by its place.
 
     variables.json  {"Age": {"scale": "interval",
                              "categories": {"0-18": ["0-16", "16-18"], "0-16": [], ...},     a category's parts
@@ -65,7 +65,7 @@ def environment_of(texts: Mapping[str, str], *, strict: bool = True) -> Environm
     Raises
     ------
     TrystErrors
-        SOURCE, with one error for each mistake, its place being the file and the keys that lead to it.
+        SOURCE, with one error for each issue, its place being the file and the keys that lead to it.
     """
     reader = _Reader(strict)
     documents = {name: reader.parse(name, texts.get(name, "{}")) for name in FILES}
@@ -202,7 +202,7 @@ class _Reader:
             self.wrong(where, "a code is C, the number of categories, a dot and three digits", repr(code))
         elif size_of(code) != len(names) or (not names and code != ARBITRARY):
             remedy = f"call it {ARBITRARY}" if not names else "mend the list or the code"
-            self.wrong(where, "the code tells another number of categories", str(len(names)), remedy)
+            self.wrong(where, "the code states another number of categories", str(len(names)), remedy)
         issues = list(graph.issues_of(names)) if names else []
         for error in issues:
             grave = self.strict or error.code is ErrorCode.NOT_FOUND

@@ -75,7 +75,7 @@ class Finding:
 class Environment:
     """Forms, variables and groups by name.
 
-    `warnings` tells what is wrong with an environment that was opened in spite of its mistakes.
+    `warnings` states what is wrong with an environment that was opened in spite of its issues.
     """
 
     forms: dict[str, Form] = field(default_factory=dict)
@@ -267,7 +267,7 @@ class Environment:
         Parameters
         ----------
         target
-            The form that somebody wants to match.
+            The form to match.
         prevalence
             p: the share of the forms, all of them counted, with which the match shall be possible.
         against
@@ -332,7 +332,7 @@ def _without(names: Mapping[str, T], name: str) -> dict[str, T]:
 
 
 def _placed(error: TrystError, where: str) -> TrystError:
-    """The error, told from where it was found."""
+    """The error, with the place where it was found."""
     if isinstance(error, TrystErrors):
         return TrystErrors(error.code, list(error.errors), where=where)
     inside = f"{where}, {error.where}" if error.where else where

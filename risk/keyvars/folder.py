@@ -60,7 +60,7 @@ def changed(folder: Path) -> Iterator[Environment]:
     Raises
     ------
     TrystError
-        As `read`; BUSY if somebody else changed the files meanwhile.
+        As `read`; BUSY if another process changed the files meanwhile.
     """
     with _locked(folder):
         before = _texts(folder)

@@ -2,7 +2,7 @@
 
 An edge from v to w says that w is strictly finer than v with nothing between; there is a node for the harmonisation
 of every set of categorisations seen. The thesis finds these by harmonising every node with every other, O(k |V|^2).
-Here each node remembers what it harmonises to with each categorisation seen. One more categorisation u then asks for
+Here each node remembers what it harmonises to with each categorisation seen. One more categorisation u then requires
 the harmonisation of u with each node that was there, and all else follows: what is new is one of these; a new node
 v + u harmonises with an older categorisation g to (v + g) + u, which is known. And since a node is the harmonisation
 of the categorisations seen that are finer, the next coarser nodes of v are the finest of the v + g. So the graph costs

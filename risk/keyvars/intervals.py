@@ -2,7 +2,7 @@
 
 A category is an interval from its lower bound to below its upper one. On the scale `interval` neighbours share a
 bound: 0-16, 16-21, 21-infinity. On the scale `whole` the numbers are whole and both ends are in: 0-15, 16-20, 21+.
-Either end of the range may be open. Which scale is meant is said, never guessed.
+Either end of the range may be open. Which scale is meant is stated, never guessed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _FORMS = (
 
 
 def read_interval(label: str, scale: Scale) -> Interval:
-    """The interval that a category's name tells.
+    """The interval that a category's name states.
 
     Raises
     ------
     TrystError
-        PARAMETER if it tells none, or one without numbers.
+        PARAMETER if it states none, or one without numbers.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def issues(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
 
 
 def write_interval(interval: Interval, scale: Scale) -> str:
-    """An interval's name, where nobody gave it one."""
+    """An interval's name, where none was given."""
     low, high = interval
     if scale == "whole":
         if high - low == 1:

@@ -27,7 +27,7 @@ class Common:
     table
         A row for each common category, as a specification has it.
     losses
-        What each side can no longer tell apart, in words.
+        What each side can no longer distinguish, in words.
     """
 
     code: str
@@ -134,4 +134,4 @@ def _loss(variable: Variable, side: Side, own: str, code: str) -> str:
     if not joined:
         return f"{side}'s {len(names)} categories stay as they are"
     reported = "; ".join(listed(each) for each in joined)
-    return f"{side}'s {len(names)} categories become {after}: no longer told apart are {reported}"
+    return f"{side}'s {len(names)} categories become {after}: no longer distinguished are {reported}"

@@ -28,7 +28,7 @@ class Variable:
     categorisations
         By code, the categories of each; of `ARBITRARY` none. Two codes never mean the same partition.
     strict
-        Whether a categorisation must be one. Not so for an environment that was opened in spite of its mistakes.
+        Whether a categorisation must be one. Not so for an environment that was opened in spite of its issues.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Open mode across fields: each field, and each variable, read by means of the field that is best read.
 
 A row of open mode has all its signatures and codes together. What an attack has named in one field is taken as known
-in every row, and tells what it goes together with.
+in every row, and shows what it goes together with.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Joining rows by their category codes, and reading the codes by public margins.
 
 Category codes are keyed relabellings: Carole cannot read them, but equal rows are equal. Codes that serve the whole
-file tell rows of different rules apart or together; the more categories, the more rows have a combination of their own.
+file separate or join rows of different rules; the more categories, the more rows have a combination of their own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def margin_alignment(codes: NDArray[np.int64], n_categories: int, margin: NDArra
 def code_recovery(
     name: str, codes: NDArray[np.integer], labels: NDArray[np.int64], margin: NDArray[np.float64]
 ) -> Recovery:
-    """What the public margin of a variable tells of its codes.
+    """What the public margin of a variable discloses of its codes.
 
     Parameters
     ----------

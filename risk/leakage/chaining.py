@@ -1,4 +1,4 @@
-"""Equality chaining: what happens when rows of one rule can be told to be rows of another.
+"""Equality chaining: what happens when rows of one rule can be recognised as rows of another.
 
 Under block keys a value has another signature in every block. Where a row under one rule is known to be a row under
 another, its signatures there are of the same value; chained from block to block, they rebuild the classes of equal

@@ -2,7 +2,7 @@
 
 The records are encoded exactly as they would be sent, but under throw-away keys of signatures and noise, and attacked
 with public values as good as an attacker's could be: every value of the file is in her dictionary, with a count drawn
-anew about the file's own, as another sample of the same people would have it. A real attacker knows less.
+at random about the file's own, as another sample of the same people would have it. A real attacker knows less.
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by

@@ -24,7 +24,7 @@ _PUBLIC_KEY = bytes(32)
 
 
 def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
-    """The dictionary of a field: the file's own values, with counts drawn anew; None if no row has a value."""
+    """The dictionary of a field: the file's own values, with counts redrawn; None if no row has a value."""
     counted = column.drop_nulls().value_counts()
     values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
     redrawn = rng.poisson(counts) + 0.5

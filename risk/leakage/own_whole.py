@@ -1,4 +1,4 @@
-"""The gate where one key serves the whole file: its fields, what they tell of each other, and its variables' codes."""
+"""The gate where one key serves the whole file: its fields, what they disclose of each other, its variables' codes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def field_by_field(
 def coded(
     spec: Specification, variables: Mapping[str, pl.Series], rng: np.random.Generator
 ) -> Iterator[tuple[ReadField, Recovery]]:
-    """The variables' codes, and what their public margins tell of them."""
+    """The variables' codes, and what their public margins disclose of them."""
     seed, digest = Seed.generate(), encoding_digest(spec)
     for variable in spec.variables:
         if variable.name not in variables or variables[variable.name].is_null().all():

@@ -10,7 +10,7 @@ assignment problem, solved in two steps.
 
 `align_core` takes the commonest values. Every value holds a distribution over the dictionary, which is updated by the
 mean field of the others' distributions (one matrix product), while the weight of the similarities rises from near
-nothing: counts alone say roughly who is common, and what is roughly known of all tells each apart. Rows and columns are
+nothing: counts alone give roughly what is common, and what is roughly known of all separates each. Rows and columns are
 balanced in between, since two signatures are never the same value.
 
 `grow` then judges every value by its similarities to those already assigned, its anchors, in rounds that take in more
@@ -50,7 +50,7 @@ ANCHORS = 1000
 """Most values by which others are judged."""
 
 SLACK = 0.01
-"""Added to the variance of a similarity: some anchors are wrong, and their mistakes are no normal noise."""
+"""Added to the variance of a similarity: some anchors are wrong, and their errors are no normal noise."""
 
 SURE = 0.9
 """Probability from which a value of the core becomes an anchor."""

@@ -20,7 +20,7 @@ class FieldView:
     counts : ndarray of int64, shape (n_values,)
         Rows that have each.
     randomised_response : float
-        Probability with which each bit was flipped by the custodian (randomised response); public.
+        Probability with which each bit was inverted by the custodian (randomised response); public.
     """
 
     signatures: NDArray[np.uint64]
@@ -60,7 +60,7 @@ class FieldView:
         """Estimated Jaccard similarity of some signatures with others, unbiased and so not clipped.
 
         A bit of two values agrees with probability (1 + J)/2, so the mean product of centred bits estimates J; with
-        bits flipped at a rate r it estimates (1 - 2r)^2 J.
+        bits inverted at a rate r it estimates (1 - 2r)^2 J.
         """
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         similar: NDArray[np.float32] = self.centred_bits(rows) @ self.centred_bits(columns).T / scale

@@ -1,4 +1,4 @@
-"""Decomposable graphical models of categorical data: found by search, fitted, asked.
+"""Decomposable graphical models of categorical data: found by search, fitted, queried.
 
 graphs, triangulation, junction_trees: the structures. tree_kernels: legal moves, compiled.
 counts, scores (and score_kernels): sparse contingency tables and their marginal likelihoods.

@@ -25,7 +25,7 @@ CHUNK = 2**16
 
 
 class Distribution(Protocol):
-    """What a divergence asks of a model."""
+    """What a divergence requires of a model."""
 
     @property
     def names(self) -> tuple[Hashable, ...]:

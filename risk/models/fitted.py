@@ -146,7 +146,7 @@ class FittedModel:
             raise TrystError(ErrorCode.PARAMETER, "a variable is given twice", where="variables")
         known = self.evidence_by_column(evidence or {})
         if set(axes) & set(known):
-            raise TrystError(ErrorCode.PARAMETER, "a variable is both asked for and given", where="evidence")
+            raise TrystError(ErrorCode.PARAMETER, "a variable is both requested and given", where="evidence")
         factor = query(self, axes, known).normalised()
         order = np.argsort(np.argsort(axes))
         return np.transpose(factor.table(), order)

@@ -29,8 +29,8 @@ def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, i
 
     Notes
     -----
-    The root is the clique that holds most of what is asked. A part of the tree beyond which nothing is asked or known
-    sends the message 1, so it costs nothing. A variable asked for that lies in another clique travels with the
+    The root is the clique that holds most of what is requested. A part of the tree beyond which nothing is requested or
+    known sends the message 1, so it costs nothing. A requested variable that lies in another clique travels with the
     messages.
     """
     concerned = mask_of(variables) | mask_of(evidence)

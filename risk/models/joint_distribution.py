@@ -1,4 +1,4 @@
-"""The joint distribution of two files' variables as a linkage leaves it: in codes, to be kept, loaded and asked.
+"""The joint distribution of two files' variables as a linkage leaves it: in codes, to be kept, loaded and queried.
 
 It is what attribution and identification risk of the combined output are computed from. Codes mean nothing by
 themselves; whoever holds the labels can put them in with `labelled`.
@@ -46,7 +46,7 @@ class JointVariable:
         Codes it can take, 0 to ``levels - 1``.
     coded
         Whether the codes stand for the categories of a specification's variable; otherwise they are the distinct
-        values of a compared field, which nobody can name.
+        values of a compared field, which no one can name.
     labels
         What the codes stand for, in their order, where that is known.
     """

@@ -53,7 +53,7 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
     name : str
         Unique in the page; a letter, then letters, digits and hyphens.
     alt_text : str
-        What a reader who cannot see the chart is told. It is escaped here.
+        What a reader who cannot see the chart reads. It is escaped here.
 
     Returns
     -------

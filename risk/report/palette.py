@@ -1,7 +1,7 @@
 """The colours of every report, each for paper or a light screen and for a dark one.
 
 Charts are drawn with the light colours. On a dark screen the style sheet overrides them by rules that select on the
-colour itself, so a drawing needs no script and no second copy. Teal and ochre are told apart by every common form of
+colour itself, so a drawing needs no script and no second copy. Teal and ochre are distinct under every common form of
 colour blindness, and every text colour has a contrast of at least 4.5 to 1 on its background.
 """
 

@@ -1,4 +1,4 @@
-"""The table of defences: every line of it is a specification that works."""
+"""The table of hardening options: every line of it is a specification that works."""
 
 from __future__ import annotations
 

@@ -40,4 +40,4 @@ def test_the_drafted_rules_are_attacked_with_the_names_in_their_keys() -> None:
     reported = [line.what for line in under_rule(study, rule, 0.02)]
     assert sum("by the blocks' sizes alone" in what for what in reported) == 2
     assert all(what.startswith(("given_name-surname", "of these")) for what in reported)
-    assert set(SECTIONS) >= {"open", "birthday", "rules", "together", "control", "skewed", "defences", "codes"}
+    assert set(SECTIONS) >= {"open", "birthday", "rules", "together", "control", "skewed", "hardening", "codes"}

@@ -141,7 +141,7 @@ def test_of_what_is_refused_nobody_fetches_anything(judged: Judged, tmp_path: Pa
         judged.types(command, "report", "refused", "--out", tmp_path / command, "--config", config)
         reports.append([(tmp_path / command / name).read_text() for name in ("assessment.json", "risk.html")])
     assert reports[0] == reports[1]
-    assert "The result is refused: nobody receives anything." in reports[0][1]
+    assert "The result is refused: no one receives anything." in reports[0][1]
 
 
 def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(judged: Judged, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_the_report_names_the_fall_back(joined: Joined) -> None:
     said = f"Carole joined the rows of {records[0]} of Alice's and {records[1]} of Bob's records, of at most {CAP} each"
     assert any(warning.startswith(said) for warning in joined.statistics.linkage.warnings)
     assert "block_keyed mode, joined by Carole" in page
-    assert "Carole herself was told which rows of different rules are one record" in page
+    assert "Carole herself received which rows of different rules are one record" in page
     plain = render_report(report_content(load_specification(RESOLVED), joined.statistics, None))
     assert "joined by Carole" not in plain
 

@@ -1,7 +1,7 @@
 """Put errors into a share of a file's records, as clerks, scanners and life itself do.
 
 A record to be corrupted gets one error, and often more (one plus a Poisson number). Each error is of a kind drawn
-from `KINDS`, in a field that the kind can befall. Whoever wants to know what was done asks `damage`, which returns
+from `KINDS`, in a field that the kind can befall. To know what was done, call `damage`, which returns
 a list of the errors beside the frame.
 """
 

@@ -9,19 +9,19 @@ from tryst.common.specification.model.variables import VariableSpec
 from .insured import trait_variables
 
 KEYS = ("Age", "SocioEcon", "MakeModel", "HomeBase")
-"""What somebody may know of a driver: one of the traits is Alice's, three are Bob's, and only linking joins them."""
+"""What an intruder may know of a driver: one of the traits is Alice's, three are Bob's, and only linking joins them."""
 
 SENSITIVE = ("RiskAversion",)
-"""What nobody should learn of a driver."""
+"""What no intruder should learn of a driver."""
 
 SAMPLED = 0.05
 """Share of the invented population that is in either file, as `two_files` has it."""
 
 _COMMENTS = {
-    "variables": "What the custodians know of their people besides, carried as codes: key is what somebody may know of"
-    " a person, sensitive what nobody should learn.",
-    "assessment": "The policy: Carole assesses what the combined output could tell of people. If a number is above its"
-    " limit, nothing is released.",
+    "variables": "What the custodians know of their people besides, carried as codes: key is what an intruder may know"
+    " of a person, sensitive what no intruder should learn.",
+    "assessment": "The policy: Carole assesses what the combined output could disclose of people. If a number is above"
+    " its limit, nothing is released.",
 }
 
 

@@ -1,9 +1,9 @@
-"""What invented people are like as drivers: age, means, caution, car, home, skill.
+"""What invented people are like as drivers: age, means, prudence, car, home, skill.
 
 A Bayesian network of eleven variables, the part of the insurance network of Binder et al. (1997) that Smith and Elliot
-(2017) link by: everything without descendants among what is not asked for is left out. The table that the package
-ships lists, for each variable after its parents, a row of probabilities for each combination of their categories, the
-last parent's running fastest.
+(2017) link by: everything without descendants among the variables that are not used is left out. The table that the
+package ships lists, for each variable after its parents, a row of probabilities for each combination of their
+categories, the last parent's running fastest.
 """
 
 from __future__ import annotations

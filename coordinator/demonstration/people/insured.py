@@ -1,6 +1,6 @@
 """What two insurers know of the people in both their files: a driver's traits, some with Alice and others with Bob.
 
-The traits follow the network of `drivers`. Nobody's traits depend on name or address; what makes them useful to a
+The traits follow the network of `drivers`. No trait depends on name or address; what makes them useful to a
 linkage is that Alice's and Bob's go together in one person.
 """
 
@@ -87,7 +87,7 @@ def trait_variables() -> list[dict[str, Any]]:
 def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_THE_KEY) -> Specification:
     """A linkage of two insurers' files by little: given name, month of birth, sex and the key.
 
-    That is too little to tell people apart by: the traits must help.
+    That is too little to distinguish people by: the traits must help.
 
     Parameters
     ----------

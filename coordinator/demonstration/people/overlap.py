@@ -28,7 +28,7 @@ def two_files(
     Parameters
     ----------
     n_alice, n_bob : int
-        Records in each file; nobody is twice in one file.
+        Records in each file; no person is twice in one file.
     n_common : int
         People who are in both.
     corrupted : float or pair of float
@@ -44,8 +44,8 @@ def two_files(
     Returns
     -------
     alice, bob : polars.DataFrame
-        Column `IDENTIFIER` (``A...`` and ``B...``, in an order that tells nothing), column `TRUTH`, and the columns
-        that ``generate`` makes; rows in random order.
+        Column `IDENTIFIER` (``A...`` and ``B...``, in an order that carries no information), column `TRUTH`, and the
+        columns that ``generate`` makes; rows in random order.
 
     Raises
     ------

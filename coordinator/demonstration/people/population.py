@@ -140,7 +140,7 @@ def _surnames(n: int, rng: np.random.Generator) -> NDArray[np.object_]:
 
 
 def _birthdays(age: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.object_]:
-    # The day within the year is drawn anew: an age is known to the year only.
+    # The day within the year is drawn again: an age is known to the year only.
     days = np.floor(np.floor(age) * 365.2425 + rng.uniform(0.0, 365.2425, len(age))).astype(np.int64)
     born = np.datetime64(CENSUS_DAY, "D") - days.astype("timedelta64[D]")
     return np.datetime_as_string(born, unit="D").astype(object)

@@ -58,7 +58,7 @@ def verdict(document: Mapping[str, Any]) -> str:
         "The result waits for a steward, who may refuse it, or release it with a reason and a signature that stay in"
         " the audit log."
         if document.get("on_breach") == "hold"
-        else "The result is refused: nobody receives anything."
+        else "The result is refused: no one receives anything."
     )
     return f"{what} on which the parties agreed {exceeded} exceeded. {after}"
 
@@ -70,7 +70,7 @@ def _all_of(limited: int) -> str:
 def figure(value: float | None) -> str:
     """A measure as a share in per cent, with no false 0 or 100."""
     if value is None:
-        return "could not be told"
+        return "could not be computed"
     if 0.0 < value < 0.0005:
         return "under 0.05\u00a0%"
     if 0.9995 < value < 1.0:

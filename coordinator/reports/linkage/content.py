@@ -105,7 +105,7 @@ class ReportContent:
             return list(dict.fromkeys(given))
         plain = (
             f"The estimation stopped after {self.model.iterations} iterations without converging. "
-            "Every probability below is provisional: raise model.max_iterations, or look for fields that tell "
+            "Every probability below is provisional: raise model.max_iterations, or look for fields that separate "
             "matches from non-matches poorly."
         )
         return [plain, *dict.fromkeys(text for text in given if not text.startswith("not converged"))]

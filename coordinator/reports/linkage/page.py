@@ -111,7 +111,7 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
         )
         drawn["levels"] = (
             charts.levels_chart(fields),
-            "a field tells people apart where teal bars (pairs of one person) and ochre bars (pairs of two) "
+            "a field distinguishes people where teal bars (pairs of one person) and ochre bars (pairs of two) "
             "differ, above all in the top level; a thin line across a teal bar is two standard errors of m either way.",
         )
     if sum(content.linkage.histogram.counts) > 0:

@@ -39,7 +39,7 @@ MODES = {
 
 #: The same of mode block_keyed where Carole joined rows herself.
 JOINED = (
-    f"{_IN_BLOCKS} This linkage used the mode's fall-back: Carole herself was told which rows of different rules are "
+    f"{_IN_BLOCKS} This linkage used the mode's fall-back: Carole herself received which rows of different rules are "
     "one record, for the records of candidate pairs and up to the cap that all parties approved. She could follow "
     "equal and similar values of these records from block to block, at most as in open mode, where public name counts "
     "recover common names by frequency and likeness. Her audit log says of how many records the rows were joined."
@@ -55,7 +55,7 @@ def mode_meaning(run: RunDescription) -> str:
     counted = "She could count codes and their combinations, which public figures can name."
     if run.mode != "block_keyed":
         return f"{meaning} {codes}, beside the rest of its row. {counted}"
-    reported = "; for the assessment she was told which rows of the two lists are links" if run.assessed else ""
+    reported = "; for the assessment she received which rows of the two lists are links" if run.assessed else ""
     return f"{meaning} {codes}, in a list of their own, beside no signature{reported}. {counted}"
 
 

@@ -116,7 +116,7 @@ class Swapped(Within):
 
 @dataclass(frozen=True)
 class Swapping(Protection):
-    """Shuffle a variable's values among a random part of the records, within strata if asked for.
+    """Shuffle a variable's values among a random part of the records, within strata if requested.
 
     Of each stratum (records that agree on `within`), a share of the records is drawn, and their values of `variable`
     are put in a random order. The margins over the variable with the strata, and over all other variables, stay.
@@ -226,7 +226,7 @@ class Pram(Protection):
 
 
 def _hypergeometric(k: int, people: int, group: int, drawn: int) -> float:
-    """P(k of a group among the people drawn); scipy's has no value where there is nobody."""
+    """P(k of a group among the people drawn); scipy's has no value where the group is empty."""
     if k > group or not 0 <= drawn - k <= people - group:
         return 0.0
     return comb(group, k) * comb(people - group, drawn - k) / comb(people, drawn)

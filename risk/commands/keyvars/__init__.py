@@ -34,12 +34,12 @@ def check(environment: Folder = Path("environment")) -> None:
     from tryst.risk.keyvars import folder
 
     found = folder.check(environment)
-    typer.echo(f"{len(found.forms)} forms, {len(found.variables)} variables, {len(found.groups)} groups. No mistakes.")
+    typer.echo(f"{len(found.forms)} forms, {len(found.variables)} variables, {len(found.groups)} groups. No issues.")
 
 
 @app.command()
 def analyse(
-    form: Annotated[str, typer.Argument(help="The target: the form that somebody wants to match.")],
+    form: Annotated[str, typer.Argument(help="The target: the form to match.")],
     prevalence: Annotated[float, typer.Option("--prevalence", "-p", help="Share of the forms, from 0 to 1.")] = 0.5,
     against: Annotated[
         list[str] | None, typer.Option(help="A group or form to match against; several are joined. All by default.")
@@ -61,7 +61,7 @@ def analyse(
 
     env = folder.read(environment, strict=not loose)
     for warning in env.warnings:
-        typer.secho(f"Caution: {warning}", fg=typer.colors.YELLOW, err=True)
+        typer.secho(f"Warning: {warning}", fg=typer.colors.YELLOW, err=True)
     chosen = None
     if against or where:
         names = [name for group in against or () for name in env.members(group)]

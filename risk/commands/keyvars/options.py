@@ -11,7 +11,7 @@ import typer
 from tryst.common.errors import ErrorCode, TrystError
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
-"""How the help tells to write several names."""
+"""How the help describes several names."""
 
 Folder = Annotated[Path, typer.Option("--environment", "-e", help="The environment's folder.")]
 
@@ -44,7 +44,7 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def put(path: Path, text: str) -> None:
-    """Write a file and say so; an SVG as a PNG where the name asks for it."""
+    """Write a file and say so; an SVG as a PNG where the name ends so."""
     if path.suffix.lower() == ".png" and text.startswith("<svg"):
         from tryst.risk.keyvars.pictures import png
 

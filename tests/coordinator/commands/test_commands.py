@@ -195,7 +195,7 @@ def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
     assert "Quaxadovich" not in text + printed
     assert "-05-17" not in text + printed
     checked = run("spec", "check", "linkage.yaml", folder=tmp_path, status=0)
-    assert "No mistakes" in checked
+    assert "No issues" in checked
     assert re.search(r"specification digest +[0-9a-f]{64}", checked)
 
 

@@ -66,7 +66,7 @@ def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any])
     assert "The policy is met All four limits on which the parties agreed held." in held
     assert "above its limit" not in held.replace("above its limit within its limit", "")
     refused = text_of(render_risk_report({**breach, "on_breach": "refuse"}))
-    assert "The result is refused: nobody receives anything." in refused
+    assert "The result is refused: no one receives anything." in refused
 
 
 def test_every_measure_is_told_with_its_number_interval_limit_and_intruder(breach: dict[str, Any]) -> None:

@@ -190,7 +190,7 @@ def test_the_command_writes_report_and_json(tmp_path: Path) -> None:
     assert risk["bounds"]["tight"]
     assert risk["sap"]["static"][0] == 1, "three cells are known to be empty, and are"
     page = out.read_text()
-    for words in ("<svg", "Hellinger", "VAR1=A, VAR2=F", "Nobody with", "Which cells an intruder recovers"):
+    for words in ("<svg", "Hellinger", "VAR1=A, VAR2=F", "No one with", "Which cells an intruder recovers"):
         assert words in page, words
     assert "://" not in page.replace("http://www.w3.org/", ""), "the page needs no network"
     assert "<script" not in page

@@ -95,7 +95,7 @@ def test_no_records_means_no_key_values_of_records(files):
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file, records=False)
     assert found["riskiest"] == []
-    assert "The riskiest records" not in render(found)
+    assert "The records of highest risk" not in render(found)
 
 
 def test_values_are_escaped_on_the_page(files):

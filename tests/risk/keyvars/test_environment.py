@@ -237,7 +237,7 @@ def _edit(path: Path, change) -> None:
         (
             "variables.json",
             lambda c: c[COUNTRY]["categorisations"].update({"C4.002": c[COUNTRY]["categorisations"]["C5.001"]}),
-            "C4.002: the code tells another number of categories, got 5(.|\n)*same categorisation as C5.001",
+            "C4.002: the code states another number of categories, got 5(.|\n)*same categorisation as C5.001",
         ),
         ("variables.json", lambda c: c[COUNTRY].update({"kind": "nominal"}), "unknown key, got 'kind'"),
         ("variables.json", lambda c: c[COUNTRY].update({"scale": "whole"}), "not an interval on the scale whole"),

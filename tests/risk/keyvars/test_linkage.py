@@ -41,7 +41,7 @@ def test_bands_that_differ_and_overlap():
     ]
     assert found.code == "H3.001"
     assert found.losses[0].startswith(
-        "alice's 5 categories become 3: no longer told apart are '0-15', '16-24'; '25-44'"
+        "alice's 5 categories become 3: no longer distinguished are '0-15', '16-24'; '25-44'"
     )
 
 

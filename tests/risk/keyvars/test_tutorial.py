@@ -80,7 +80,7 @@ def test_other_commands(here: Path):
     run("edit", "delete", "--form", "a", "--variable", "Age")
     run("edit", "delete", "--form", "b")
     run("edit", "delete", "--variable", "Age")
-    assert run("check") == "1 forms, 0 variables, 1 groups. No mistakes.\n"
+    assert run("check") == "1 forms, 0 variables, 1 groups. No issues.\n"
     run("add", "form", "d")
     run("add", "variable", "Sex", "--form", "d", "--categories", "f | m | x")
     forms = (here / "environment" / "variables.json").read_text()
@@ -91,7 +91,7 @@ def test_other_commands(here: Path):
     (here / "environment" / "forms.json").write_text(coded.replace("C3.001", "C2.001"))
     assert "none contains 'x'" in run("analyse", "d")
     loose = run("analyse", "d", "--loose", "-p", "0")
-    assert "Caution: variables.json: Sex > categorisations > C2.001" in loose
+    assert "Warning: variables.json: Sex > categorisations > C2.001" in loose
     assert "C2.001 (3 categories, 0 forms)" in loose
     run("edit", "restore")
     run("edit", "delete", "--form", "d")

@@ -223,7 +223,7 @@ def test_bad_models() -> None:
     for call, message in (
         (lambda: model.marginal([7]), "unknown variable"),
         (lambda: model.marginal([0, 0]), "given twice"),
-        (lambda: model.marginal([0], {0: 1}), "both asked for and given"),
+        (lambda: model.marginal([0], {0: 1}), "both requested and given"),
         (lambda: model.marginal([0], {1: 3}), "0 to 2"),
         (lambda: model.log_probability([[0, 0, 0]]), "one column for each variable"),
         (lambda: model.log_probability([[0, 3, 0, 0]]), "variable 1: codes must be 0 to 2"),
