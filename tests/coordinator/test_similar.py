@@ -32,7 +32,7 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 
 
 def listed(counts: pl.DataFrame = COUNTS, value: str = "name", count: str = "count", **changes: float) -> list[str]:
-    settings = {"drop_commonest": 1, "least": 5.0, "most": 100, **changes}
+    settings = {"drop_commonest": 1, "minimum": 5.0, "maximum": 100, **changes}
     return similar_list(counts, value, count, **settings)  # type: ignore[arg-type]
 
 
@@ -49,7 +49,7 @@ def test_the_commonest_and_the_rare_are_left_out() -> None:
         ({"count": "counted"}, ErrorCode.FIELD_MISSING, "no column 'counted'"),
         ({"count": "name"}, ErrorCode.SOURCE, "8 counts are no numbers"),
         ({"drop_commonest": 50}, ErrorCode.PARAMETER, "no value is left to list"),
-        ({"most": 0}, ErrorCode.PARAMETER, "a list has 1 to 20,000 values"),
+        ({"maximum": 0}, ErrorCode.PARAMETER, "a list has 1 to 20,000 values"),
     ],
 )
 def test_counts_that_cannot_be_used_are_refused(changes: dict[str, object], code: ErrorCode, reported: str) -> None:
