@@ -46,7 +46,7 @@ def similar_list(
             )
     if not 1 <= maximum <= MAX_LISTED:
         raise TrystError(
-            ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--most", got=str(maximum)
+            ErrorCode.PARAMETER, f"a list has 1 to {MAX_LISTED:,} values", where="--maximum", got=str(maximum)
         )
     text = pl.col(value).cast(pl.String).str.strip_chars().str.to_lowercase()
     table = counts.select(value=text, count=pl.col(count).cast(pl.Float64, strict=False))
@@ -61,6 +61,6 @@ def similar_list(
     if not kept:
         raise TrystError(
             ErrorCode.PARAMETER, "no value is left to list", where="the counts", got=f"{added.height:,} values",
-            remedy="drop fewer of the commonest, or give a smaller least count",
+            remedy="drop fewer of the commonest, or give a smaller --minimum",
         )  # fmt: skip
     return kept

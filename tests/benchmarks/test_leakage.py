@@ -28,7 +28,7 @@ def test_what_is_asked_is_judged_by_the_figures(line: Line, met: bool | None) ->
 
 def test_the_verdict_names_what_is_missed() -> None:
     lines = [Line("good", 0.7, minimum=0.6), Line("bad", 0.1, minimum=0.6), Line("unasked", 0.0)]
-    assert verdict(lines).startswith("Of 2 figures of which something is asked, 1 are as asked. Missed: bad (10.0%)")
+    assert verdict(lines).startswith("Of 2 figures with a requirement, 1 meet it. Missed: bad (10.0%)")
     assert "Missed" not in verdict(lines[:1])
 
 
