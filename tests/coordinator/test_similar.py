@@ -62,8 +62,8 @@ def test_counts_that_cannot_be_used_are_refused(changes: dict[str, object], code
 def test_what_is_printed_is_pasted_under_the_field(tmp_path: Path) -> None:
     long = pl.DataFrame({"surname": [f"name{n}" for n in range(500)], "n": range(500, 0, -1)})
     pl.concat([long, pl.DataFrame({"surname": ["null", "Dr. No"], "n": [40, 30]})]).write_csv(tmp_path / "counts.csv")
-    arguments = ["spec", "similar", str(tmp_path / "counts.csv"), "--value", "surname", "--count", "n", "--minimum", "20"]
-    done = CliRunner().invoke(app, arguments)
+    arguments = ["--value", "surname", "--count", "n", "--minimum", "20"]
+    done = CliRunner().invoke(app, ["spec", "similar", str(tmp_path / "counts.csv"), *arguments])
     assert done.exit_code == 0, done.output
     spec = load_specification(SPECIFICATION.replace("    kind: name\n", f"    kind: name\n{done.output}"))
     only = spec.field("surname").only_similar
