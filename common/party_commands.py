@@ -91,7 +91,7 @@ def assemble(
             ErrorCode.PARAMETER,
             "every card needs its certificate",
             got=f"{len(enrolment_request)} cards and {len(certificate)} certificates",
-            remedy="give --card and --certificate equally often, in the same order",
+            remedy="give --enrolment-request and --certificate equally often, in the same order",
         )
     enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
     certificates = {

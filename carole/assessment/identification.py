@@ -235,7 +235,7 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[st
         for i in order[:_SHOWN]
     ]
     document = {
-        "riskiest": highest_risk_records,
+        "highest_risk_records": highest_risk_records,
         "suda": {
             "max_size": own.max_size,
             "complete": own.complete,

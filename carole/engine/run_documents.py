@@ -186,7 +186,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
         "records": float(found.records),
         "held": found.held,
-        "wanted": found.unconstrained_matches,
+        "unconstrained_matches": found.unconstrained_matches,
         "iterations": found.iterations,
         "converged": found.converged,
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},

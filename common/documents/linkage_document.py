@@ -171,7 +171,7 @@ class Latent(Part):
     """Weight of the pairs it was learnt from."""
     held: float
     """Matches that p stands for."""
-    selected: float
+    unconstrained_matches: float
     """Matches that there would seem to be."""
     iterations: Count
     converged: bool

@@ -105,7 +105,7 @@ def assess(
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
     own = chances(file, loglinear, matching)
     found["histogram"] = histogram(own)
-    found["riskiest"] = highest_risk_records(file, suda, loglinear, own) if records else []
+    found["highest_risk_records"] = highest_risk_records(file, suda, loglinear, own) if records else []
     found["records_listed"] = records
     found["seed"] = seed
     return found

@@ -114,7 +114,7 @@ def minimal_recoding(
     if measure not in MEASURES:
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(MEASURES)}", where="measure", got=measure)
     if not 0.0 <= selected <= 1.0:
-        raise TrystError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="wanted", got=f"{selected:g}")
+        raise TrystError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="target", got=f"{selected:g}")
     ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
     weights = _worth(file, worth or {})
     few = BayesianMatching(

@@ -73,7 +73,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
         "reached": recoding.reached,
         "exact": recoding.exact,
         "before": recoding.risk_before,
-        "wanted": target,
+        "target": target,
         "after": recoding.risk,
         "bits_lost": sum(recoding.loss),
         "bits": sum(recoding.information),

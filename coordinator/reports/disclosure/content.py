@@ -134,7 +134,7 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def highest_risk_records(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The sets of key variables that single most records out."""
-    found = document["identification"].get("riskiest", [])
+    found = document["identification"].get("highest_risk_records", [])
     rows = sorted(found, key=lambda row: (-row["records"], len(row["variables"])))[:_COMBINATIONS]
     records = document["records"] or 1
     return [

@@ -58,7 +58,7 @@ def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -
         "verdict": wording.verdict(document),
         "judged": judged,
         "groups": groups(document),
-        "riskiest": highest_risk_records(document),
+        "highest_risk_records": highest_risk_records(document),
         "options": ways,
         "figures": {name: draw(c.drawing, f"risk-{name}", c.alt_text) for name, c in _charts(document, ways).items()},
     }

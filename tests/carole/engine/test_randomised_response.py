@@ -73,7 +73,7 @@ def test_links_are_found_and_agreement_is_what_it_is(files: tuple[Specification,
     "rule",
     [
         {"name": "bands", "lsh": {"field": "surname", "bands": 60, "bits": 10}},
-        {"name": "alike", "similar": {"field": "date_of_birth", "least": 0.8}},
+        {"name": "alike", "similar": {"field": "date_of_birth", "minimum": 0.8}},
         {"name": "around", "canopies": {"field": "date_of_birth", "loose": 0.8, "tight": 0.85}},
     ],
     ids=lambda rule: rule["name"],

@@ -63,7 +63,7 @@ def test_exact_on_trees(edges, seed):
     exact, log_sum = enumerated(a, b, log_ratio)
     np.testing.assert_allclose(probability(beliefs.log_odds), exact, atol=1e-6)
     assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=1e-5)
-    assert beliefs.unsettled == 0
+    assert beliefs.not_converged == 0
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, Upload, coordination
+from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 from tryst.protos.linkage.v1 import coordination_pb2, project_pb2
@@ -99,9 +100,13 @@ def test_statistics_after_the_release_and_only_if_granted(contributed: Deploymen
     refused(ErrorCode.WRONG_STATE, coordinator.statistics, "trial", run)
     lease = contributed.store.runs.take("worker")
     assert lease is not None
-    document = {"model": {"filler": "x" * (3 << 20)}}
-    contributed.store.runs.finish(lease, 1, {str(Role.COORDINATOR): [json.dumps(document).encode()]})
-    assert coordinator.statistics("trial", run) == document
+    bars = 300_000  # more than one message holds
+    document = NO_STATISTICS.plain()
+    document["linkage"]["histogram"] = {"edges": [float(i) for i in range(bars + 1)], "counts": [0] * bars}
+    content = json.dumps(document).encode()
+    assert len(content) > 2 << 20
+    contributed.store.runs.finish(lease, 1, {str(Role.COORDINATOR): [content]})
+    assert coordinator.statistics("trial", run).plain() == document
 
 
 def test_erasing_over_the_wire(contributed: Deployment) -> None:

@@ -25,8 +25,8 @@ from tryst.common.specification import (
 EXAMPLE = (Path(__file__).parents[1] / "specification" / "example.yaml").read_text(encoding="utf-8")
 TABLE: list[dict[str, Any]] = [
     {"category": "0-24", "alice": ["0-15", "16-24"], "bob": {"below": 25}},
-    {"category": "25-64", "alice": ["25-44", "45-64"], "bob": {"least": 25, "below": 65}},
-    {"category": "65+", "alice": ["65+", 66], "bob": {"least": 65}},
+    {"category": "25-64", "alice": ["25-44", "45-64"], "bob": {"minimum": 25, "below": 65}},
+    {"category": "65+", "alice": ["65+", 66], "bob": {"minimum": 65}},
 ]
 
 
@@ -94,12 +94,12 @@ def test_the_canary_is_the_same_on_both_sides():
     ("change", "where", "what"),
     [
         (TABLE[:1], "", "all values come to one category.*cannot be harmonised"),
-        ([*TABLE[:2], {**TABLE[2], "bob": {"least": 60}}], "[2].bob", "overlaps that of row 1, got 60"),
+        ([*TABLE[:2], {**TABLE[2], "bob": {"minimum": 60}}], "[2].bob", "overlaps that of row 1, got 60"),
         ([*TABLE[:2], {**TABLE[2], "alice": ["0-15"]}], "[2].alice", "the value is in row 0 already"),
         ([*TABLE[:2], {**TABLE[2], "alice": []}], "[2].alice", "no value of alice's means '65[+]'"),
         ([*TABLE[:2], {**TABLE[2], "category": "0-24 "}], "[2].category", "that of row 0 already"),
         ([*TABLE[:2], {**TABLE[2], "category": "n/a"}], "[2].category", "not known"),
-        ([*TABLE[:2], {**TABLE[2], "bob": {"least": 6, "below": 5}}], "[2].bob", "must ascend"),
+        ([*TABLE[:2], {**TABLE[2], "bob": {"minimum": 6, "below": 5}}], "[2].bob", "must ascend"),
         ([*TABLE[:2], {**TABLE[2], "bob": {}}], "[2].bob", "at least one bound"),
         ([*TABLE[:2], {**TABLE[2], "carole": ["x"]}], "[2].carole", "unknown key"),
         ("ages.csv", "", "must be a list"),

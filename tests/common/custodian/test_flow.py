@@ -168,7 +168,7 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
             eventually(lambda: "declined by the operator: the wrong columns" in shown(world.alice).blocking_error)
             assert world.carole.approved == set()
             control.approve("people", found.digest)
-            assert control.settled("people").startswith("Approved: Carole has the signature")
+            assert control.outcome_of("people").startswith("Approved: Carole has the signature")
         world.carole.wait_for(lambda: world.carole.approved == {Side.ALICE})
         with Control.open(world.bob.config, world.bob.party) as control:
             control.approve("people", control.specification("people").digest)

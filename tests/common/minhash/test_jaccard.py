@@ -91,5 +91,5 @@ def test_equal_and_opposite_signatures() -> None:
 
 @pytest.mark.parametrize("randomised_response", [-0.1, 0.5, 0.7, float("nan")])
 def test_a_flip_that_leaves_nothing_is_refused(randomised_response: float) -> None:
-    with pytest.raises(TrystError, match="randomised_response"):
+    with pytest.raises(TrystError, match=r"randomised.response"):
         estimate(1, 64, randomised_response)

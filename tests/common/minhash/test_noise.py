@@ -133,5 +133,5 @@ def test_similarities_of_two_custodians_are_estimated_without_bias(randomised_re
 
 @pytest.mark.parametrize("randomised_response", [-0.1, 0.5, float("nan")])
 def test_a_flip_that_leaves_nothing_is_refused(randomised_response: float) -> None:
-    with pytest.raises(TrystError, match="randomised_response"):
+    with pytest.raises(TrystError, match=r"randomised.response"):
         with_randomised_response(random_signatures(1, 1), OURS, randomised_response)

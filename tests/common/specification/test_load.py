@@ -302,7 +302,7 @@ def test_rules_that_carole_forms_from_signatures() -> None:
     rules = [
         {"name": "alike", "lsh": {"field": "surname", "bands": 10, "bits": 12}, "limit": 1000},
         {"name": "canopies", "canopies": {"field": "surname", "tight": 0.9, "loose": 0.6}},
-        {"name": "tree", "similar": {"field": "surname", "least": 0.8}},
+        {"name": "tree", "similar": {"field": "surname", "minimum": 0.8}},
         {"name": "keyed", "keys": [{"field": "sex"}], "limit": 50, "split": "surname"},
     ]
     spec = load_specification(changed(blocking=rules))
@@ -320,7 +320,7 @@ def test_rules_that_carole_forms_from_signatures() -> None:
         ({"lsh": {"field": "surname", "bands": 200, "bits": 16}}, "blocking[2].lsh", "need 3200 bits"),
         ({"lsh": {"field": "surname", "bits": 64}}, "blocking[2].lsh.bits", "less than or equal to 63"),
         ({"canopies": {"field": "surname", "tight": 0.4, "loose": 0.6}}, "blocking[2].canopies", "tight must not"),
-        ({"similar": {"field": "surname", "least": 1.5}}, "blocking[2].similar.least", "less than or equal to 1"),
+        ({"similar": {"field": "surname", "minimum": 1.5}}, "blocking[2].similar.minimum", "less than or equal to 1"),
         ({"similar": {"field": "surname"}, "split": "sex"}, "blocking[2].split", "only the blocks of keys"),
         ({"keys": [{"field": "sex"}], "split": "nobody"}, "blocking[2].split", "no compared field"),
         ({"keys": [{"field": "sex"}], "limit": 0}, "blocking[2].limit", "greater than or equal to 1"),

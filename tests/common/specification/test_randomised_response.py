@@ -132,7 +132,7 @@ def test_what_needs_equal_signatures_in_both_files_is_refused() -> None:
     assert "split by another field" in refused(split, "{name: name, keys: [{field: given, prefix: 3}]}")
     assert "set its flip to 0" in refused(FIRST, more="latent: {keys: [surname]}\n")
     shared = "{name: given, kind: name, key_domain: surname}"
-    assert "same key domain but has other flip" in refused(shared, "{name: given, kind: name}")
+    assert "same key domain but has other randomised_response" in refused(shared, "{name: given, kind: name}")
 
 
 def test_in_mode_block_keyed_the_custodians_split_by_values() -> None:

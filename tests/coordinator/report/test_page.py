@@ -376,7 +376,7 @@ LATENT = {
     "parameters": 5,
     "records": 20.0,
     "held": 20.0,
-    "wanted": 22.0,
+    "unconstrained_matches": 22.0,
     "iterations": 9,
     "converged": False,
     "before": {"links": 17, "precision": 0.9, "recall": 0.8},

@@ -76,7 +76,7 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
 def test_riskiest_records_are_uniques_with_what_makes_them_stand_out(files):
     file = read_key_file(files / "sample.csv", KEYS, population=files / "population.csv")
     found = assess(file)
-    listed = found["riskiest"]
+    listed = found["highest_risk_records"]
     assert [r["modelled"] for r in listed] == sorted((r["modelled"] for r in listed), reverse=True)
     uniques = {int(u) + 1 for u in file.uniques}
     rows = pl.read_csv(files / "sample.csv", infer_schema=False)
@@ -94,7 +94,7 @@ def test_riskiest_records_are_uniques_with_what_makes_them_stand_out(files):
 def test_no_records_means_no_key_values_of_records(files):
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file, records=False)
-    assert found["riskiest"] == []
+    assert found["highest_risk_records"] == []
     assert "The records of highest risk" not in render(found)
 
 
