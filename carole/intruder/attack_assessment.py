@@ -33,7 +33,7 @@ def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dic
                 claim_best_of_each(found.person, found.probability, truth, minimum)
             ),
         },
-        "least": minimum,
+        "minimum": minimum,
         "warnings": list(found.warnings),
     }
     if truth is not None:

@@ -81,7 +81,7 @@ def claim_best_of_each(
     if len(target) != len(probability):
         raise _wrong("one target for each pair", f"{len(target)} for {len(probability)} pairs")
     if not 0.0 <= minimum <= 1.0:
-        raise _wrong("least in 0 to 1", f"{minimum:g}")
+        raise _wrong("minimum in 0 to 1", f"{minimum:g}")
     people, who = np.unique(target, return_inverse=True)
     best = np.zeros(len(people))
     np.maximum.at(best, who, probability)

@@ -379,7 +379,7 @@ def test_chunk_sent_twice_with_different_content(by_hand: ByHand) -> None:
     error = refusal(lambda: by_hand.put(0, bytes(len(good))))
     assert error.code is ErrorCode.CHUNK_CONFLICT
     assert error.where == f"by-hand, upload {by_hand.upload.id}, chunk 0"
-    assert "begin a new upload under a new name" in error.remedy
+    assert "an upload under a new name, for its content may not change" in error.remedy
     assert not uploaded(by_hand.made, by_hand.project)[Side.ALICE]
     # What arrived first stays, and the upload can still be completed.
     contribute(by_hand.context, by_hand.task)

@@ -282,9 +282,9 @@ class Parties(RuleBasedStateMachine):
         answer = self.attempt(custodian.fetch, run)
         assert refused(answer) == (self.erased or not self.released)
         if not refused(answer):
-            sealed, digest = answer
+            sealed, root = answer
             assert sealed == SHARES[str(side.role)]
-            request = custody_pb2.AcknowledgeResultRequest(project="trial", run=run, sha256=digest)
+            request = custody_pb2.AcknowledgeResultRequest(project="trial", run=run, root=root)
             custodian.call(custodian.stub.AcknowledgeResult, request)
             event("fetched")
 

@@ -92,7 +92,7 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
         raise TrystError(
             ErrorCode.PARAMETER,
             f"a letter has 1 to {MAX_MESSAGE_BYTES} bytes",
-            where=f"letter for {project.name}",
+            where=f"agreement message for {project.name}",
             got=f"{len(payload)} bytes",
         )
     _same_epoch(project, epoch)
@@ -103,7 +103,7 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
     if there is not None:
         raise TrystError(
             ErrorCode.EXISTS,
-            "another letter of this kind has been left already",
+            "another agreement message of this kind has been left already",
             where=f"{kind.name.lower()} of {side} for {project.name}, epoch {epoch}",
             remedy="restore the custodian's state from its backup, or make a new project: an agreement cannot be "
             "begun twice",

@@ -52,7 +52,7 @@ def test_what_cannot_be_is_said(written):
         (["--id", "nobody"], "no column nobody"),
         (["--keys", "height"], "key variable height"),
         (["--dummies", "many"], "shares from 0 to 10"),
-        (["--least", "7"], "least in 0 to 1"),
+        (["--minimum", "7"], "minimum in 0 to 1"),
     ):
         with pytest.raises(TrystError, match=words):
             run(written / "known.csv", written / "release.csv", *arguments)

@@ -214,5 +214,5 @@ def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None
     assert "no-such-file" in issue(tmp_path / "no-such-file.yaml")
     deployment.configuration.write_text(good)
     deployment.start()
-    assert "another Carole" in issue(deployment.configuration)
+    assert "another service is using this folder" in issue(deployment.configuration)
     deployment.stop()

@@ -79,7 +79,7 @@ def test_an_answer_replaced_by_the_one_who_passes_it_on_is_refused() -> None:
 @pytest.mark.parametrize(
     "was",
     [
-        {"question": request_digest(RowHandlesRequest("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack())},
+        {"request": request_digest(RowHandlesRequest("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack())},
         {"specification": b"t" * 32},
         {"side": Side.BOB},
     ],

@@ -35,7 +35,7 @@ def test_precision_stays_where_independence_loses_it(kind):
     for _, _, _, model, joint in after:
         # 500 are in common; those who moved and whose name was misspelt besides cannot be told from strangers.
         assert model.expected_matches == pytest.approx(500, rel=0.1)
-        assert joint.settled
+        assert joint.converged
         for within in (joint.matches, joint.others):
             assert within.structure.edges[0].fields == (3, 4)
 
