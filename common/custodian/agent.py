@@ -1,9 +1,9 @@
-"""The loop: ask Carole for a task, do one step, ask again.
+"""The loop: request a task from Carole, do one step, repeat.
 
-Each step can be done again without harm, so nothing needs to be remembered about a step but what it achieved. A step
-that fails is a *trouble* that its operator sees: the project is set aside for a while, longer each time, and tried
-again at once when the source file or the seed file changes or the operator decides something. A Carole who does not
-answer is no trouble of a project; she is asked again until she does.
+Every step is idempotent, so only its outcome is stored. The error of a step that fails is shown to the operator: the
+project is set aside for a while, longer each time, and tried again at once when the source file or the seed file
+changes or the operator decides something. A Carole who does not answer is no error of a project; the request is
+repeated until she does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_HANDLES: submit_row_handles,
     custody_pb2.TASK_KIND_FETCH: fetch,
 }
-"""What each kind of task is done by."""
+"""The step that performs each kind of task."""
 
 TRANSIENT = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY})
 """Errors that pass by themselves."""
@@ -58,7 +58,7 @@ log = structlog.get_logger()
 
 @dataclass
 class Held:
-    """A project that is not asked about for now."""
+    """A project that is left out of requests for now."""
 
     until: float
     """Monotonic time; infinite while only the operator can move it."""
@@ -69,7 +69,7 @@ class Held:
 
 
 class Agent:
-    """Works through Carole's tasks until it is told to stop.
+    """Works through Carole's tasks until it is stopped.
 
     Parameters
     ----------
@@ -106,15 +106,15 @@ class Agent:
                 self._sleep(pause)
 
     def turn(self) -> None:
-        """Ask for a task once, and do it.
+        """Request one task, and do it.
 
         Raises
         ------
         TrystError
-            UNAVAILABLE when Carole does not answer, or whatever else is wrong with asking her.
+            UNAVAILABLE when Carole does not answer, or any other error of the request.
         """
         context, waiting = self._context, self._waiting()
-        # The first question is not held, so that an operator sees at once whether Carole answers.
+        # The first request is answered at once, so that an operator sees whether Carole answers.
         seconds = self._patience(waiting) if context.progress.connected else 0.0
         request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting)
         begin = time.monotonic()
@@ -128,11 +128,11 @@ class Agent:
             self._note([response.status])
             self._step(response)
         elif time.monotonic() - begin < 0.1:
-            # She did not hold the question: do not ask without end.
+            # She answered at once instead of holding the request: pause, to avoid a busy loop.
             self._sleep(min(seconds, 0.2))
 
     def decided(self, project: str) -> None:
-        """The operator has decided something: ask about the project again at once."""
+        """The operator has decided something: include the project in the next request."""
         with self._lock:
             self._held.pop(project, None)
             self._decided.add(project)
@@ -152,7 +152,7 @@ class Agent:
             if error.code in TRANSIENT:
                 raise
             self._blocking_error(project, error)
-        except Exception as error:  # noqa: BLE001 - one project's trouble is not another's
+        except Exception as error:  # noqa: BLE001 - one project's error must not stop another
             self._blocking_error(project, _incident(project, error))
         else:
             self._went_well(project, outcome)
@@ -173,7 +173,7 @@ class Agent:
                 self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())
 
     def _blocking_error(self, project: str, error: TrystError) -> None:
-        log.warning("trouble", project=project, code=error.code.name, error=str(error))
+        log.warning("step failed", project=project, code=error.code.name, error=str(error))
         if project:
             self._context.state.update(project, blocking_error=str(error))
         with self._lock:
@@ -187,13 +187,13 @@ class Agent:
         """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
         self._context.progress.connected = False
         typed = error if isinstance(error, TrystError) else _incident("", error)
-        # Her absence is told once, and not at every attempt that follows.
+        # Logged once per outage, and not at every attempt that follows.
         if not self._absent or typed.code not in TRANSIENT:
-            log.warning("carole", code=typed.code.name, error=str(typed), retry_seconds=pause)
+            log.warning("call to carole failed", code=typed.code.name, error=str(typed), retry_seconds=pause)
         self._absent = True
 
     def _waiting(self) -> list[str]:
-        """Projects to leave out of the next question."""
+        """Projects to leave out of the next request."""
         now, stamp = time.monotonic(), self._stamp()
         with self._lock:
             self._changed.clear()
@@ -202,7 +202,7 @@ class Agent:
             )
 
     def _patience(self, waiting: list[str]) -> float:
-        """How long Carole may hold the question: not beyond the time at which a project is to be tried again."""
+        """How long Carole may hold the request: at most until a project is to be tried again."""
         if not waiting:
             return self._polling.wait_seconds
         with self._lock:
@@ -219,7 +219,7 @@ class Agent:
         return source_stamp(configuration.source), seed_stamp
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
-        """Keep what Carole says of where the projects stand."""
+        """Store the projects' states as Carole reports them."""
         state = self._context.state
         for status in statuses:
             known = state.project(status.project)
@@ -228,7 +228,7 @@ class Agent:
             elif known.carole_state != status.state:
                 state.update(status.project, carole_state=status.state)
                 if status.state in _CONTRIBUTED and (upload := state.uploads.newest(status.project)) is not None:
-                    # The answer to the commit may have been lost, and the task is not offered again.
+                    # The response to the commit may have been lost, and the task is not offered again.
                     state.uploads.mark_committed(upload.id)
                 if status.state == project_pb2.PROJECT_STATE_ERASED:
                     state.erase_secrets(status.project)
@@ -237,7 +237,7 @@ class Agent:
                     log.info("erased", project=status.project)
 
     def _sweep(self) -> None:
-        """Erase maps whose days are over."""
+        """Erase maps whose retention has ended."""
         if time.monotonic() < self._next_sweep:
             return
         for project in self._context.state.uploads.erase_expired_maps(time.time()):
@@ -248,7 +248,7 @@ class Agent:
         return min(max(self._polling.retry_seconds, pause * 2), self._polling.longest_retry_seconds)
 
     def _sleep(self, seconds: float) -> None:
-        """Sleep, but not through a decision of the operator or the order to stop."""
+        """Sleep, interrupted by a decision of the operator or by a stop."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and not self._context.stopping.is_set():
             if self._changed.wait(min(left, 0.2)):
@@ -256,7 +256,7 @@ class Agent:
 
 
 def _incident(project: str, error: Exception) -> TrystError:
-    """What may be told of an unforeseen exception: its number, type and place; its text may hold a value."""
+    """An unforeseen exception as an error without its text, which may hold a value; its type and place are logged."""
     number = secrets.token_hex(8)
     log.error("incident", incident=number, project=project, type=type(error).__name__, at=place_of(error))
     return TrystError(

@@ -34,7 +34,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     app = typer.Typer(
         help=f"{title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
         epilog="In order: `serve` (leave it running), `status`, `specification`, `profile`, `approve`; the rest happens"
-        f" by itself. The service listens to nobody but you; it calls Carole, and never {other}.",
+        f" by itself. The service answers only you; it calls Carole, and never {other}.",
         no_args_is_help=True,
     )
 
@@ -47,8 +47,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     ) -> None:
         """Run the service until it is stopped; its log goes to standard error, one JSON object a line.
 
-        It asks Carole for tasks and does them. It may be ended at any moment, also by a power cut: when it is started
-        again it goes on where it was, and a half-done upload is resumed.
+        It fetches tasks from Carole and performs them. It may be ended at any moment, also by a power cut: when it is
+        started again it goes on where it was, and an incomplete upload is resumed.
         """
         from tryst.common.custodian.service import serve as run
 
@@ -59,7 +59,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         config: Config = default,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     ) -> None:
-        """Show whether Carole answers, and where each project stands; what keeps one from going on is named."""
+        """Show whether Carole answers, and the state of each project with the error that blocks it, if any."""
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import show_status, status_json
 
@@ -76,10 +76,10 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         config: Config = default,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     ) -> None:
-        """Show what the service read from its source, in counts and never in values.
+        """Show counts of what the service read from its source; never values.
 
         Look for a field that is missing in too many rows, dates that cannot be read, and values of one token where
-        there should be many: a wrong column or a wrong date order shows nowhere else.
+        there should be many: a wrong column or a wrong date order is visible nowhere else.
         """
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import show_profile
@@ -93,7 +93,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
 
     @app.command()
     def specification(project: OptionalProject = None, config: Config = default) -> None:
-        """Show the specification a project waits with, its digest, and what it lets others see."""
+        """Show the specification that waits for approval, its digest, and what it lets others see."""
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import show_specification
 
@@ -107,12 +107,12 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         digest: Annotated[
             str | None, typer.Option(help="Approve only if the specification has this digest (64 digits).")
         ] = None,
-        yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts, best with --digest.")] = False,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation; for scripts, best with --digest.")] = False,
     ) -> None:
-        """Sign the specification a project waits with.
+        """Sign the specification that waits for approval.
 
-        Shown first: the profile of what was read, what the specification lets others see, and its digest, which is the
-        one the coordinator and the other custodian must see too. Nothing leaves this machine before all have signed.
+        Shown first: the profile of what was read, what the specification lets others see, and its digest, which must be
+        the one that the coordinator and the other custodian see. Nothing leaves this machine before all have signed.
         """
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console, show_consent
@@ -131,12 +131,12 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     def decline(
         project: Project,
         config: Config = default,
-        reason: Annotated[str, typer.Option(help="Why; kept here, and to be told to the coordinator.")] = "",
-        yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+        reason: Annotated[str, typer.Option(help="The reason; kept here. Send it to the coordinator yourself.")] = "",
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
     ) -> None:
-        """Do not sign the specification a project waits with. Nothing is sent; it can still be approved later.
+        """Decline the specification that waits for approval. Nothing is sent; it can still be approved later.
 
-        Tell the coordinator, who will propose another specification.
+        Inform the coordinator, who will propose another specification.
         """
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console
@@ -145,7 +145,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
             if not yes:
                 typer.confirm(f"Decline the specification of {project} on behalf of {title}?", abort=True)
             control.decline(project, reason)
-        console.print("Declined. The service does nothing for this project now; tell the coordinator why.")
+        console.print("Declined. The service does nothing for this project now; send the coordinator your reason.")
 
     @app.command()
     def attach(
@@ -158,9 +158,9 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     ) -> None:
         """Write your links with values of your own records, here on your machine: nothing is sent.
 
-        The other custodian does the same, and whoever may have both joins them by link_id. What was judged before the
-        release is the variables of the specification: attach no other columns for somebody who was not judged to have
-        them.
+        The other custodian does the same, and whoever may have both joins them by link_id. Disclosure risk was assessed
+        for the variables of the specification only: attach no other columns for a recipient to whom that assessment
+        does not apply.
         """
         from tryst.common.custodian.configuration import load_custodian
         from tryst.common.custodian.operator.attachment import attach as attach_values
@@ -173,11 +173,11 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
 
     @app.command()
     def checkpoints(config: Config = default) -> None:
-        """Print every checkpoint of Carole's audit log that was believed here, a line each: evidence for
+        """Print every checkpoint of Carole's audit log that was verified here, a line each: evidence for
         `tryst audit verify --kept`.
 
-        The service compares each new one with them by itself. It is asked for them; where none runs, they are read
-        from its state.
+        The service compares each new one with them by itself. They come from the running service; where none runs, they
+        are read from its state.
         """
         from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
 
@@ -188,14 +188,14 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     def override(
         project: Project,
         reason: Annotated[
-            str, typer.Option(help="Why the records may leave all the same; logged here and in Carole's audit log.")
+            str, typer.Option(help="Why the records may leave nevertheless; logged here and in Carole's audit log.")
         ] = "",
         config: Config = default,
-        yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
     ) -> None:
-        """Contribute although Carole could learn more than the specification's limit admits.
+        """Contribute although Carole could learn more than the specification's limit allows.
 
-        The service has measured that and waits; `status` shows by how much, `leakage` where it lies. A reason is
+        The service has measured that and waits; `status` shows by how much, `leakage` in which field. A reason is
         required: it is kept, and the steward and Carole's operator can read it in her audit log.
         """
         from tryst.common.custodian.operator.control import Control
@@ -212,7 +212,7 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
 
     @app.command()
     def stop(config: Config = default) -> None:
-        """Stop the service. What is half done is taken up again when it is started."""
+        """Stop the service. An unfinished step is resumed when it is started again."""
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console
 
@@ -230,14 +230,14 @@ def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
         records: Annotated[Path, typer.Option(help="Your file, CSV or Parquet.")],
         details: Annotated[
-            bool, typer.Option("--details", help="Show every attack, not the worst of a field.")
+            bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
         json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
     ) -> None:
         """Attack your own signatures, on this machine, to see what Carole could learn from them.
 
-        The file is signed under a throw-away key as the specification says, then attacked without the key, by counts,
-        by similarities and block by block, with public lists as good as they can be. Nothing is sent. It ends with
+        The file is signed under a throw-away key as the specification requires, then attacked without the key, by
+        counts, by similarities and block by block, with the best possible public lists. Nothing is sent. It ends with
         status 1 when your service would refuse to contribute.
         """
         from tryst.common.custodian.operator.screen import show_leakage
@@ -266,9 +266,9 @@ def _seed(party: Party) -> typer.Typer:
         file: Annotated[Path, typer.Argument(help="The file to make; an existing one is never overwritten.")],
         project: Annotated[str, typer.Option(help="The project it is for.")],
     ) -> None:
-        """Make a seed file: one custodian makes it, and the other gets a copy over a channel Carole has no part in.
+        """Make a seed file: one custodian makes it, and the other gets a copy over a channel without Carole.
 
-        Both name it as `seed_file` in their configuration. Whoever has it, and what Carole has, can try names out.
+        Both name it as `seed_file` in their configuration. Whoever has it and Carole's data can test guessed names.
         """
         from tryst.common.custodian.operator.screen import console
         from tryst.common.keys import new_seed_file
@@ -277,6 +277,6 @@ def _seed(party: Party) -> typer.Typer:
         seed = new_seed_file(file, project)
         other = party.side.other.title()
         console.print(f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False)
-        console.print(f"Bring {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
+        console.print(f"Give {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
 
     return app

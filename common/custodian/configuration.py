@@ -1,4 +1,4 @@
-"""A custodian's configuration file, for instance ``alice.yaml``: one page that says where everything is.
+"""A custodian's configuration file, for instance ``alice.yaml``: where everything is.
 
 Nothing secret belongs in it: keys are files in the key folder, and the address of a database, which may hold a
 password, is read from a file of mode 0600 or from an environment variable.
@@ -17,7 +17,7 @@ from tryst.common.configuration import Configuration, ConfiguredPath, load_confi
 from tryst.common.specification.model.defaults import Mode
 
 MAX_WAIT_SECONDS = 5.0
-"""Carole holds a question for a task no longer than this."""
+"""Carole holds a request for a task no longer than this."""
 
 
 def _host_and_port(value: str) -> str:
@@ -30,7 +30,7 @@ def _host_and_port(value: str) -> str:
 
 def _loopback(value: str) -> str:
     host = _host_and_port(value).rpartition(":")[0]
-    # By address, not by name: what `localhost` means is for a file on the machine to say.
+    # By address, not by name: a file on the machine decides what `localhost` means.
     if not re.fullmatch(r"127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]", host):
         raise ValueError("the operator's address must be a loopback address: 127.0.0.1:PORT or [::1]:PORT")
     return value
@@ -127,7 +127,7 @@ class Source(Configuration):
 
 
 class Peer(Configuration):
-    """Who the other custodian is, as it said itself by telephone or letter; never taken from Carole."""
+    """The other custodian's identity, as confirmed by itself by telephone or letter; never taken from Carole."""
 
     identity: Annotated[str, _hex_of(64)] | None = None
     """Its Ed25519 public key, 64 hexadecimal digits."""
@@ -142,28 +142,28 @@ class Peer(Configuration):
 
 
 class OperatorAddress(Configuration):
-    """Where this service answers its own operator."""
+    """The address at which this service answers its own operator."""
 
     address: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1:0"
     """A loopback address; port 0 takes a free one, which `tryst` finds in the state folder."""
 
 
 class Policy(Configuration):
-    """What this custodian consents to without asking its operator."""
+    """What this custodian consents to without its operator's approval."""
 
     approve: tuple[Annotated[str, _hex_of(64)], ...] = ()
     """Digests of specifications, as `tryst spec check` prints them."""
     modes: tuple[Mode, ...] = ("open", "block_keyed")
     """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
-    wait for the operator whatever `approve` says."""
+    wait for the operator whatever is in `approve`."""
 
     def consents(self, digest: bytes, mode: str) -> bool:
-        """Whether a specification is approved without asking."""
+        """Whether a specification is approved without the operator."""
         return mode in self.modes and digest.hex() in self.approve
 
 
 class Polling(Configuration):
-    """How often to ask Carole, and how soon to try again what failed."""
+    """How often to poll Carole, and how soon to retry what failed."""
 
     wait_seconds: Annotated[float, Field(gt=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] = MAX_WAIT_SECONDS
     retry_seconds: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 5.0
@@ -171,13 +171,13 @@ class Polling(Configuration):
 
 
 class CustodianConfiguration(Configuration):
-    """Everything a custodian's service is told."""
+    """The whole configuration of a custodian's service."""
 
     carole: CaroleAddress
     keys: ConfiguredPath
     """Folder of this party's certificate and keys, as `tryst init` makes it."""
     state: ConfiguredPath
-    """Folder of what the service remembers, encrypted where it is secret. Belongs into the backups."""
+    """Folder of the service's state, encrypted where it is secret. Include it in the backups."""
     results: ConfiguredPath
     """Folder for this custodian's share of results."""
     source: Source

@@ -26,8 +26,8 @@ def main(party: Party, arguments: list[str] | None = None, gate: Gate | None = N
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m {party.name}",
-        description=f"{party.title}'s service: it calls Carole and listens to nobody but its own operator.",
-        epilog=f"`tryst {party.name} status` shows what it does; `tryst {party.name} --help` what else it is told.",
+        description=f"{party.title}'s service: it calls Carole and answers only its own operator.",
+        epilog=f"`tryst {party.name} status` shows what it does; `tryst {party.name} --help` the other commands.",
     )
     parser.add_argument(
         "--config", type=Path, default=Path(f"{party.name}.yaml"), help="the configuration file (default: %(default)s)"

@@ -28,7 +28,7 @@ from tryst.common.rpc.client import Connection
 from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2_grpc
 
 STOP_SECONDS = 10.0
-"""How long a step may take to come to its end. The state survives a harder end, so none is waited for longer."""
+"""How long to wait for a step at shutdown. The state survives a killed step, so there is no need to wait longer."""
 
 log = structlog.get_logger()
 
@@ -76,16 +76,16 @@ class CustodianService:
         self.party = party
 
     def start(self) -> None:
-        """Begin to ask Carole for tasks."""
+        """Begin to request tasks from Carole."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the service to end; `wait` returns then."""
+        """Let the service end; `wait` returns then."""
         self._stopping.set()
 
     def wait(self) -> None:
-        """Return once the service was asked to end."""
-        # In pieces, so that a signal's handler runs in between on every platform.
+        """Return once `stop` was called."""
+        # In short waits, so that a signal's handler runs in between on every platform.
         while not self._stopping.wait(0.5):
             pass
 
@@ -113,7 +113,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     TrystError
         As `load_custodian` and `CustodianService`.
     """
-    os.umask(0o077)  # nothing that is written from here on is anybody else's
+    os.umask(0o077)  # files written from here on are readable by this user only
     begin_log(party.name)
     service = CustodianService(party, load_custodian(configuration_file), gate)
     try:

@@ -7,15 +7,15 @@ import json
 from tryst.common.parties import Party
 
 _TEMPLATE = """\
-# {title}'s service. It calls Carole; it listens to nobody but its own operator on this machine.
+# {title}'s service. It calls Carole; it answers only its own operator on this machine.
 # Relative paths are relative to this file. `tryst {name} serve` runs it, `tryst {name} status` shows what it does.
 
 carole:
   address: {address}
   # server_name: ...         # only if Carole's certificate was made by other means than `tryst`
 
-keys: {keys}                      # certificate and keys of {title}; for this service's eyes only
-state: {state}                # what the service remembers; encrypted where it is secret; back it up
+keys: {keys}                      # certificate and keys of {title}; readable by this service only
+state: {state}                # the service's state; encrypted where it is secret; back it up
 results: {results}            # {title}'s share of every result arrives here
 
 # Where the records are: exactly one of csv, parquet, database. Only the columns that an approved specification
@@ -39,8 +39,8 @@ policy:
 # seed_file: {name}.seed
 
 poll:
-  wait_seconds: 5            # how long Carole may hold the question for a task
-  retry_seconds: {retry}           # how soon to try again what failed; doubled each time, up to
+  wait_seconds: 5            # how long Carole may hold the request for a task
+  retry_seconds: {retry}           # how soon to retry what failed; doubled each time, up to
   longest_retry_seconds: 60
 """
 
@@ -84,7 +84,7 @@ def custodian_yaml(
     data
         A folder, relative to the file or absolute, with a slash at its end; by default the file's own.
     approve
-        Digests of specifications to approve without asking.
+        Digests of specifications to approve without the operator.
     keys, state, results
         Paths, relative to the file or absolute.
     """

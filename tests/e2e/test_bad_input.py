@@ -163,7 +163,7 @@ def test_other_unicode_tables(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -
     bob = start_differently(made, Side.BOB, OTHER_UNICODE, monkeypatch)
     project = made.create(text)
     reported = made.blocking_error(Side.BOB, project)
-    assert "not the one whose digests she names" in reported
+    assert "does not have the digests she sent" in reported
     assert "Unicode 9.0.0" in reported
     assert not made.status(project).sides[1].approved
     bob.stop()
@@ -227,7 +227,7 @@ FAULTS = (
         ("no records", "check that the right file"),
     ),
     Fault("another-encoding", _accented("latin-1"), (".csv, line 5, byte ", "not in utf-8", "encoding: cp1252")),
-    Fault("utf-16", _accented("utf-16"), ("begins with the mark of utf-16", "declare `encoding: utf-16`")),
+    Fault("utf-16", _accented("utf-16"), ("begins with the byte order mark of utf-16", "declare `encoding: utf-16`")),
     Fault("a-short-line", _short_line, ("line 7", "every line must have", "check that line")),
 )
 WHEN = ("before", "after")

@@ -1,1 +1,1 @@
-"""The custodian's own operator: the loopback service that answers it, the client of that, and what the client shows."""
+"""The custodian's own operator: the loopback service that answers it, its client, and what the client shows."""

@@ -1,6 +1,6 @@
 """Where a running custodian's service answers its operator: a small file in its state folder.
 
-In a module of its own, so that an operator's command loads none of what the service works with.
+In a module of its own, so that an operator's command does not load the service's packages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ADDRESS_FILE = "operator.yaml"
 
 
 class Address(Configuration):
-    """What a running service says of itself."""
+    """What a running service reports about itself."""
 
     address: str
     pid: int

@@ -1,7 +1,7 @@
 """Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole.
 
 Both custodians' files are then joined by `link_id` by whoever may have them. Rows stand in the order of their link ids,
-which are random, and the custodian's own identifier is left out unless it is asked for.
+which are random, and the custodian's own identifier is left out unless it is requested.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINK_COLUMNS = ("link_id", "link_probability")
 def attach(
     links: Path, source: Source, identifier: str, columns: Sequence[str], out: Path, *, keep_identifier: bool = False
 ) -> int:
-    """Write the links with the wanted columns of the records they are of; returns how many links.
+    """Write the links with the selected columns of their records; returns how many links.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def attach(
     selected = list(dict.fromkeys(columns))
     if clash := [name for name in selected if name in LINK_COLUMNS]:
         raise TrystError(
-            ErrorCode.PARAMETER, "a column has the name of one of the links' own", where="--columns", got=clash[0]
+            ErrorCode.PARAMETER, "a column has the same name as one of the links", where="--columns", got=clash[0]
         )
     linked = _read_links(links)
     table = read_source(source, [identifier, *selected])
@@ -57,7 +57,7 @@ def attach(
             "some linked records are no longer in the source",
             where=table.where,
             got=f"{gone} of {linked.height} links",
-            remedy="give the source as it was when its signatures were uploaded",
+            remedy="use the source as it was when its signatures were uploaded",
         )
     first = [pl.col("identifier")] if keep_identifier else []
     shown = joined.select(*first, *LINK_COLUMNS, *(pl.col(f"own {name}").alias(name) for name in selected))
@@ -72,7 +72,7 @@ def _read_links(path: Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise TrystError(
             ErrorCode.CONFIGURATION,
-            "these are no links of a result",
+            "this file does not hold the links of a result",
             where=str(file),
             got=type(error).__name__,
             remedy="give the run's folder below the results folder; `status` shows it",
@@ -85,7 +85,7 @@ def _write(frame: pl.DataFrame, out: Path) -> None:
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise TrystError(
-            ErrorCode.EXISTS, "the file is there already", where=str(out), remedy="give another name, or remove it"
+            ErrorCode.EXISTS, "the file exists already", where=str(out), remedy="give another name, or remove it"
         ) from None
     except OSError as error:
         raise TrystError(

@@ -20,7 +20,7 @@ from tryst.common.rpc.tls import channel_credentials
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 CONFIRMATION_SECONDS = 10.0
-"""How long to watch what comes of an approval."""
+"""How long to wait for the outcome of an approval."""
 
 
 class Control:
@@ -47,7 +47,7 @@ class Control:
         Raises
         ------
         TrystError
-            UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for files that are not in order.
+            UNAVAILABLE if none is running; CONFIGURATION or CERTIFICATE for invalid files.
         """
         configuration = load_custodian(config)
         found = running_address(configuration.state, party.name)
@@ -56,12 +56,12 @@ class Control:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:
-        """Where everything stands."""
+        """The state of the service and its projects."""
         response: operator_pb2.StatusResponse = self._call(self._stub.Status, operator_pb2.StatusRequest())
         return response
 
     def only(self, project: str | None) -> str:
-        """The project asked for; the only one there is, when none was named.
+        """The named project, or the only one if none was named.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Control:
         return str(self._call(self._stub.Profile, operator_pb2.ProfileRequest(project=project)).json)
 
     def specification(self, project: str) -> operator_pb2.SpecificationResponse:
-        """The specification a project waits with."""
+        """The specification of a project that waits for approval."""
         request = operator_pb2.SpecificationRequest(project=project)
         response: operator_pb2.SpecificationResponse = self._call(self._stub.Specification, request)
         return response
@@ -106,7 +106,7 @@ class Control:
         if digits != digest.hex():
             raise TrystError(
                 ErrorCode.SPECIFICATION,
-                "the project waits with another specification than the one with this digest",
+                "the specification that waits for approval does not have this digest",
                 where="--digest",
                 got=digest.hex(),
                 remedy="read it, and ask the coordinator which one is meant",
@@ -126,12 +126,12 @@ class Control:
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
 
     def checkpoints(self) -> Iterator[Checkpoint]:
-        """The checkpoints of Carole's audit log that the service has believed, oldest first.
+        """The checkpoints of Carole's audit log that the service has verified, oldest first.
 
         Raises
         ------
         TrystError
-            AUDIT for what cannot be one.
+            AUDIT for a malformed one.
         """
         from tryst.common.wire.checkpoints import checkpoint_from_wire
 
@@ -144,12 +144,12 @@ class Control:
             for message in reported:
                 found = checkpoint_from_wire(message)
                 if found.size < minimum:
-                    raise TrystError(ErrorCode.AUDIT, "checkpoints come by size", where="checkpoint")
+                    raise TrystError(ErrorCode.AUDIT, "checkpoints must be ordered by size", where="checkpoint")
                 minimum = found.size + 1
                 yield found
 
     def outcome_of(self, project: str) -> str:
-        """What became of an approval within a few seconds, in words."""
+        """The outcome of an approval within a few seconds, in words."""
         deadline = time.monotonic() + CONFIRMATION_SECONDS
         blocking_error = ""
         while time.monotonic() < deadline:
@@ -161,7 +161,7 @@ class Control:
                 break
             time.sleep(0.2)
         if blocking_error:
-            return f"Approved here, but Carole did not take it: {blocking_error}"
+            return f"Approved here, but Carole did not accept it: {blocking_error}"
         return "Approved here. Carole does not answer at the moment; the signature is sent as soon as she does."
 
     def stop(self) -> None:

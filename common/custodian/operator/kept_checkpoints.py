@@ -14,7 +14,7 @@ from tryst.common.parties import Party
 
 
 def kept_checkpoints(config: Path, party: Party) -> list[Checkpoint]:
-    """The checkpoints that were believed, oldest first: of the running service, else of the state folder.
+    """The verified checkpoints, oldest first: from the running service, else from the state folder.
 
     Raises
     ------

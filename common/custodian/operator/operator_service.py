@@ -1,4 +1,4 @@
-"""What the custodian's service answers its own operator, on a loopback address, to the custodian's own key alone."""
+"""The service for the custodian's own operator, on a loopback address, admitting the custodian's own key alone."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
 
 MAX_CHECKPOINTS = 2000
-"""In one answer: some 350 KiB."""
+"""In one response: some 350 KiB."""
 
 log = structlog.get_logger()
 
 
 class OperatorService(operator_pb2_grpc.OperatorServicer):
-    """Reads the state and keeps the operator's decisions; the agent acts on them.
+    """Reads the state and stores the operator's decisions; the agent acts on them.
 
     Parameters
     ----------
     step_context
         State and progress to show.
     decided
-        Told of the project a decision was made about.
+        Called with the project that a decision was made about.
     stop
         Ends the service.
     """
@@ -53,7 +53,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Status(  # noqa: N802
         self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
     ) -> operator_pb2.StatusResponse:
-        """Where every project stands, as seen from here."""
+        """The state of every project, as this service knows it."""
         step_context = self._step_context
         return operator_pb2.StatusResponse(
             party=step_context.party.name,
@@ -90,15 +90,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Approve(  # noqa: N802
         self, request: operator_pb2.OperatorApproveRequest, context: grpc.ServicerContext
     ) -> operator_pb2.OperatorApproveResponse:
-        """Approve the very specification whose digest the operator has seen."""
+        """Approve the specification whose digest the operator has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
         if not project.profile:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
-                "the source has not been read yet, so there is no profile to judge the specification by",
+                "the source has not been read yet, so there is no profile to check the specification against",
                 where=f"project {project.name}",
                 got=project.blocking_error,
-                remedy="mend the source, or wait a moment",
+                remedy="correct the source, or wait a moment",
             )
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
         log.info("operator approved", project=project.name, digest=project.specification_digest.hex())
@@ -108,7 +108,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Decline(  # noqa: N802
         self, request: operator_pb2.DeclineRequest, context: grpc.ServicerContext
     ) -> operator_pb2.DeclineResponse:
-        """Decline the specification the project waits with."""
+        """Decline the specification that waits for approval."""
         project = self._with_specification(request.project)
         self._decidable(project.name, project.specification_digest)
         decide(
@@ -126,7 +126,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Override(  # noqa: N802
         self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
     ) -> operator_pb2.OverrideResponse:
-        """Contribute although Carole could learn more than the limit admits."""
+        """Contribute although Carole could learn more than the limit allows."""
         project = self._known(request.project)
         override(self._step_context, project.name, request.reason)
         self._step_context.state.update(project.name, blocking_error="")
@@ -136,7 +136,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def ListCheckpoints(  # noqa: N802
         self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext
     ) -> operator_pb2.ListCheckpointsResponse:
-        """What was believed of Carole's audit log."""
+        """The verified checkpoints of Carole's audit log."""
         if request.minimum > LARGEST:
             return operator_pb2.ListCheckpointsResponse()
         found = self._step_context.state.seen(request.minimum, MAX_CHECKPOINTS)
@@ -145,7 +145,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Stop(  # noqa: N802
         self, request: operator_pb2.StopRequest, context: grpc.ServicerContext
     ) -> operator_pb2.StopResponse:
-        """Stop the service, once this answer is on its way."""
+        """Stop the service, once this response is on its way."""
         threading.Timer(0.1, self._stop).start()
         return operator_pb2.StopResponse()
 
@@ -179,7 +179,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if project is None:
             raise TrystError(
                 ErrorCode.NOT_FOUND,
-                "this custodian has heard of no such project",
+                "this custodian does not know this project",
                 where=f"project {name[:64]}",
                 remedy=f"see `tryst {self._step_context.party.name} status` for those it has",
             )
@@ -190,7 +190,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if not project.specification:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
-                "Carole has not shown this project's specification yet",
+                "Carole has not sent this project's specification yet",
                 where=f"project {project.name}",
                 remedy="wait until the service is connected to her",
             )
@@ -201,7 +201,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if digest != project.specification_digest:
             raise TrystError(
                 ErrorCode.SPECIFICATION,
-                "the project waits with another specification than the one decided about",
+                "the decision is about another specification than the one that waits for approval",
                 where=f"project {project.name}",
                 got=digest.hex()[:16],
                 remedy=f"read it again: `tryst {self._step_context.party.name} specification {project.name}`",
@@ -209,7 +209,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         if project.carole_state not in _BEFORE_APPROVAL:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
-                "the project does not wait for a decision any more",
+                "the project does not wait for a decision",
                 where=f"project {project.name}",
                 remedy="nothing needs to be done",
             )

@@ -40,7 +40,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     if not status.projects:
         console.print("No project yet: the coordinator makes one, and it appears here by itself.")
         return
-    table = Table("project", "mode", "Carole says", "here", "rows", "links", header_style="bold")
+    table = Table("project", "mode", "at Carole", "here", "rows", "links", header_style="bold")
     for project in status.projects:
         done = f" {project.fraction:.0%}" if project.fraction else ""
         table.add_row(
@@ -62,7 +62,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
 
 
 def _mode(mode: str) -> str:
-    """A mode; one in which values leave the house says so."""
+    """A mode, marked if values leave the custodian in it."""
     return "[bold red]trusted: values are sent[/bold red]" if mode == "trusted" else mode or "-"
 
 
@@ -93,8 +93,8 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
 
 
 def show_profile(text: str, title: str) -> None:
-    """What was read, in counts, and what in it looks like a mistake."""
-    from tryst.common.cleaning import Profile, profile_table  # it brings compiled code, which no other screen needs
+    """Counts of what was read, and their warnings."""
+    from tryst.common.cleaning import Profile, profile_table  # loads compiled code that no other screen needs
 
     counts = json.loads(text)
     warnings = counts.pop("warnings", [])
@@ -102,12 +102,12 @@ def show_profile(text: str, title: str) -> None:
     for warning in warnings:
         console.print(f"[yellow]![/yellow] {warning}", highlight=False)
     if not warnings:
-        console.print("Nothing in these counts looks like a mistake.")
+        console.print("No warnings from these counts.")
 
 
 def show_leakage(report: LeakageReport, details: bool) -> None:
-    """What Carole could learn, field by field, and whether that is more than the limit admits."""
-    table = Table("field", "attack", "recovered", "by guessing", "beyond it", "", header_style="bold")
+    """What Carole could learn, field by field, and whether that is more than the limit allows."""
+    table = Table("field", "attack", "recovered", "by guessing", "above it", "", header_style="bold")
     worst_first = sorted(report.findings if details else report.by_field().values(), key=lambda f: -f.above_chance)
     for found in worst_first:
         attack = f"{found.attack}, rule {found.rule}" if found.rule else found.attack
@@ -120,16 +120,16 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
     )
     console.print(table)
     if report.codes:
-        codes = Table("variable", "attack", "recovered", "by guessing", "beyond it", header_style="bold")
+        codes = Table("variable", "attack", "recovered", "by guessing", "above it", header_style="bold")
         for found in report.codes:
             shares = (found.recovered, found.chance, found.above_chance)
             codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
-        console.print("[bold]What codes of variables tell[/bold]; the limit does not judge it.")
+        console.print("[bold]What codes of variables reveal[/bold]; the limit does not apply to them.")
         console.print(codes)
     for note in report.notes:
         console.print(f"• {note}", highlight=False)
     if not report.exceeds:
-        console.print(f"[green]Within the limit[/green] of {report.limit:.1%} beyond guessing, in every field.")
+        console.print(f"[green]Within the limit[/green] of {report.limit:.1%} above guessing, in every field.")
     elif report.refuses:
         console.print(
             f"[red]Above the limit[/red] of {report.limit:.1%}: your service will not contribute unless you override it"
@@ -138,7 +138,7 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
     else:
         console.print(
             f"[yellow]Above the limit[/yellow] of {report.limit:.1%}. This specification only warns of it"
-            " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to try."
+            " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to attack."
         )
 
 

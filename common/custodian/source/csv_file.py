@@ -1,8 +1,8 @@
 """A CSV file, read strictly: what is not plainly a table is refused with the line where it goes wrong.
 
-Python's own reader is used because it tells the line and refuses a broken quotation; faster readers fill a short line
+Python's own reader is used because it reports the line and refuses a broken quotation; faster readers fill a short line
 up with nulls, so that a lost separator silently shifts a person's values. It reads about 600,000 lines a second, and
-only the wanted columns are kept, in pieces. A file that can be seen to have no such trouble is read by `plain_csv`.
+only the selected columns are kept, in chunks. A file that is shown to have no such errors is read by `plain_csv`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _MARKS = {
 
 
 def read_csv(source: CsvSource, columns: Sequence[str] | None) -> SourceTable:
-    """Read the wanted columns of a CSV file, all that have a name if none are named, as text.
+    """Read the selected columns of a CSV file, or all that have a name, as text.
 
     Names of columns and cells lose blanks at their ends; wholly empty lines are skipped; columns without a name cannot
-    be wanted and are passed over.
+    be selected and are ignored.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _frame(columns: Sequence[str], cells: list[list[str]]) -> pl.DataFrame:
 
 
 def _lines(file: IO[str], path: Path) -> Iterator[str]:
-    """The file's lines, without those that no text has."""
+    """The file's lines; refuses a line that is too long or has a zero character."""
     number = 0
     while line := file.readline(_LONGEST_LINE):
         number += 1
@@ -133,7 +133,7 @@ def _lines(file: IO[str], path: Path) -> Iterator[str]:
         if "\0" in line:
             raise TrystError(
                 ErrorCode.TEXT_ENCODING,
-                "a text holds no zero character",
+                "a text file must not contain a zero character",
                 where=f"{path}, line {number}",
                 remedy="if the file is in UTF-16, declare `encoding: utf-16` in the configuration",
             )
@@ -156,12 +156,12 @@ def _refuse_other_mark(path: Path, encoding: str) -> None:
         head = file.read(4)
     declared = codecs.lookup(encoding).name
     for mark, found in _MARKS.items():
-        # UTF-32's little-endian mark begins with UTF-16's, so the longer is asked first.
+        # UTF-32's little-endian mark begins with UTF-16's, so the longer is tried first.
         if head.startswith(mark):
             if not declared.startswith(found):
                 raise TrystError(
                     ErrorCode.TEXT_ENCODING,
-                    f"the file is declared as {encoding} and begins with the mark of {found}",
+                    f"the file is declared as {encoding} but begins with the byte order mark of {found}",
                     where=f"{path}, byte 0",
                     remedy=f"declare `encoding: {found}` in the configuration",
                 )
@@ -169,7 +169,7 @@ def _refuse_other_mark(path: Path, encoding: str) -> None:
 
 
 def _undecodable(path: Path, encoding: str) -> TrystError:
-    """Find the first byte that is not in the encoding, by reading again: a buffered reader does not tell."""
+    """Find the first byte that is not in the encoding, by reading again: a buffered reader does not report it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     done = line = 0
     with path.open("rb") as file:
@@ -200,5 +200,5 @@ def _undecodable(path: Path, encoding: str) -> TrystError:
 
 
 def decoder_lines(data: bytes, encoding: str) -> int:
-    """Number of line ends in bytes that are good up to their end."""
+    """Number of line ends in bytes that are valid up to their end."""
     return data.decode(encoding, errors="ignore").count("\n")

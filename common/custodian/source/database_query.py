@@ -2,8 +2,8 @@
 
 A driver's own message is never passed on: databases quote the value that did not fit. Cells become text one by one, by
 their own type: `polars.read_database` infers a type for each batch, so that a number's text would depend on its
-neighbours, and what fits no type (a date in a column of text, a decimal that is no number) ends in a message, or in a
-panic written to standard error, with the value in it.
+neighbours, and a value that fits no type (a date in a column of text, a decimal that is not a number) ends in a
+message, or in a panic written to standard error, with the value in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WHERE = "the database query"
 
 
 def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> SourceTable:
-    """Run the query and keep the wanted columns, or all, as text.
+    """Run the query and keep the selected columns, or all, as text.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def _engine(url: str) -> sqlalchemy.Engine:
 
 
 def _kind(error: SQLAlchemyError) -> str:
-    """What may be told of a database's error: its class and its SQLSTATE."""
+    """What may be shown of a database's error: its class and its SQLSTATE."""
     original = getattr(error, "orig", None)
     state = getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None)
     name = type(original or error).__name__

@@ -1,9 +1,9 @@
 """The quick way to read a CSV file that is plain, ten times as fast as the strict reader of `csv_file`.
 
 A file is plain if it is UTF-8 without a quotation mark, a zero byte, an empty line or a carriage return of
-its own, and every line has as many separators as the first. Splitting such a file at its separators is all
-there is to reading it, and polars does that; without the count it would fill a short line up with nulls.
-For any other file this module answers None, and the strict reader reads it, or says what is wrong with it.
+its own, and every line has as many separators as the first. Such a file is read by splitting it at its separators,
+which polars does; without the count it would fill a short line up with nulls. For any other file this module returns
+None, and the strict reader reads it or reports its error.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _NEVER = b'\r\n"\0'
 
 
 def read_plain(path: Path, separator: str, columns: Sequence[str]) -> pl.DataFrame | None:
-    """Read the wanted columns of a plain file as text, blanks at the ends dropped; None if it is not plain.
+    """Read the selected columns of a plain file as text, blanks at the ends dropped; None if it is not plain.
 
     Parameters
     ----------
     path
         The file.
     separator
-        What stands between two cells.
+        The character between two cells.
     columns
-        Names of the wanted columns.
+        Names of the selected columns.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def read_plain(path: Path, separator: str, columns: Sequence[str]) -> pl.DataFra
 
 
 def _read(chunk: bytes, mark: bytes, names: list[str], columns: Sequence[str]) -> pl.DataFrame | None:
-    """A piece of whole lines as a table."""
+    """A chunk of whole lines as a table."""
     if not _clean_ends(chunk):
         return None
     octets = np.frombuffer(chunk, dtype=np.uint8)
@@ -105,7 +105,7 @@ def _clean_ends(chunk: bytes) -> bool:
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """What is left of a file in pieces of whole lines; the last gets the line end that it may lack."""
+    """The rest of a file in chunks of whole lines; the last gets the line end that it may lack."""
     rest = b""
     while block := file.read(_BLOCK):
         end = block.rfind(b"\n") + 1

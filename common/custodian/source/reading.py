@@ -45,7 +45,7 @@ class CleanedSource:
 def read_cleaned(
     source: Source, spec: Specification, side: Side, stage: Callable[[str], AbstractContextManager[None]] = _unobserved
 ) -> CleanedSource:
-    """Read what a specification asks of a custodian's source, and clean it: for approval and for contribution.
+    """Read the columns that a specification names from a custodian's source, and clean them.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
-    """Read the wanted columns, each once, or all, as text; nothing else of the source is kept.
+    """Read the selected columns, each once, or all, as text; nothing else of the source is kept.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
 
 
 def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> SourceTable:
-    """Read the wanted columns of a Parquet file, or all, as text.
+    """Read the selected columns of a Parquet file, or all, as text.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> Source
 
 
 def source_stamp(source: Source) -> tuple[int, int, int] | None:
-    """What changes when a source file is replaced or mended: inode, size and time. None for a database."""
+    """Inode, size and time, which change when a source file is replaced or corrected; None for a database."""
     chosen = source.chosen
     if isinstance(chosen, DatabaseSource):
         return None

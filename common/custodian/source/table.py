@@ -1,7 +1,7 @@
 """A custodian's records as they were read: columns of text, and where in the source each row was found.
 
-Whatever the source, a cell is text without blanks at its ends, or null. Positions serve messages: a mistake is told
-by the line or row where it is, never by what stands there.
+Whatever the source, a cell is text without blanks at its ends, or null. Positions serve messages: an error names the
+line or row where it is, never the value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class SourceTable:
-    """The columns that were asked for, and nothing else.
+    """The requested columns, and nothing else.
 
     Attributes
     ----------
@@ -100,16 +100,16 @@ def as_text(column: pl.Series, where: str) -> pl.Series:
 
 
 def require_columns(available: Sequence[str], selected: Collection[str], where: str) -> None:
-    """Refuse a source in which wanted columns are missing or ambiguous.
+    """Refuse a source in which selected columns are missing or ambiguous.
 
     Raises
     ------
     TrystError
-        FIELD_MISSING for every missing column at once; SOURCE for a wanted name that occurs twice.
+        FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
     """
     present = set(available)
     missing = [name for name in selected if name not in present]
-    # If no wanted name was found, the first line may hold a record instead of names, and no part of it may be shown.
+    # If no selected name was found, the first line may hold a record instead of names, and no part of it may be shown.
     has_header = len(missing) < len(set(selected))
     errors: list[TrystError] = []
     for name in missing:
@@ -119,7 +119,7 @@ def require_columns(available: Sequence[str], selected: Collection[str], where: 
     if missing and not has_header:
         raise TrystError(
             ErrorCode.FIELD_MISSING,
-            f"none of the columns of the specification is there ({', '.join(map(repr, missing))})",
+            f"none of the columns of the specification was found ({', '.join(map(repr, missing))})",
             where=where,
             got=f"{len(available)} other columns",
             remedy="check that the first line holds the names of the columns, and the separator",
@@ -151,14 +151,14 @@ def refuse_empty(table: SourceTable) -> None:
     if table.n_rows == 0:
         raise TrystError(
             ErrorCode.EMPTY_SOURCE,
-            "the source has names of columns and no records",
+            "the source has column names but no records",
             where=table.where,
             remedy="check that the right file or query is configured",
         )
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
-    """The custodian's own identifiers, each there and each once.
+    """The custodian's own identifiers, none missing and none repeated.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""What a custodian's service remembers through a crash at any moment: database, encrypted files, keys."""
+"""The state of a custodian's service, which survives a crash at any moment: database, encrypted files, keys."""

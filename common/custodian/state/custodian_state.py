@@ -1,6 +1,6 @@
-"""What a custodian's service remembers, through a crash at any moment.
+"""The state of a custodian's service, which survives a crash at any moment.
 
-The database is the truth; bodies and maps of uploads lie in files beside it (`uploads`). What is secret is encrypted by
+The database is authoritative; payloads and maps of uploads are files beside it (`uploads`). Secrets are encrypted by
 the vault: the seed, the state of its agreement, the noise key. To erase is to delete the row.
 """
 
@@ -40,7 +40,7 @@ class State:
     Attributes
     ----------
     uploads
-        What waits to be uploaded, and the maps.
+        Pending uploads, and the maps.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class State:
     # Projects
 
     def project(self, name: str) -> Project | None:
-        """A copy of what is known of a project."""
+        """A copy of a project's row."""
         with self._database.session() as session:
             return session.get(Project, name)
 
@@ -110,18 +110,18 @@ class State:
     # Carole's audit log
 
     def see(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint that was believed."""
+        """Store a checkpoint that was verified."""
         with self._database.session() as session:
             session.merge(Seen(size=checkpoint.size, checkpoint=checkpoint.to_text()))
 
     def seen(self, first: int = 0, maximum: int | None = None) -> list[Checkpoint]:
-        """The checkpoints believed so far of size `first` and larger, oldest first; so many at most."""
+        """The verified checkpoints of size `first` and larger, oldest first; at most `maximum`."""
         with self._database.session() as session:
             rows = session.scalars(select(Seen).where(Seen.size >= first).order_by(Seen.size).limit(maximum))
             return [Checkpoint.from_text(row.checkpoint, "the state database") for row in rows]
 
     def newest_seen(self) -> Checkpoint | None:
-        """The newest of them."""
+        """The newest verified checkpoint."""
         with self._database.session() as session:
             row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
         return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
@@ -129,14 +129,14 @@ class State:
     # Leakage
 
     def leakage(self, project: str) -> Leakage | None:
-        """What was measured last."""
+        """The last measurement."""
         with self._database.session() as session:
             return session.get(Leakage, project)
 
     def keep_leakage(self, leakage: Leakage) -> Leakage:
-        """Keep a measurement in the place of the project's former one; as it is kept.
+        """Store a measurement in place of the project's former one; returns the stored row.
 
-        An override of the same specification stays: the operator may have decided while it was measured anew.
+        An override of the same specification stays: the operator may have decided while it was measured again.
         """
         with self._database.session() as session:
             former = session.get(Leakage, leakage.project)
@@ -145,7 +145,7 @@ class State:
             return session.merge(leakage)
 
     def override_leakage(self, project: str, reason: str) -> Leakage | None:
-        """Keep the operator's reason for contributing above the limit; None if nothing above it was measured."""
+        """Store the operator's reason for contributing above the limit; None if nothing above it was measured."""
         with self._database.session() as session:
             known = session.get(Leakage, project)
             if known is None or not known.exceeds:
@@ -156,7 +156,7 @@ class State:
     # Secrets
 
     def keep_secret(self, project: str, epoch: int, kind: str, content: bytes) -> None:
-        """Keep a secret, encrypted, in the place of one of the same project, epoch and kind."""
+        """Store a secret, encrypted, in place of one of the same project, epoch and kind."""
         protected = self._vault.protect(_subject(project, epoch, kind), content)
         with self._database.session() as session:
             session.merge(Secret(project=project, epoch=epoch, kind=kind, content=protected))

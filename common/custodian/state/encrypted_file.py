@@ -1,6 +1,6 @@
 """Files encrypted at rest in chunks of 1 MiB, each of which can be read alone.
 
-A file is there whole or not at all: it is written under another name, synced, and renamed. Its key is kept elsewhere,
+A file exists whole or not at all: it is written under another name, synced, and renamed. Its key is kept elsewhere,
 so destroying the key erases the file in every backup.
 """
 
@@ -19,7 +19,7 @@ _STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
 
 
 def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryview]) -> list[bytes]:
-    """Write `content`, cut into chunks however its pieces are cut.
+    """Write `content`, cut into chunks whatever its own parts are.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryvi
     Raises
     ------
     TrystError
-        CONFIGURATION if the file cannot be written, for instance because the disk is full; nothing is left then.
+        CONFIGURATION if the file cannot be written, for instance because the disk is full; no file is left behind.
     """
     digests = []
     try:

@@ -27,7 +27,7 @@ class Keyring:
     linker: Member
     """Carole, whose identity signs her audit log."""
     resolver: Member
-    """The coordinator, whose process says who is who in mode block_keyed."""
+    """The coordinator, whose process resolves rows to records in mode block_keyed."""
     identity: Identity = field(repr=False)
     sealing: SealingKey = field(repr=False)
     vault: Vault = field(repr=False)
@@ -68,7 +68,7 @@ class Keyring:
 
 
 def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
-    """The other custodian's identity: the configured one, which the membership list must not contradict."""
+    """The other custodian's identity, if configuration and membership list agree on it."""
     if configured.identity is not None:
         agrees = configured.identity == listed.identity.hex
     else:
@@ -79,6 +79,6 @@ def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:
             "the membership list names another identity for the other custodian than `peer` in the configuration",
             where=where,
             got=listed.identity.fingerprint,
-            remedy="telephone the other custodian and compare the fingerprint it reads to you with both",
+            remedy="telephone the other custodian and compare the fingerprint it reads out with both",
         )
     return listed.identity

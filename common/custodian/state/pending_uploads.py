@@ -1,6 +1,6 @@
-"""What waits to be uploaded, and which row of an upload is whose: bodies and pseudonym maps, encrypted in files.
+"""Pending uploads and their pseudonym maps (which row of an upload is which record), encrypted in files.
 
-The database is the truth. A file is written whole before the row that names it, and a file that no row names is removed
+The database is authoritative. A file is written before the row that names it, and a file that no row names is removed
 at the next start. To erase is to delete the wrapped key and then the file.
 """
 
@@ -41,14 +41,14 @@ class Uploads:
         self._remove_strays()
 
     def add(self, upload: Upload, payload: Iterator[bytes | memoryview], row_map: bytes, map_days: int) -> Upload:
-        """Write an upload's body and map, encrypted, and then its row; former unfinished ones are erased.
+        """Write an upload's payload and map, encrypted, and then its row; former unfinished ones are erased.
 
         Parameters
         ----------
         upload
-            With everything but digests, keys and times.
+            Complete but for digests, keys and times.
         payload
-            The bytes to upload, in pieces.
+            The bytes to upload, in parts.
         row_map
             The pseudonym map, serialised.
         map_days
@@ -73,7 +73,7 @@ class Uploads:
         return upload
 
     def of_epoch(self, project: str, epoch: int) -> Upload | None:
-        """The newest upload of a project's epoch whose map is still there."""
+        """The newest upload of a project's epoch whose map has not been erased."""
         with self._database.session() as session:
             query = select(Upload).where(Upload.project == project, Upload.epoch == epoch, Upload.map_key.is_not(None))
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
@@ -85,7 +85,7 @@ class Uploads:
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
     def payload_chunk(self, upload: Upload, index: int) -> bytes:
-        """A chunk of an upload's body; the same bytes whenever it is asked for."""
+        """A chunk of an upload's payload; the same bytes at every call."""
         key = self._vault.unwrap(_payload_subject(upload.id), _kept(upload.payload_key, upload, "payload"))
         return read_encrypted_chunk(self._payload(upload.id), key, index)
 
@@ -101,7 +101,7 @@ class Uploads:
         return read_encrypted(self._map(upload.id), key)
 
     def mark_committed(self, upload: str) -> None:
-        """Note that Carole has the whole upload; its body is not needed any more and is erased."""
+        """Note that Carole has the whole upload; its payload is erased."""
         with self._database.session() as session:
             row = session.get_one(Upload, upload)
             row.committed_at = row.committed_at or time.time()
@@ -109,14 +109,14 @@ class Uploads:
         self._remove_strays()
 
     def erase_payloads(self, project: str) -> None:
-        """Erase what of a project is waiting to be uploaded."""
+        """Erase a project's pending payloads."""
         with self._database.session() as session:
             for row in session.scalars(select(Upload).where(Upload.project == project)):
                 row.payload_key = None
         self._remove_strays()
 
     def erase_expired_maps(self, now: float) -> list[str]:
-        """Erase the maps whose retention has ended at `now` (Unix time), and what came of them; their projects."""
+        """Erase the maps whose retention has ended at `now` (Unix time), and what derives from them; their projects."""
         with self._database.session() as session:
             expired = list(session.scalars(select(Upload).where(Upload.map_until <= now, Upload.map_key.is_not(None))))
             for row in expired:

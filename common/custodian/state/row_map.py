@@ -1,7 +1,7 @@
-"""The pseudonym map: which of its own identifiers a custodian gave to which row of an upload.
+"""The pseudonym map: the custodian's own identifier of each row of an upload.
 
-A row's pseudonym is its place in the shuffled upload. Only the custodian has the map; it is kept encrypted, for as
-many days as the specification says.
+A row's pseudonym is its place in the shuffled upload. Only the custodian has the map; it is kept encrypted, for the
+number of days in the specification.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pack_map(identifiers: pl.Series, order: NDArray[np.int64]) -> bytes:
     identifiers
         The custodian's own, in the order of its file.
     order
-        For each row of the upload, the row of the file; shape (n_rows,). What is beyond the file is a dummy.
+        For each row of the upload, the row of the file; shape (n_rows,). Numbers past the file's end are dummies.
     """
     buffer = io.BytesIO()
     places = pl.Series(order)
@@ -40,7 +40,7 @@ def unpack_map(packed: bytes) -> pl.Series:
     Raises
     ------
     TrystError
-        VAULT if the bytes are no map; they were decrypted, so this is a mistake in the program that wrote them.
+        VAULT if the bytes are no map; they were decrypted, so the program that wrote them has an error.
     """
     try:
         return pl.read_parquet(io.BytesIO(packed)).get_column(_COLUMN)

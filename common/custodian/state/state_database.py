@@ -1,4 +1,4 @@
-"""The database of a custodian's state: one process at a time, and every change whole and on the disk, or not made."""
+"""The database of a custodian's state: one process at a time, every change atomic and durable."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _opened(path: Path) -> sqlalchemy.Engine:
             elif version != CUSTODIAN_STATE:
                 raise TrystError(
                     ErrorCode.DATABASE,
-                    f"the state was written by another version of Tryst (schema {CUSTODIAN_STATE} is understood)",
+                    f"the state was written by another version of Tryst (this one reads schema {CUSTODIAN_STATE})",
                     where=str(path),
                     got=f"schema {version}",
                     remedy="run the version that wrote it, or finish its projects there first",

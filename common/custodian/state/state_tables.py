@@ -6,7 +6,7 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 JOINED = "joined"
-"""Kind of the secret that holds identifiers from maps: the records that Carole was told the rows of."""
+"""Kind of the secret that holds identifiers from maps: the records whose rows Carole has received."""
 
 
 class Base(DeclarativeBase):
@@ -14,22 +14,22 @@ class Base(DeclarativeBase):
 
 
 class Project(Base):
-    """A project this custodian has seen, and how far it has come in it."""
+    """A project known to this custodian, and its progress in it."""
 
     __tablename__ = "project"
 
     name: Mapped[str] = mapped_column(primary_key=True)
     specification: Mapped[str] = mapped_column(default="")
-    """The text as Carole handed it out; believed only as far as its digest was approved."""
+    """The text as Carole sent it; used only if its digest was approved."""
     specification_digest: Mapped[bytes] = mapped_column(default=b"")
     mode: Mapped[str] = mapped_column(default="")
     carole_state: Mapped[int] = mapped_column(default=0)
-    """As Carole last said."""
+    """As Carole last reported it."""
     epoch: Mapped[int] = mapped_column(default=0)
     decision: Mapped[str] = mapped_column(default="")
     """Empty, ``approved`` or ``declined``."""
     decided_digest: Mapped[bytes] = mapped_column(default=b"")
-    """What the decision is about: another specification needs another decision."""
+    """Digest of the specification that the decision is about: another one needs another decision."""
     decided_by: Mapped[str] = mapped_column(default="")
     """``operator`` or ``policy``."""
     decided_at: Mapped[float] = mapped_column(default=0.0)
@@ -47,16 +47,16 @@ class Project(Base):
 
 
 class Leakage(Base):
-    """What Carole could learn of this custodian's records, as it was measured before they were to leave."""
+    """What Carole could learn of this custodian's records, measured before they were contributed."""
 
     __tablename__ = "leakage"
 
     project: Mapped[str] = mapped_column(ForeignKey("project.name"), primary_key=True)
     specification_digest: Mapped[bytes]
-    """What was measured under: another specification is measured again."""
+    """Digest of the specification it was measured under: another one is measured again."""
     worst: Mapped[float]
     field: Mapped[str]
-    """The worst one."""
+    """The field with the largest share."""
     limit: Mapped[float]
     exceeds: Mapped[bool]
     report: Mapped[str]
@@ -87,7 +87,7 @@ class OwnSecret(Base):
 
 
 class Upload(Base):
-    """A contribution: its body until it is committed, its pseudonym map until the retention ends."""
+    """A contribution: its payload until it is committed, its pseudonym map until the retention ends."""
 
     __tablename__ = "upload"
 
@@ -95,7 +95,7 @@ class Upload(Base):
     project: Mapped[str] = mapped_column(ForeignKey("project.name"), index=True)
     epoch: Mapped[int]
     manifest: Mapped[bytes]
-    """The serialised message, so that a resumed upload announces the very same."""
+    """The serialised message, so that a resumed upload announces the same one."""
     rows: Mapped[int]
     total_bytes: Mapped[int]
     digests: Mapped[bytes]
@@ -103,7 +103,7 @@ class Upload(Base):
     created_at: Mapped[float]
     committed_at: Mapped[float | None]
     payload_key: Mapped[bytes | None]
-    """Wrapped; none once the body is erased."""
+    """Wrapped; none once the payload is erased."""
     map_key: Mapped[bytes | None]
     """Wrapped; none once the map is erased."""
     map_until: Mapped[float]
@@ -125,7 +125,7 @@ class Result(Base):
 
 
 class Seen(Base):
-    """A checkpoint of Carole's audit log that this custodian has believed. None is ever deleted."""
+    """A checkpoint of Carole's audit log that this custodian has verified. None is ever deleted."""
 
     __tablename__ = "seen"
 

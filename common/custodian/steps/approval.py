@@ -1,7 +1,7 @@
 """Approving a specification: read the source first, show what became of it, then sign or wait for the operator.
 
-The source is read before anyone is asked, because what no check of keys can show, a wrong column or a wrong date order,
-shows in its profile: as missing values, as dates that cannot be read, as one token where there should be ten.
+The source is read before the operator decides, because a wrong column or a wrong date order, which no check of keys
+can detect, is visible in its profile: as missing values, as dates that cannot be read, as one token instead of ten.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ log = structlog.get_logger()
 
 
 def approve(context: StepContext, task: Task) -> Outcome:
-    """Take a project as far as this custodian's consent goes.
+    """Profile the source, then sign the specification if the operator or the policy approves it.
 
     Raises
     ------
     TrystError
-        As `read_cleaned` when the source does not fit the specification, so that this shows before anyone has signed;
-        what Carole refuses with.
+        As `read_cleaned` when the source does not fit the specification, so that this is found before anyone has
+        signed; errors of Carole's.
     """
     known = context.state.project(task.project)
     if known is None or known.specification_digest != task.specification_digest:
@@ -70,27 +70,27 @@ def approve(context: StepContext, task: Task) -> Outcome:
 
 
 def profile(context: StepContext, task: Task) -> None:
-    """Read and clean the source and keep the counts; the records are dropped again."""
+    """Read and clean the source and store the counts; the records are dropped."""
     with context.progress.stage(task.project, "reading and cleaning, to show the profile"):
         records = read_cleaned(context.configuration.source, task.spec, context.party.side)
     keep_profile(context, task.project, records.cleaned.profile)
 
 
 def keep_profile(context: StepContext, project: str, profile: Profile) -> None:
-    """Keep a profile for the operator's screen: counts and warnings, no value."""
+    """Store a profile for the operator's screen: counts and warnings, no value."""
     stamp = source_stamp(context.configuration.source)
     text = json.dumps({**profile.as_dict(), "warnings": profile.warnings(), "source_stamp": stamp})
     context.state.update(project, profile=text, rows=profile.rows)
 
 
 def _is_current(profile: str, context: StepContext) -> bool:
-    """Whether a profile is of the source as it is now, as far as a file's size and time tell."""
+    """Whether a profile is of the source as it is now, judged by a file's inode, size and time."""
     stamp = source_stamp(context.configuration.source)
     return bool(profile) and json.loads(profile)["source_stamp"] == (None if stamp is None else list(stamp))
 
 
 def decide(context: StepContext, project: str, digest: bytes, decision: str, by: str, reason: str = "") -> None:
-    """Keep a decision about one specification."""
+    """Store a decision about one specification."""
     context.state.update(
         project,
         decision=decision,

@@ -21,8 +21,8 @@ from tryst.common.specification import Specification, canonical_json
 def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> bytes:
     """The canary digest of this installation for a specification and a seed; 32 bytes.
 
-    Every canary record has its value in every column, so each field's cleaning and tokens meet all of them. The rows
-    stay in their order: that both custodians shuffle differently must not show. Of the variables, both give the
+    Every canary record has its value in every column, so each field's cleaning and tokens process all of them. The rows
+    stay in their order: the custodians' different shuffles must not enter the digest. Of the variables, both give the
     relabelling of all categories, whoever holds them.
 
     Salts and lists of similar values would leave most test values unsigned, or cut into no tokens. So where there are
@@ -31,13 +31,13 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     """
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
     frame = pl.DataFrame(dict.fromkeys(compared_columns(spec, side), values))
-    # Signed in every mode: signatures tell whether both clean alike, and have room for the longest test value.
-    # What each makes of its own values differs on purpose, and is part of the encoding digest; so is how many bits are
-    # flipped, while the noise that flips them is each custodian's own.
+    # Signed in every mode: signatures show whether both clean alike, and have room for the longest test value.
+    # Categorisations of own values differ on purpose, and are part of the encoding digest; so is the probability of
+    # randomised response, while its noise is each custodian's own.
     fields = tuple(field.model_copy(update={"categorisation": (), "randomised_response": 0.0}) for field in spec.fields)
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
     mode = "block_keyed" if spec.mode == "block_keyed" else "open"
-    # Dummies are random, and no two custodians' are alike.
+    # Dummies are random, and differ between custodians.
     signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields, "padding": None})
     columns = clean(frame, signed, side).columns
 

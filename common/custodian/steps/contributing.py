@@ -1,7 +1,7 @@
 """Contributing: read, clean, sign, shuffle, keep, upload.
 
-The upload is kept whole, encrypted, before Carole hears of it. However often it is interrupted, the same bytes are sent
-under the same name, so that Carole never holds a mixture of two encodings, and rows that were shuffled twice.
+The upload is stored whole, encrypted, before it is announced to Carole. However often it is interrupted, the same bytes
+are sent under the same name, so that Carole never holds a mixture of two encodings or of two shuffles.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from tryst.common.wire import Manifest, chunk_count, manifest_to_wire
 from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5
-"""How often Carole may name gaps before something else must be wrong."""
+"""How often Carole may report gaps before the upload fails."""
 
 _STAGES = {"read": "reading", "clean": "cleaning"}
-"""What the operator sees of the stages of `read_cleaned`."""
+"""How the operator sees the stages of `read_cleaned`."""
 
 log = structlog.get_logger()
 
@@ -46,8 +46,8 @@ def contribute(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_cleaned` and `encode_records`; what Carole refuses with; UNAVAILABLE when she does not answer, after
-        which the upload is resumed.
+        As `read_cleaned` and `encode_records`; errors of Carole's; UNAVAILABLE when she does not answer, after which
+        the upload is resumed.
     """
     require_approved(context, task)
     upload = context.state.uploads.of_epoch(task.project, task.epoch)
@@ -62,7 +62,7 @@ def _is_for(upload: Upload, task: Task) -> bool:
 
 
 def _prepare(context: StepContext, task: Task) -> Upload:
-    """From the source to an upload that is kept, with its map."""
+    """Read, clean and sign the source; the stored upload, with its map."""
     seed = kept_seed(context, task)
     watch, progress, side = Stopwatch(), context.progress, context.party.side
 
@@ -155,7 +155,7 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
         else:
             raise TrystError(
                 ErrorCode.UPLOAD_GAPS,
-                "Carole names gaps in the upload again and again",
+                "Carole reports gaps in the upload repeatedly",
                 where=f"project {task.project}, upload {upload.id}",
                 remedy="ask Carole's operator to look at her log and her disk",
             )
@@ -204,7 +204,7 @@ def _put_missing(context: StepContext, task: Task, upload: Upload, content: Cont
 
 
 def _commit(context: StepContext, upload: Upload, content: Content) -> bool:
-    """Commit the upload; false if Carole names gaps."""
+    """Commit the upload; false if Carole reports gaps."""
     request = contribution_pb2.CommitUploadRequest(
         project=upload.project,
         upload=upload.id,

@@ -1,14 +1,14 @@
-"""Handles: who is who among a run's candidate pairs, for a resolver who knows nothing else of them.
+"""Handles: which rows of a run's candidate pairs are one record, for a resolver who knows nothing else of them.
 
 In mode block_keyed a record has another row under every rule, and Carole must not learn which rows are one record. She
 names this custodian's row of each candidate pair; the custodian gives each record a random number, new for every run,
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
-approved specification says `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (see `joining`).
-Where blocks are padded the resolver is also told which handles are dummies', who must not be linked.
+approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`join_cap`).
+Where blocks are padded the resolver also receives which handles are dummies', which must not be linked.
 
-Where the linked records are to be assessed the resolver is also told each numbered record's row in the set of codes, so
-that it can tell Carole of links between rows of codes, which she cannot join to the rows she asked about.
+Where the linked records are to be assessed the resolver also receives each numbered record's row in the set of codes,
+so that it can give Carole links between rows of codes, which she cannot join to the rows she requested.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ log = structlog.get_logger()
 
 
 def submit_row_handles(context: StepContext, task: Task) -> Outcome:
-    """Fetch the rows that Carole asks about and send a handle for each, signed, and sealed to who joins them.
+    """Fetch the rows that Carole requests and send a handle for each, signed, and sealed to the party that joins them.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if she asks about another upload than this custodian's newest, or rows that are not in it;
-        LEAKAGE if she is to join more records than the specification lets her; NOT_FOUND if the map of the upload is no
-        longer there; what she refuses with.
+        UPLOAD_CORRUPT if she names another upload than this custodian's newest, or rows that are not in it; LEAKAGE if
+        she is to join more records than the specification allows; NOT_FOUND if the map of the upload has been erased;
+        errors of hers.
     """
     require_approved(context, task)
-    with context.progress.stage(task.project, "saying which rows are one record"):
+    with context.progress.stage(task.project, "submitting handles of candidate pairs"):
         upload = context.state.uploads.newest(task.project)
         if upload is None:
             raise TrystError(
                 ErrorCode.NOT_FOUND,
-                "handles are asked for of an upload that is not in this custodian's state",
+                "handles are requested for an upload that is not in this custodian's state",
                 where=f"project {task.project}, run {task.run}",
                 remedy="restore the state folder from its backup",
             )
@@ -69,7 +69,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
         reader = context.keyring.resolver
         if task.spec.resolution.joined:
-            # What this custodian has approved says so: nothing that Carole sends could.
+            # Decided by the approved specification alone; nothing that Carole sends can change the reader.
             reader = context.keyring.linker
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
@@ -104,7 +104,7 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.u
     """
     requested = identifiers.gather(pl.Series(rows))
     dummy = requested.is_null().to_numpy()
-    # In the order of first appearance, which the order of the pairs would tell.
+    # In the order of first appearance, which the order of the pairs would reveal.
     place = requested.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
     n_records = int(place.max(initial=-1)) + 1
     names = random_order(n_records)
@@ -152,7 +152,7 @@ def codes_rows(
     if found.height != requested.height:
         raise TrystError(
             ErrorCode.NOT_FOUND,
-            "rows of codes are asked for of an upload that does not have them",
+            "rows of codes are requested for an upload that does not have them",
             where="handles",
             got=f"{found.height} of {requested.height}",
             remedy="contribute again under the specification that all parties have approved",
@@ -161,7 +161,7 @@ def codes_rows(
 
 
 def _fetch_request(context: StepContext, task: Task) -> bytes:
-    """What Carole asks, as it came."""
+    """Carole's request, as received."""
 
     def request(index: int) -> resolution_pb2.FetchArtifactRequest:
         rows = resolution_pb2.RUN_ARTIFACT_ROWS
@@ -175,7 +175,7 @@ def _fetch_request(context: StepContext, task: Task) -> bytes:
 
 
 def _rows(task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
-    """The rows asked about: Carole's word, checked."""
+    """The requested rows, checked against the upload."""
     requested = RowHandlesRequest.unpack(request)
     if requested.upload != upload.id:
         raise _wrong(task, "rows of another upload than the newest")
@@ -204,5 +204,5 @@ def _wrong(task: Task, got: str) -> TrystError:
         "Carole must name rows of this custodian's own upload",
         where=f"project {task.project}, run {task.run}",
         got=got,
-        remedy="run the same version of Tryst on both sides; if you do, tell her operator",
+        remedy="run the same version of Tryst on both sides; if you do, report it to her operator",
     )

@@ -1,8 +1,8 @@
-"""The cap on Carole's joins: of how many records she has been told which rows are one, counted here over all runs.
+"""The cap on Carole's joins: for how many records she may learn which rows are one, counted here over all runs.
 
-Each run has other random numbers, but rows that two runs ask about would tie them together. So what counts is how many
-different records were asked about since the seed was agreed, whatever the run and the upload. It is written down
-before an answer leaves, encrypted like the map from which it comes, and erased with it.
+Each run has other random numbers, but rows requested in two runs would link their numbers. So the count is of the
+different records requested since the seed was agreed, whatever the run and the upload. It is stored before a response
+is sent, encrypted like the map from which it comes, and erased with it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _COLUMN = "identifier"
 
 
 def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
-    """Count records that Carole is about to be told the rows of, and refuse if they are too many.
+    """Count the records whose rows Carole is about to receive, and refuse if they are too many.
 
     Parameters
     ----------
     requested
-        This custodian's own identifiers of the rows asked about.
+        This custodian's own identifiers of the requested rows.
 
     Returns
     -------
     int
-        Records of this and all former answers together.
+        Records of this and all former responses together.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
 
 def _packed(records: pl.Series) -> bytes:
     content = io.BytesIO()
-    # Sorted, or their order would say which were asked about first.
+    # Sorted, or their order would show which were requested first.
     records.sort().alias(_COLUMN).to_frame().write_parquet(content, compression="zstd")
     return content.getvalue()
 

@@ -1,7 +1,7 @@
-"""The joint distribution of both files' variables, as a custodian that was granted it receives it: codes become labels.
+"""The joint distribution of both files' variables, for a custodian that was granted it: codes become labels.
 
-The labels are worked out here from the seed that the custodians share, which Carole does not have. Only the labels are
-added; what the numbers mean is `risk.models.joint_distribution`'s.
+The labels are derived here from the seed that the custodians share, which Carole does not have. Only the labels are
+added; `risk.models.joint_distribution` defines the numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def labelled(
     known = {variable.name: variable for variable in spec.variables}
     listed = document.get("variables")
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
-        raise _malformed("no list of variables")
+        raise _malformed("variables that are not a list")
     variables = []
     for item in listed:
         if not item.get("coded"):
@@ -35,7 +35,7 @@ def labelled(
             continue
         variable = known.get(str(item.get("name")))
         if variable is None or item.get("levels") != len(variable.categories):
-            raise _malformed("a variable that the specification does not have so")
+            raise _malformed("a variable that does not agree with the specification")
         labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch)
         variables.append({**item, "labels": list(labels)})
     return {**document, "variables": variables}
@@ -44,8 +44,8 @@ def labelled(
 def _malformed(got: str) -> TrystError:
     return TrystError(
         ErrorCode.SEALED,
-        "the joint distribution is not one of this specification's variables",
+        "the joint distribution does not fit this specification's variables",
         where="share",
         got=got,
-        remedy="run the same version of Tryst as Carole; if you do, tell her operator",
+        remedy="run the same version of Tryst as Carole; if you do, report it to her operator",
     )

@@ -1,7 +1,7 @@
-"""The leakage gate: what Carole could learn is measured before anything leaves, and too much is not sent unasked.
+"""The leakage gate: what Carole could learn is measured before anything is sent, and above the limit nothing is sent.
 
-Where the specification refuses above its limit, a contribution is measured on the custodian's own records when they are
-about to be signed. Above the limit it waits for its operator, who can override with a reason. The override is kept and
+Where the specification refuses above its limit, a contribution is measured on the custodian's own records just before
+they are signed. Above the limit it waits for the operator, who can override with a reason. The override is stored and
 logged here, and goes to Carole with the upload, whose audit log shows it to her operator and the steward.
 """
 
@@ -34,7 +34,7 @@ def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
         return
     known = context.state.leakage(task.project)
     if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
-        # Measured anew at every attempt: the source may have been mended in between.
+        # Measured at every attempt: the source may have been corrected in between.
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
         report = context.gate(cleaned.columns, task.spec, cleaned.variables)
         worst = report.worst
@@ -54,17 +54,17 @@ def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
     if known.exceeds and known.overridden_at is None:
         raise TrystError(
             ErrorCode.LEAKAGE,
-            f"Carole could learn more of these records than the limit of {known.limit:.1%} admits",
+            f"Carole could learn more of these records than the limit of {known.limit:.1%} allows",
             where=f"project {task.project}, field {known.field}",
-            got=f"{known.worst:.1%} of their values beyond guessing",
+            got=f"{known.worst:.1%} of their values above guessing",
             remedy=f"see where with `tryst {context.party.name} leakage`, and ask the coordinator for another"
-            f" specification; or contribute all the same:"
+            f" specification; or contribute nevertheless:"
             f" `tryst {context.party.name} override {task.project} --reason ...`",
         )
 
 
 def override(context: StepContext, project: str, reason: str) -> None:
-    """Keep the operator's decision to contribute above the limit.
+    """Store the operator's decision to contribute above the limit.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def override(context: StepContext, project: str, reason: str) -> None:
             ErrorCode.PARAMETER,
             "an override needs a reason",
             where=where,
-            remedy="say why the records may leave all the same: --reason; the audit log will show it",
+            remedy="give the reason why the records may leave nevertheless with --reason; the audit log will show it",
         )
     if len(reason) > MAX_REASON:
         raise TrystError(
@@ -87,7 +87,7 @@ def override(context: StepContext, project: str, reason: str) -> None:
     if known is None:
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "nothing of this project is held back for what Carole could learn",
+            "no contribution of this project is above the leakage limit",
             where=where,
             remedy=f"see `tryst {context.party.name} status`",
         )
@@ -97,7 +97,7 @@ def override(context: StepContext, project: str, reason: str) -> None:
 def statement(
     context: StepContext, project: str, specification_digest: bytes
 ) -> contribution_pb2.LeakageStatement | None:
-    """What Carole's audit log is told of the measurement, if one was made."""
+    """The measurement for Carole's audit log, if one was made."""
     known = context.state.leakage(project)
     if known is None or known.specification_digest != specification_digest:
         return None

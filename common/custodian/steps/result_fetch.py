@@ -1,4 +1,4 @@
-"""Fetching this custodian's share: chunk by chunk, unsealed, joined with its own identifiers, put into place whole."""
+"""Fetching this custodian's share: in chunks, unsealed, joined with its own identifiers, written atomically."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ log = structlog.get_logger()
 
 
 def fetch(step_context: StepContext, task: Task) -> Outcome:
-    """Fetch the share of a run, write it into the results folder, and tell Carole that it has arrived.
+    """Fetch the share of a run, write it into the results folder, and acknowledge it to Carole.
 
     Raises
     ------
     TrystError
         SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on its way; NOT_FOUND if the
-        pseudonym map of its upload is no longer there; CONFIGURATION if the results folder cannot be written. Nothing
-        is half visible.
+        pseudonym map of its upload has been erased; CONFIGURATION if the results folder cannot be written. No partial
+        result is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)
@@ -59,7 +59,7 @@ def _receive(step_context: StepContext, task: Task) -> Result:
         with step_context.progress.stage(task.project, "fetching the share"):
             with watch.measure("fetch"):
                 root = _fetch_and_open(step_context, task, opened)
-            step_context.progress.update(task.project, "joining with the own identifiers", 1.0)
+            step_context.progress.update(task.project, "joining with own identifiers", 1.0)
             with watch.measure("join"):
                 upload = step_context.state.uploads.newest(task.project)
                 share = read_share(opened, 0 if upload is None else upload.rows)
@@ -107,7 +107,7 @@ def _identified(step_context: StepContext, task: Task, share: Share, upload: Upl
     if upload is None:
         raise TrystError(
             ErrorCode.NOT_FOUND,
-            "links came for an upload that is not in this custodian's state",
+            "the links are of an upload that is not in this custodian's state",
             where=f"project {task.project}, run {task.run}",
             remedy="restore the state folder from its backup",
         )
@@ -143,7 +143,7 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
                 path.chmod(0o600)
                 _sync_file(path)
             sync_folder(temporary)
-            if folder.exists():  # complete, from a fetch that ended before it was noted
+            if folder.exists():  # complete, from a fetch interrupted before it was recorded
                 shutil.rmtree(folder)
             temporary.rename(folder)
             sync_folder(folder.parent)

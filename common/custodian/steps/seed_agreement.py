@@ -1,7 +1,7 @@
 """Agreeing on the seed with the other custodian, through Carole's mailbox or by a file exchanged by hand.
 
-Everything is kept, encrypted, before it is sent: a service that dies between two letters takes the agreement up where
-it was, with the same ephemeral key. A letter that Carole has already is not written anew.
+Everything is stored, encrypted, before it is sent: a service that dies between two messages resumes the agreement with
+the same ephemeral key. A message that Carole has already is not posted again.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def agree(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; what `Agreement` refuses a
-        letter with; SPECIFICATION for a specification that was not approved.
+        KEY_MISMATCH or CANARY_MISMATCH when the two custodians' seeds or encoders differ; errors of `Agreement` for a
+        message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
     _refuse_former_epoch(context, task)
@@ -83,8 +83,8 @@ def _by_messages(context: StepContext, task: Task) -> Outcome:
         agreement.accept_confirmation(message)
     except TrystError as error:
         if error.code in (ErrorCode.KEY_MISMATCH, ErrorCode.CANARY_MISMATCH):
-            # Carole compares the values too, and shows the coordinator and both custodians what is wrong; she
-            # refuses them for the very reason that is raised here.
+            # Carole compares the values too, and shows the error to the coordinator and both custodians; her refusal
+            # has the reason that is raised here.
             with suppress(TrystError):
                 _send_report(context, task, agreement.candidate, digest)
         raise
@@ -93,7 +93,7 @@ def _by_messages(context: StepContext, task: Task) -> Outcome:
 
 
 def _resumed(context: StepContext, task: Task) -> Agreement:
-    """The agreement of this epoch as it was left, or a new one, kept before its offer is seen by anyone."""
+    """The stored agreement of this epoch, or a new one, stored before its offer is sent."""
     identity, peer = context.keyring.identity, context.keyring.peer
     kept = context.state.secret(task.project, task.epoch, AGREEMENT)
     if kept is not None:
@@ -150,7 +150,7 @@ def _refuse_former_epoch(context: StepContext, task: Task) -> None:
     if known is not None and task.epoch < known.epoch:
         raise TrystError(
             ErrorCode.EPOCH_MISMATCH,
-            f"Carole asks for a seed of an epoch before {known.epoch}",
+            f"Carole requests a seed of an epoch before {known.epoch}",
             where=f"project {task.project}",
             got=str(task.epoch),
             remedy="ask Carole's operator whether her database was restored from an old backup",

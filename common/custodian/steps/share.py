@@ -1,4 +1,4 @@
-"""This custodian's share of a result, as Carole sealed it: read with bounds before any of it is believed.
+"""This custodian's share of a result, as Carole sealed it: bounds are checked before its contents are used.
 
 A share is an uncompressed zip of ``statistics.json`` and of the tables that were granted: ``links.parquet``, and
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
@@ -24,7 +24,7 @@ from tryst.common.errors import ErrorCode, TrystError
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
-"""A row may have several links without one-to-one assignment, and many pairs near to one; more than this is neither."""
+"""A row may have several links without one-to-one assignment, and many pairs near a link, but never this many."""
 
 STATISTICS = "statistics.json"
 JOINT = "joint.json"
@@ -45,7 +45,7 @@ _ID = r"^[0-9a-f]{16}$"
 
 @dataclass(frozen=True)
 class Share:
-    """What was in a share."""
+    """The contents of a share."""
 
     tables: dict[str, pl.DataFrame] = field(repr=False)
     """By name and by pseudonym; none when statistics only were granted."""
@@ -65,7 +65,7 @@ def read_share(path: Path, n_rows: int) -> Share:
     Raises
     ------
     TrystError
-        SEALED if the share is not of the form above, or names rows that were never uploaded.
+        SEALED if the share does not have the form above, or names rows that were never uploaded.
     """
     files = {f"{name}.parquet": name for name in SCHEMAS}
     size = path.stat().st_size
@@ -75,17 +75,17 @@ def read_share(path: Path, n_rows: int) -> Share:
             if STATISTICS not in entries or not entries.keys() <= {STATISTICS, JOINT, *files}:
                 raise _malformed("other files than statistics and the tables that can be granted")
             for entry in entries.values():
-                # Stored, not compressed: then nothing in it is longer than what came over the wire.
+                # Stored, not compressed: then no file in it is larger than the bytes received.
                 if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
                     raise _malformed("a compressed file")
             if any(entries[name].file_size > MAX_STATISTICS_BYTES for name in (STATISTICS, JOINT) if name in entries):
                 raise _malformed(f"statistics longer than {MAX_STATISTICS_BYTES} bytes")
             statistics = json.loads(archive.read(STATISTICS))
             if not isinstance(statistics, dict):
-                raise _malformed("statistics that are no object")
+                raise _malformed("statistics that are not an object")
             joint = json.loads(archive.read(JOINT)) if JOINT in entries else None
             if joint is not None and not isinstance(joint, dict):
-                raise _malformed("a joint distribution that is no object")
+                raise _malformed("a joint distribution that is not an object")
             tables = {
                 name: _read_table(archive.read(file), name, n_rows) for file, name in files.items() if file in entries
             }
@@ -114,12 +114,12 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
         scan = pl.scan_parquet(io.BytesIO(content))
         if dict(scan.collect_schema()) != dict(SCHEMAS[name]):
             raise _malformed(f"{name} with other columns")
-        # The footer tells the number of rows before any is decoded.
+        # The footer holds the number of rows, which is checked before any is decoded.
         if (count := scan.select(pl.len()).collect().item()) > n_rows * MAX_PAIRS_PER_ROW:
             raise _malformed(f"{count} {name} of {n_rows} rows")
         table = scan.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        raise _malformed(f"{name} that are no Parquet file") from None
+        raise _malformed(f"{name} that are not a Parquet file") from None
     good = table.select(
         rows=(pl.col("row") < n_rows).all(),
         ids=pl.col(table.columns[1]).str.contains(_ID).all(),
@@ -134,10 +134,10 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
 def _malformed(got: str) -> TrystError:
     return TrystError(
         ErrorCode.SEALED,
-        "the share of the result is not of the form both sides agreed on",
+        "the share of the result does not have the expected form",
         where="share",
         got=got,
-        remedy="run the same version of Tryst as Carole; if you do, tell her operator",
+        remedy="run the same version of Tryst as Carole; if you do, report it to her operator",
     )
 
 

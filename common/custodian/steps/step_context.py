@@ -1,4 +1,4 @@
-"""What every step of a custodian's work needs at hand, and what a step is given and says."""
+"""What every step of a custodian's work needs, the task it receives, and the outcome it returns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome(Enum):
 
 
 class StoppedError(Exception):
-    """The service is to stop; the step is taken up again after the next start."""
+    """The service is to stop; the step is repeated after the next start."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class StepContext:
     carole: custody_pb2_grpc.CustodyStub
     """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
     auditor: audit_pb2_grpc.AuditStub
-    """Where she shows her audit log."""
+    """Her service for readers of the audit log."""
     stopping: threading.Event
     gate: Gate | None = None
     """Measures what Carole could learn; a program that has none contributes unmeasured."""
@@ -65,7 +65,7 @@ class StepContext:
 
 @dataclass(frozen=True)
 class Task:
-    """A task as Carole handed it out, after its specification was read and its digests were computed here."""
+    """A task from Carole, after its specification was read and its digests were computed here."""
 
     kind: int
     project: str
@@ -79,13 +79,13 @@ class Task:
 
     @classmethod
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
-        """Read what Carole says, believing nothing that can be computed.
+        """Read Carole's response; whatever can be computed here is not taken from it.
 
         Raises
         ------
         TrystError
-            SPECIFICATION if the text is no valid specification, is another project's, or does not have the digests
-            that Carole names: then the two run different versions, or Carole shows different parties different texts.
+            SPECIFICATION if the text is no valid specification, is another project's, or does not have the digests that
+            Carole sent: then the two run different versions, or Carole shows different parties different texts.
         """
         status = message.status
         spec = load_specification(message.specification, f"the specification of project {status.project}")
@@ -93,7 +93,7 @@ class Task:
         if spec.project != status.project or found != (status.specification_digest, status.encoding_digest):
             raise TrystError(
                 ErrorCode.SPECIFICATION,
-                "the specification Carole shows is not the one whose digests she names",
+                "the specification from Carole does not have the digests she sent with it",
                 where=f"project {status.project}",
                 got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
                 f"Unicode {unicodedata.unidata_version}",
@@ -114,7 +114,7 @@ class Task:
 
 
 def require_approved(context: StepContext, task: Task) -> None:
-    """Refuse to work on anything but the very specification this custodian has approved.
+    """Refuse to work on any specification but the one this custodian has approved.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def require_approved(context: StepContext, task: Task) -> None:
     if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
         raise TrystError(
             ErrorCode.SPECIFICATION,
-            "Carole asks for work on a specification that this custodian has not approved",
+            "Carole requests work on a specification that this custodian has not approved",
             where=f"project {task.project}",
             got=f"specification {task.specification_digest.hex()[:16]}",
             remedy=f"read it with `tryst {context.party.name} specification {task.project}` and approve it"

@@ -1,4 +1,4 @@
-"""What the service is doing right now, for its operator to look at while it does it."""
+"""What the service is doing now, for its operator."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Doing:
-    """A stage under way, and how much of it is done, from 0 to 1."""
+    """The current stage, and the fraction of it that is done, from 0 to 1."""
 
     stage: str
     fraction: float
 
 
 class Progress:
-    """Written by the one thread that works, read by those that answer the operator."""
+    """Written by the agent's thread, read by those that answer the operator."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,7 +26,7 @@ class Progress:
         self._connected = False
 
     def doing(self, project: str) -> Doing | None:
-        """What is under way in a project, if anything is."""
+        """The current stage of a project, if there is one."""
         with self._lock:
             return self._doing.get(project)
 
@@ -52,14 +52,14 @@ class Progress:
                 self._doing.pop(project, None)
 
     def update(self, project: str, name: str, fraction: float) -> None:
-        """Show how far a stage is."""
+        """Show the progress of a stage."""
         with self._lock:
             self._doing[project] = Doing(name, min(1.0, max(0.0, fraction)))
 
 
 @dataclass
 class Stopwatch:
-    """Seconds per stage of one piece of work."""
+    """Seconds per stage of one step."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
-"""Watching Carole's audit log: before every step, see that it continues what was seen here and by the other custodian.
+"""Watching Carole's audit log: before every step, check that it continues what both custodians have seen of it.
 
-A log that was rewritten, rolled back, begun anew or shown differently to the two custodians stops every step with an
-error for the operator. The checkpoints believed are kept as long as the state is; `tryst audit verify --kept` takes
+A log that was rewritten, rolled back, restarted or shown differently to the two custodians stops every step with an
+error for the operator. The verified checkpoints are kept as long as the state is; `tryst audit verify --kept` takes
 them as evidence.
 """
 
@@ -15,13 +15,13 @@ from tryst.protos.linkage.v1 import audit_pb2
 
 
 def witness(context: StepContext, *, released: bool) -> None:
-    """Look at the log, keep what is believed, and refuse what is not.
+    """Verify the log's newest checkpoint and store it.
 
     Parameters
     ----------
     released
-        Whether the next step takes a released result: then the other custodian's countersigned view must be there,
-        and agree.
+        Whether the next step fetches a released result: then the other custodian's countersigned checkpoint must be
+        present, and agree.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def witness(context: StepContext, *, released: bool) -> None:
             ErrorCode.AUDIT,
             f"Carole does not show what {other} has seen of her audit log, so the two cannot be compared",
             where="audit log",
-            remedy=f"ask {other} whether its service runs, and Carole's operator if it does",
+            remedy=f"check with {other} that its service runs; if it does, report this to Carole's operator",
         )
     if believed.seen is not None and believed.seen is not seen:
         context.state.see(believed.seen)

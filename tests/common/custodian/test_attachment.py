@@ -72,5 +72,5 @@ def test_nothing_is_overwritten_and_what_is_no_result_is_refused(source: Source,
         attach(links, source, "rec_id", ["age"], out)
     assert caught.value.code is ErrorCode.EXISTS
     assert out.read_text() == "mine"
-    with pytest.raises(TrystError, match="no links of a result"):
+    with pytest.raises(TrystError, match="does not hold the links of a result"):
         attach(tmp_path, source, "rec_id", ["age"], tmp_path / "other.csv")

@@ -312,7 +312,7 @@ def test_a_specification_exchanged_after_the_approval_is_refused(make_world) -> 
             carole.state = KEYED
             carole.lock.notify_all()
         # The text does not have the digests that Carole names.
-        eventually(lambda: "not the one whose digests she names" in shown(world.alice).blocking_error)
+        eventually(lambda: "does not have the digests she sent" in shown(world.alice).blocking_error)
     assert carole.uploads[Side.ALICE] == {}
 
 

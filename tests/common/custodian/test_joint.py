@@ -42,7 +42,7 @@ def test_each_code_gets_its_category_and_nothing_else_changes():
     "variables", [None, ["x"], [{**CODED, "name": "age"}], [{**CODED, "levels": 4}], [{"coded": True}]]
 )
 def test_other_variables_are_refused(variables: Any):
-    with pytest.raises(TrystError, match="not one of this specification"):
+    with pytest.raises(TrystError, match="does not fit this specification"):
         labelled({"variables": variables}, SPEC, *KEYS)
 
 

@@ -134,10 +134,10 @@ def test_an_override_without_a_reason_or_with_too_long_a_one(case: Case, reason:
 
 def test_nothing_to_override(case: Case) -> None:
     context, task, _ = case(0.05)
-    with pytest.raises(TrystError, match="held back"):
+    with pytest.raises(TrystError, match="no contribution of this project is above"):
         override(context, "people", "why not")
     pass_gate(context, task, CLEANED)
-    with pytest.raises(TrystError, match="held back"):
+    with pytest.raises(TrystError, match="no contribution of this project is above"):
         override(context, "people", "why not")
 
 

@@ -83,7 +83,7 @@ def test_a_joint_distribution_is_read_where_there_is_one(tmp_path: Path) -> None
     assert read_share(path, 3).joint == {"variables": []}
     path.write_bytes(packed(STATISTICS))
     assert read_share(path, 3).joint is None
-    assert "joint distribution that is no object" in refused(tmp_path, packed({**STATISTICS, "joint.json": b"[]"}))
+    assert "joint distribution that is not an object" in refused(tmp_path, packed({**STATISTICS, "joint.json": b"[]"}))
 
 
 def test_statistics_alone(tmp_path: Path) -> None:
