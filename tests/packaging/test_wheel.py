@@ -139,9 +139,12 @@ def test_our_names_and_others_live_side_by_side(installed: Path, elsewhere: Path
 
 @pytest.mark.timeout(900)  # every kernel is compiled once more, since this installation is a new one
 def test_the_demonstration_runs_from_elsewhere(installed: Path, elsewhere: Path) -> None:
-    """All three services are started by the command that was installed, in the folder of the decoys."""
+    """All three services are started by the command that was installed, in the folder of the decoys.
+
+    Fewer people would do, if a few values recovered by chance were not above the limit of the leakage gate.
+    """
     assert run(installed / "tryst", "--version", folder=elsewhere).startswith("tryst ")
-    run(installed / "tryst", "demo", "--people", "60", "--out", "out", folder=elsewhere, seconds=840)
+    run(installed / "tryst", "demo", "--people", "300", "--out", "out", folder=elsewhere, seconds=840)
     made = {path.name for path in (elsewhere / "out").iterdir()}
     assert {"links.parquet", "links.csv", "model.json", "report.html", "risk.html", "linkage.yaml"} <= made
 
