@@ -48,11 +48,6 @@ class Cleaned:
     variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.profile.rows
-
 
 def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Places | None = None) -> Cleaned:
     """Clean the compared fields and the variables of a custodian's file.

@@ -43,13 +43,6 @@ class Law(ABC):
     def probability(self, published: ArrayLike, true: ArrayLike) -> Floats:
         """P(published | true) for each pair of counts, broadcast; 1 where nothing was published."""
 
-    def distribution(self, counts: Integers, index: tuple[int, ...]) -> Floats:
-        """Distribution of one cell's published count given all true counts, over 0 .. their sum + 1000.
-
-        For most laws it depends on the cell's own count alone.
-        """
-        return self.probability(np.arange(int(counts.sum()) + 1001), counts[index])
-
     @property
     def exact(self) -> bool:
         """Whether a published count is the true one."""

@@ -57,11 +57,6 @@ class Shuttled:
         """Bounds of the base table's cells, flat."""
         return self.lower.ravel()[self.lattice.base], self.upper.ravel()[self.lattice.base]
 
-    def recoded(self, members: list[list[int]]) -> tuple[int, int]:
-        """Bounds of one recoded cell: a list of level numbers for each variable."""
-        cell = self.lattice.place(members)
-        return int(self.lower[cell]), int(self.upper[cell])
-
 
 def shuttle(
     release: Release,

@@ -47,20 +47,6 @@ class SudaScores:
     by_variable: NDArray[np.float64]
     by_category: tuple[NDArray[np.float64], ...]
 
-    def contributions(self, record: int) -> NDArray[np.float64]:
-        """For one record, the share of its score from minimal uniques with each variable, shape (n_keys,)."""
-        own = self.minimal_uniques
-        at = int(np.searchsorted(own.uniques, record))
-        shares = np.zeros(own.n_keys)
-        if at == len(own.uniques) or own.uniques[at] != record:
-            return shares
-        part = slice(own.offsets[at], own.offsets[at + 1])
-        worth = _worth(own.n_keys, self.kind)[own.sizes[part]]
-        if worth.sum() > 0:
-            for q in range(own.n_keys):
-                shares[q] = worth[own.subsets[part] >> q & 1 > 0].sum() / worth.sum()
-        return shares
-
 
 def _worth(n_keys: int, kind: Kind) -> NDArray[np.float64]:
     """What a minimal unique of each size is worth, shape (n_keys + 1,)."""

@@ -48,11 +48,6 @@ class Recovery:
     error: float = 0.0
 
     @property
-    def above_chance(self) -> float:
-        """Share of records recovered beyond what guessing brings; not below 0."""
-        return max(0.0, self.records - self.chance)
-
-    @property
     def precision(self) -> float:
         """Share of the claims that are right; 0 where none is made."""
         return self.records / self.claimed if self.claimed else 0.0

@@ -110,18 +110,6 @@ class SparseCounts:
         cells, sums = total_by_row(codes.astype(np.int32), given, declared)
         return cls(names, declared, cells[sums > 0], sums[sums > 0])
 
-    @classmethod
-    def from_table(cls, table: ArrayLike, names: Sequence[Hashable] | None = None) -> SparseCounts:
-        """The occupied cells of a full table, one axis per variable."""
-        dense = np.asarray(table, dtype=np.float64)
-        names = tuple(range(dense.ndim)) if names is None else tuple(names)
-        declared = _check_variables(names, dense.shape)
-        if not dense.size:
-            raise _empty("table")
-        _check_counts(dense, "table")
-        cells = np.argwhere(dense > 0).astype(np.int32)
-        return cls(names, declared, cells, dense[tuple(cells.T)])
-
     @property
     def total(self) -> float:
         """The sum of all counts."""

@@ -159,14 +159,6 @@ class Graph:
             left &= ~(1 << v)
         return tuple(found)
 
-    @cached_property
-    def separators(self) -> tuple[int, ...]:
-        """The separators of a junction tree over all cliques, each as often as it occurs; an empty one joins
-        components."""
-        from tryst.risk.models.junction_trees import JunctionTree
-
-        return JunctionTree.of(self).separators
-
     def can_add(self, v: int, w: int) -> bool:
         """Whether adding the absent edge (v, w) keeps a decomposable graph decomposable.
 
@@ -180,10 +172,6 @@ class Graph:
         """Whether deleting the edge (v, w) keeps a decomposable graph decomposable: it is in one maximal
         clique only."""
         return self.has_edge(v, w) and self.is_complete(self.adjacency[v] & self.adjacency[w])
-
-    def can_toggle(self, v: int, w: int) -> bool:
-        """Whether changing this one edge is a legal move."""
-        return self.can_delete(v, w) if self.has_edge(v, w) else self.can_add(v, w)
 
     def nodes_of(self, names: Iterable[Hashable]) -> int:
         """The set of the nodes with these names; an error names the first that is unknown."""

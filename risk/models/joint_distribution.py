@@ -1,7 +1,7 @@
 """The joint distribution of two files' variables as a linkage leaves it: in codes, to be kept, loaded and queried.
 
 It is what attribution and identification risk of the combined output are computed from. Codes mean nothing by
-themselves; whoever holds the labels can put them in with `labelled`.
+themselves; the custodian's service puts the labels in before it writes the file.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models import score_kernels as kernels
 from tryst.risk.models.bits import MAX_VARIABLES
 from tryst.risk.models.counts import SparseCounts
-from tryst.risk.models.graphs import Edge, Graph
+from tryst.risk.models.graphs import Graph
 from tryst.risk.models.junction_trees import JunctionTree
 
 
@@ -88,19 +88,3 @@ class HyperDirichlet:
             )
         tree = JunctionTree.of(graph)
         return self.cliques(tree.cliques, tree.separators)
-
-    def bayes_factor(self, graph: Graph, edge: Edge) -> float:
-        """Log Bayes factor of the graph with one edge changed over the graph, by equation 12's four local terms."""
-        v, w = edge
-        if not graph.can_toggle(v, w):
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                "changing this edge would not leave a decomposable graph",
-                where="edge",
-                got=f"{graph.names[v]} - {graph.names[w]}",
-            )
-        if kernels.is_full(self.work):
-            self.make_room()
-        rest = graph.adjacency[v] & graph.adjacency[w]
-        change = float(kernels.move_score(self.data, self.work, rest, v, w))
-        return -change if graph.has_edge(v, w) else change

@@ -2,8 +2,9 @@
 
 A definition is a function, class or constant of a module, or a method of a class. From the entry points the names that
 reached code mentions are followed: a name to what it is bound to in its module, through imports and re-exports; an
-attribute to every method of that name in a reached class, unless it is one of a package that is not ours. Re-exports
-and ``__all__`` by themselves reach nothing. So what is reported as unreached is; what is not may still be.
+attribute to the methods of that name, of the object's class and its relatives where annotations tell the class
+(`receivers`), else of every reached class; unless it is one of a package that is not ours. Re-exports and ``__all__``
+by themselves reach nothing. So what is reported as unreached is; what is not may still be.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,14 +130,35 @@ class Reachability:
         Modules that are run: all their statements and their ``main`` are reached.
     attributes : set of str
         Names that something other than Python code looks up: page templates.
+    callers : dict of str to Module, optional
+        Modules outside the tree whose calls of methods count, and nothing else that they use.
+    methods : set of Definition and str, optional
+        Classes, each with a method that is called from elsewhere.
     """
 
-    def __init__(self, modules: dict[str, Module], roots: list[str], attributes: set[str]) -> None:
+    def __init__(
+        self,
+        modules: dict[str, Module],
+        roots: list[str],
+        attributes: set[str],
+        callers: dict[str, Module] | None = None,
+        methods: set[tuple[Definition, str]] | None = None,
+    ) -> None:
         self.modules = modules
         self.reached: set[Definition] = set()
         self._attributes = set(attributes)
+        self._methods = set(methods or ())
+        """Class and attribute, of what is mentioned of objects whose class is known."""
         self._imported: set[str] = set()
-        self._pending: list[tuple[Module, ast.AST]] = []
+        self._pending: list[tuple[Module, ast.AST, Definition | None]] = []
+        self._descendants = self._subclasses()
+        for module in (callers or {}).values():
+            for definition in module.definitions.values():
+                for body in (definition, *definition.methods.values()):
+                    for node in body.bodies:
+                        self._mentions(module, node, body.owner)
+            for statement in module.statements:
+                self._mentions(module, statement, None)
         for module in modules.values():
             for definition in module.definitions.values():
                 self._register(definition)
@@ -165,7 +187,7 @@ class Reachability:
             before = len(self.reached)
             for definition in list(self.reached):
                 for name, method in definition.methods.items():
-                    if name in self._attributes:
+                    if name in self._attributes or self._mentioned(definition, name):
                         self._reach(method)
             if len(self.reached) == before and not self._pending:
                 return
@@ -183,7 +205,7 @@ class Reachability:
             return
         self.reached.add(definition)
         self._import(definition.module.name)
-        self._pending += [(definition.module, body) for body in definition.bodies]
+        self._pending += [(definition.module, body, definition.owner) for body in definition.bodies]
         for callback in definition.registered:
             self._reach(callback)
         for name, method in definition.methods.items():
@@ -214,7 +236,7 @@ class Reachability:
             return
         self._imported.add(name)
         module = self.modules[name]
-        self._pending += [(module, statement) for statement in module.statements]
+        self._pending += [(module, statement, None) for statement in module.statements]
         self._import(name.rpartition(".")[0])
         for definition in module.definitions.values():  # what another package's decorator registers
             for decorator in getattr(definition.node, "decorator_list", []):
@@ -258,34 +280,194 @@ class Reachability:
     def _tops(self) -> set[str]:
         return {name.partition(".")[0] for name in self.modules}
 
-    def _scan(self, module: Module, tree: ast.AST) -> None:
-        local: dict[str, str] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                local |= module.bound_by(node)
+    def _scan(self, module: Module, tree: ast.AST, owner: Definition | None) -> None:
+        local = self._mentions(module, tree, owner)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._found(self._resolve(module, node.id, local))
-            elif isinstance(node, ast.Attribute):
-                name = _dotted(node)
-                found = self._resolve(module, name, local) if name else None
-                self._found(found)
-                if found is None:
-                    self._attributes.add(node.attr)
+            elif isinstance(node, ast.Attribute) and (name := _dotted(node)):
+                self._found(self._resolve(module, name, local))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in self.modules:
                 self._dynamic(node.value)
-            elif isinstance(node, ast.Call) and (name := _quoted(node)):
-                self._attributes.add(name)
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 for target in module.bound_by(node).values():
                     self._import(target)
                     self._import(target.rpartition(".")[0])
+
+    def _mentions(self, module: Module, tree: ast.AST, owner: Definition | None) -> dict[str, str]:
+        """Note the attributes that some syntax mentions; its own imports."""
+        local: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                local |= module.bound_by(node)
+
+        def resolve(where: Module, name: str) -> Definition | Module | str | None:
+            return self._resolve(where, name, local if where is module else None)
+
+        receivers = Receivers(resolve, module, tree, owner)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                name = _dotted(node)
+                if name is None or resolve(module, name) is None:
+                    found = receivers.class_of(node.value)
+                    if found is None or self._is_protocol(found):
+                        self._attributes.add(node.attr)
+                    else:
+                        self._methods.add((found, node.attr))
+            elif isinstance(node, ast.Call) and (name := _quoted(node)):
+                self._attributes.add(name)
+        return local
+
+    def _subclasses(self) -> dict[Definition, set[Definition]]:
+        """Every class of the tree with all that derive from it, itself among them."""
+        classes = [d for m in self.modules.values() for d in m.definitions.values() if isinstance(d.node, ast.ClassDef)]
+        found: dict[Definition, set[Definition]] = {each: {each} for each in classes}
+        for each in classes:
+            for base in self._ancestors(each):
+                found[base].add(each)
+        return found
+
+    def _ancestors(self, definition: Definition) -> Iterator[Definition]:
+        for node in getattr(definition.node, "bases", []):
+            name = _dotted(node.value if isinstance(node, ast.Subscript) else node)
+            base = self._resolve(definition.module, name) if name else None
+            if isinstance(base, Definition) and isinstance(base.node, ast.ClassDef):
+                yield base
+                yield from self._ancestors(base)
+
+    def _is_protocol(self, definition: Definition) -> bool:
+        """Whether objects of other classes may stand for it without deriving from it."""
+        lines = [definition, *self._ancestors(definition)]
+        return any("Protocol" in ast.unparse(base) for each in lines for base in getattr(each.node, "bases", []))
+
+    def _mentioned(self, definition: Definition, name: str) -> bool:
+        """Whether an object that may have this class's method was asked for it."""
+        below = self._descendants.get(definition, set())
+        return any(
+            attribute == name and not below.isdisjoint(self._descendants.get(receiver, {receiver}))
+            for receiver, attribute in self._methods
+        )
 
     def _found(self, found: Definition | Module | str | None) -> None:
         if isinstance(found, Definition):
             self._reach(found)
         elif isinstance(found, Module):
             self._import(found.name)
+
+
+class Receivers:
+    """Of which class of the tree an object is, where the syntax around says so.
+
+    Known are ``self`` and ``cls``, annotated parameters, variables that are bound once, to a call of a class or of a
+    function whose annotation names one, and annotated fields and properties of what is known. None is: not known.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[Module, str], Definition | Module | str | None],
+        module: Module,
+        tree: ast.AST,
+        owner: Definition | None,
+    ) -> None:
+        self._resolve, self._module, self._owner = resolve, module, owner
+        self._bound: dict[str, list[ast.AST | None]] = {}
+        """Name to what each binding of it says of its class: an annotation, a value, or nothing."""
+        self._annotations: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            self._read(node)
+        first = getattr(tree, "args", None)
+        self._self = first.args[0].arg if owner and isinstance(first, ast.arguments) and first.args else None
+        self._busy: set[ast.AST] = set()
+
+    def class_of(self, node: ast.AST) -> Definition | None:
+        """The class of an expression's value, or the class that it names."""
+        if isinstance(node, ast.Name):
+            return self._of_name(node.id)
+        if isinstance(node, ast.Attribute):
+            named = self._class(self._module, _dotted(node))
+            return named or self._of_member(self.class_of(node.value), node.attr, called=False)
+        if isinstance(node, ast.Call):
+            return self._of_call(node.func)
+        return None
+
+    def _read(self, node: ast.AST) -> None:
+        for name, said in _bindings(node):
+            self._bound.setdefault(name, []).append(said)
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            self._annotations.add(node.annotation)
+
+    def _of_name(self, name: str) -> Definition | None:
+        if name == self._self and len(self._bound[name]) == 1:
+            return self._owner
+        if name not in self._bound:
+            return self._class(self._module, name)
+        (said,) = self._bound[name] if len(self._bound[name]) == 1 else (None,)
+        if said is None or said in self._busy:
+            return None
+        if said in self._annotations:
+            return self._annotated(self._module, said)
+        self._busy.add(said)
+        try:
+            return self.class_of(said) if isinstance(said, ast.Call) else None
+        finally:
+            self._busy.remove(said)
+
+    def _of_call(self, function: ast.AST) -> Definition | None:
+        if isinstance(function, ast.Name) and function.id == "super":
+            return self._owner
+        name = _dotted(function)
+        if name and name.partition(".")[0] not in self._bound:
+            found = self._resolve(self._module, name)
+            if isinstance(found, Definition):
+                return found if isinstance(found.node, ast.ClassDef) else self._returned(found, None)
+        if isinstance(function, ast.Attribute):
+            return self._of_member(self.class_of(function.value), function.attr, called=True)
+        return None
+
+    def _of_member(self, owner: Definition | None, name: str, *, called: bool) -> Definition | None:
+        if owner is None or not isinstance(owner.node, ast.ClassDef):
+            return None
+        if method := owner.methods.get(name):
+            marks = {_dotted(each) for each in getattr(method.node, "decorator_list", [])}
+            is_property = not marks.isdisjoint({"property", "cached_property", "functools.cached_property"})
+            return self._returned(method, owner) if is_property != called else None
+        for inner in owner.node.body:
+            if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:
+                return self._annotated(owner.module, inner.annotation) if not called else None
+        return None
+
+    def _returned(self, function: Definition, owner: Definition | None) -> Definition | None:
+        annotation = getattr(function.node, "returns", None)
+        if owner is not None and isinstance(annotation, ast.Name) and annotation.id == "Self":
+            return owner
+        return self._annotated(function.module, annotation)
+
+    def _annotated(self, module: Module, node: ast.AST | None) -> Definition | None:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node = ast.parse(node.value, mode="eval").body
+        if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
+            node = node.left
+        return self._class(module, _dotted(node)) if node is not None else None
+
+    def _class(self, module: Module, name: str | None) -> Definition | None:
+        found = self._resolve(module, name) if name else None
+        return found if isinstance(found, Definition) and isinstance(found.node, ast.ClassDef) else None
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
+    """The names that one node binds, each with what that says of its class: an annotation, a value, or nothing."""
+    if isinstance(node, ast.arg):
+        yield node.arg, node.annotation
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id, node.annotation
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        yield node.targets[0].id, node.value
+    elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler) and node.name:
+        yield node.name, None
+    elif isinstance(node, ast.For | ast.comprehension | ast.withitem | ast.Assign | ast.AugAssign | ast.NamedExpr):
+        fields = [getattr(node, name, None) for name in ("target", "optional_vars")]
+        for target in (*getattr(node, "targets", ()), *(each for each in fields if each is not None)):
+            yield from ((each.id, None) for each in ast.walk(target) if isinstance(each, ast.Name))
 
 
 def _dotted(node: ast.AST) -> str | None:

@@ -1,4 +1,7 @@
-"""Every definition of the product is reached by a command, a service or a command for maintainers."""
+"""Every definition of the product is reached by a command, a service, a command for maintainers or a documented call.
+
+A method may also be one that a benchmark calls: it cannot be moved beside its only user as a function can.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.reachability import Module, Reachability, read_tree, template_names
-from tests.architecture.tree import PRODUCT, REPOSITORY
+from tests.architecture.reachability import Definition, Module, Reachability, read_tree, template_names
+from tests.architecture.tree import BENCHMARKS, PRODUCT, REPOSITORY
 
 DOCUMENTS = "tests.generated_docs"
 """What writes the generated stretches of docs/: a command for maintainers outside the product."""
-
-
-READERS = {"from_json"}
-"""Methods that read a published document back: `JointDistribution` for who receives joint.json, `ReportContent` for who
-renders a report from the documents of a result. No command calls them."""
 
 
 def maintainers_commands() -> list[str]:
@@ -26,13 +24,21 @@ def maintainers_commands() -> list[str]:
     return [name for text in texts for name in re.findall(r"python -m (tryst\.[\w.]+)", text)]
 
 
+def documented_methods(modules: dict[str, Module]) -> set[tuple[Definition, str]]:
+    """Class and method of the calls that a document names by their whole dotted names, for programs of a reader's."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted((REPOSITORY / "docs").rglob("*.md"))]
+    named = [each for text in texts for each in re.findall(r"`(tryst\.[\w.]+)\.([A-Z]\w*)\.(\w+)`", text)]
+    return {(modules[module].definitions[owner], method) for module, owner, method in named}
+
+
 def test_every_definition_is_reached() -> None:
     modules = read_tree(REPOSITORY, PRODUCT)
     modules[DOCUMENTS] = Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")
     roots = [name for name in modules if name.endswith(".__main__")]
     roots += ["tryst.common.command", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
-    found = Reachability(modules, roots, templates | READERS).unreached()
+    callers = read_tree(REPOSITORY, BENCHMARKS)
+    found = Reachability(modules, roots, templates, callers, documented_methods(modules)).unreached()
     assert {str(definition): definition.lines for definition in found} == {}, (
         "give it a command, move it beside the tests or benchmarks that use it, or delete it"
     )
@@ -120,6 +126,42 @@ def test_what_the_analysis_reports(tmp_path: Path) -> None:
         "late.app",
         "late.parse",
     }
+
+
+ONE_NAME = """
+    class Square:
+        side = 1
+        def area(self): ...
+    class Cube(Square):
+        def area(self): ...
+    class Lake:
+        def area(self): ...
+        @property
+        def shore(self) -> "Square | None":
+            return self
+    def drawn() -> Square:
+        return Cube() or Lake()
+    """
+
+
+@pytest.mark.parametrize(
+    ("line", "unreached_methods"),
+    [
+        ("drawn()", {"Square.area", "Cube.area", "Lake.area", "Lake.shore"}),
+        ("drawn().area()", {"Lake.area", "Lake.shore"}),
+        ("shape = drawn()\nshape.area()", {"Lake.area", "Lake.shore"}),
+        ("for shape in [drawn()]: shape.area()", {"Lake.shore"}),
+        ("def fill(shape: Cube): shape.area()\nfill(drawn())", {"Lake.area", "Lake.shore"}),
+        ("drawn()\nLake.area", {"Square.area", "Cube.area", "Lake.shore"}),
+        ("drawn()\nLake().shore.area()", {"Lake.area"}),
+    ],
+)
+def test_methods_of_one_name_are_told_apart_by_annotations(
+    tmp_path: Path, line: str, unreached_methods: set[str]
+) -> None:
+    main = f"from example.shapes import Cube, Lake, drawn\ndef main():\n{textwrap.indent(line, '    ')}\n"
+    sources = {"__init__.py": "", "shapes.py": ONE_NAME, "__main__.py": main}
+    assert unreached(tmp_path, sources) == {f"shapes.{name}" for name in unreached_methods}
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,6 @@ class Distribution:
                 total += np.log(summed)
         return total
 
-    def marginal(self, q: int, n_levels: int) -> NDArray[np.float64]:
-        """Distribution of one field's levels."""
-        n = len(self.structure.graph)
-        gamma = np.full((n_levels, n), MISSING, dtype=np.int8)
-        gamma[:, q] = np.arange(n_levels)
-        return np.asarray(np.exp(self.log_probability(gamma)))
-
 
 def estimated(
     structure: Structure,

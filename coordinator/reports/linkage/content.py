@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 from tryst.common.documents.document import Count, Document, Part
 from tryst.common.documents.evaluation_document import EvaluationDocument
@@ -68,28 +67,6 @@ class ReportContent:
     def __post_init__(self) -> None:
         if errors := list(_outside_model(self.model.fields, self.linkage)):
             raise TrystErrors(ErrorCode.PARAMETER, errors, where="report")
-
-    @classmethod
-    def from_json(cls, documents: Mapping[str, Any]) -> Self:
-        """Build from plain dictionaries, as read from JSON.
-
-        Parameters
-        ----------
-        documents : mapping
-            ``run``, ``model``, ``linkage`` and ``timings``, and ``evaluation`` where there is truth.
-
-        Raises
-        ------
-        TrystErrors
-            If one is absent, or is not as its model describes it, or a level is of no field.
-        """
-        return cls(
-            run=RunDescription.of(documents.get("run"), "run"),
-            model=ModelDocument.of(documents.get("model"), "model"),
-            linkage=LinkageDocument.of(documents.get("linkage"), "linkage"),
-            evaluation=EvaluationDocument.of(found, "evaluation") if (found := documents.get("evaluation")) else None,
-            timings=Timings.of(documents.get("timings"), "timings"),
-        )
 
     @property
     def threshold_weight(self) -> float:

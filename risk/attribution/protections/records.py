@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.attribution.laws import INFINITE, Floats, Integers, Law, Sampled, Within, depends_on_table
@@ -82,37 +80,6 @@ class Swapped(Within):
     taking_part: tuple[int, ...] = ()
     name = "swapped"
 
-    def distribution(self, counts: Integers, index: tuple[int, ...]) -> Floats:
-        """Distribution of a cell's published count, given all true counts.
-
-        Of the cell's stratum, s records take part; their counts in (level, rest), (level, other rest) and (other level,
-        rest) are multivariate hypergeometric, and a random order of the levels puts a hypergeometric number back.
-        """
-        # The cell's own stratum, as a two-by-two table: its level or not, its rest or not.
-        inside = tuple(index[a] if a in self.stratum else slice(None) for a in range(counts.ndim))
-        part = counts[inside]
-        axes = [a for a in range(counts.ndim) if a not in self.stratum]
-        place = axes.index(self.variable)
-        level = int(np.take(part, index[self.variable], axis=place).sum())
-        rest_index = tuple(slice(None) if a == self.variable else index[a] for a in axes)
-        rest, both, people = int(part[rest_index].sum()), int(counts[index]), int(part.sum())
-        shape = [counts.shape[a] for a in self.stratum]
-        number = int(np.ravel_multi_index([index[a] for a in self.stratum], shape)) if shape else 0
-        s = self.taking_part[number]
-        result = np.zeros(int(counts.sum()) + 1)
-        for in_both in range(max(0, both + s - people), min(both, s) + 1):
-            chance = _hypergeometric(in_both, people, both, s)
-            for in_level in range(min(level - both, s - in_both) + 1):
-                left = s - in_both - in_level
-                step = _hypergeometric(in_level, people - both, level - both, s - in_both)
-                for in_rest in range(min(rest - both, left) + 1):
-                    weight = chance * step * _hypergeometric(in_rest, people - level, rest - both, left)
-                    if weight > 0:
-                        for back in range(min(in_both + in_level, in_both + in_rest) + 1):
-                            put = _hypergeometric(back, s, in_both + in_level, in_both + in_rest)
-                            result[both - in_both + back] += weight * put
-        return result
-
 
 @dataclass(frozen=True)
 class Swapping(Protection):
@@ -183,17 +150,6 @@ class Randomised(Law):
     def probability(self, published: object, true: object) -> Floats:
         raise depends_on_table("PRAM")
 
-    def distribution(self, counts: Integers, index: tuple[int, ...]) -> Floats:
-        """Distribution of a cell's published count: a sum of binomials, one for each true level it may come from."""
-        theta = np.asarray(self.matrix)
-        level = index[self.axis]
-        result = np.ones(1)
-        for k in range(theta.shape[0]):
-            source = tuple(k if a == self.axis else i for a, i in enumerate(index))
-            n = int(counts[source])
-            result = np.convolve(result, binom.pmf(np.arange(n + 1), n, theta[k, level]))
-        return np.pad(result, (0, int(counts.sum()) + 1 - len(result)))
-
 
 @dataclass(frozen=True)
 class Pram(Protection):
@@ -223,13 +179,6 @@ class Pram(Protection):
         table = replace(given, counts=np.moveaxis(result, 0, axis).astype(np.int64), law=law)
         others = tuple(i for i in range(len(given.axes)) if i != axis)
         return Outcome(table, (_margin(given, others),))
-
-
-def _hypergeometric(k: int, people: int, group: int, drawn: int) -> float:
-    """P(k of a group among the people drawn); scipy's has no value where the group is empty."""
-    if k > group or not 0 <= drawn - k <= people - group:
-        return 0.0
-    return comb(group, k) * comb(people - group, drawn - k) / comb(people, drawn)
 
 
 def _axis(given: Published, name: str) -> int:

@@ -7,9 +7,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.risk.models.examples import random_decomposable
+from tests.risk.models.examples import counts_of_table, random_decomposable
 from tryst.carole.extended_latent import AloneKey, ValueModel, Values, Variable
-from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.fitted import FittedModel, fit
 
 HOLDERS = ("alice", "bob", "both")
@@ -27,7 +26,7 @@ def random_variables(rng: np.random.Generator, maximum: int = 5, alone: bool = T
 
 def random_model(names: tuple[str, ...], levels: tuple[int, ...], rng: np.random.Generator) -> FittedModel:
     """A decomposable model with random probabilities."""
-    counts = SparseCounts.from_table(rng.gamma(0.7, size=levels) + 1e-3, names)
+    counts = counts_of_table(rng.gamma(0.7, size=levels) + 1e-3, names)
     drawn = random_decomposable(len(names), rng, 8) if len(names) > 1 else random_decomposable(1, rng, 0)
     return fit(counts, type(drawn)(drawn.adjacency, names))
 

@@ -15,6 +15,7 @@ from tests.carole.extended_latent.examples import (
     random_value_model,
     random_variables,
 )
+from tests.risk.models.examples import counts_of_table
 from tryst.carole.extended_latent import BayesFactors, ValueModel, Values, Variable
 from tryst.common.errors import TrystError
 
@@ -97,11 +98,10 @@ def test_without_variables_of_one_side_only_the_factor_is_the_value_specific_wei
 
 def test_values_that_the_model_excludes_of_a_match_rule_it_out():
     variables = (Variable("a", "alice", 2), Variable("b", "bob", 2))
-    from tryst.risk.models.counts import SparseCounts
     from tryst.risk.models.fitted import fit
     from tryst.risk.models.graphs import complete_graph
 
-    counts = SparseCounts.from_table([[3.0, 0.0], [1.0, 4.0]], ("a", "b"))
+    counts = counts_of_table([[3.0, 0.0], [1.0, 4.0]], ("a", "b"))
     model = ValueModel.of(fit(counts, complete_graph(("a", "b"))))
     values = Values(variables, every_row(variables, "alice"), every_row(variables, "bob"))
     row_a, row_b = all_pairs(values)

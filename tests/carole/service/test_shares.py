@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from tests.carole.deployment import SPEC, make_upload, people
+from tests.coordinator.report.documents import content_of
 from tryst.carole.engine import Linkage, LinkagePlan, Resources, link
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
@@ -22,7 +23,6 @@ from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role, Side
 from tryst.common.pki.provisioning import Provisioned
-from tryst.coordinator.reports.linkage.content import ReportContent
 
 RESOURCES = Resources(1 << 30, 2)
 N, COMMON = 300, 200
@@ -117,7 +117,7 @@ def test_the_statistics_are_what_a_report_is_made_from(which: str, request: pyte
         "files": {"alice": {"title": "a", "records": N}, "bob": {"title": "b", "records": N}},
         "one_to_one": True,
     }
-    content = ReportContent.from_json({"run": run, "evaluation": None, **document})
+    content = content_of({"run": run, "evaluation": None, **document})
     counts = content.linkage.plain()
     assert counts["pairs"] == N * N
     assert counts["links"] == linkage.links.size == sum(counts["histogram"]["links"])

@@ -344,4 +344,4 @@ def test_a_source_is_cleaned_in_one_way_for_contribution_and_for_a_trial(tmp_pat
     with pytest.raises(TrystError) as caught:
         read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE)
     assert caught.value.code is ErrorCode.DUPLICATE_IDENTIFIER
-    assert clean_file(path, spec, Side.ALICE).n_rows == 2, "a trial needs no identifiers"
+    assert clean_file(path, spec, Side.ALICE).profile.rows == 2, "a trial needs no identifiers"

@@ -5,26 +5,26 @@ from typing import Any
 
 import pytest
 
+from tests.coordinator.report.documents import content_of
 from tryst.common.errors import TrystErrors
-from tryst.coordinator.reports.linkage import ReportContent
 
 
 def test_documents_are_json(documents: dict[str, Any]) -> None:
-    assert ReportContent.from_json(json.loads(json.dumps(documents))) == ReportContent.from_json(documents)
+    assert content_of(json.loads(json.dumps(documents))) == content_of(documents)
 
 
 def test_threshold_as_a_weight(documents: dict[str, Any]) -> None:
     """At p = 1e-4 even odds take a weight of log2(9999); three in four takes log2(3) more."""
-    assert ReportContent.from_json(documents).threshold_weight == pytest.approx(13.28757, abs=1e-5)
+    assert content_of(documents).threshold_weight == pytest.approx(13.28757, abs=1e-5)
     documents["linkage"]["threshold"] = 0.75
-    assert ReportContent.from_json(documents).threshold_weight == pytest.approx(13.28757 + 1.58496, abs=1e-5)
+    assert content_of(documents).threshold_weight == pytest.approx(13.28757 + 1.58496, abs=1e-5)
     documents["linkage"]["threshold_weight"] = 8.5
-    assert ReportContent.from_json(documents).threshold_weight == 8.5
+    assert content_of(documents).threshold_weight == 8.5
 
 
 def places(documents: dict[str, Any]) -> list[str]:
     with pytest.raises(TrystErrors) as caught:
-        ReportContent.from_json(documents)
+        content_of(documents)
     return [error.where for error in caught.value.errors]
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.coordinator.report.documents import content_of
 from tryst.common.errors import TrystErrors
-from tryst.coordinator.reports.linkage import ReportContent, render_report, write_report
+from tryst.coordinator.reports.linkage import render_report, write_report
 from tryst.risk.report.palette import COLOURS
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -52,7 +53,7 @@ class Page(HTMLParser):
 
 
 def html_of(documents: dict[str, Any]) -> str:
-    return render_report(ReportContent.from_json(documents))
+    return render_report(content_of(documents))
 
 
 def without_truth(documents: dict[str, Any]) -> dict[str, Any]:
@@ -273,7 +274,7 @@ def test_text_can_be_read(ground: str, shade: int) -> None:
 def test_writing_replaces_the_file_whole(documents: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("an earlier one")
-    content = ReportContent.from_json(without_truth(documents))
+    content = content_of(without_truth(documents))
     write_report(path, content)
     assert path.read_text(encoding="utf-8") == render_report(content)
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
@@ -290,7 +291,7 @@ def test_a_failed_write_leaves_the_earlier_file(
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(OSError, match="disk full"):
-        write_report(path, ReportContent.from_json(without_truth(documents)))
+        write_report(path, content_of(without_truth(documents)))
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "an earlier one"
 
@@ -331,7 +332,7 @@ def test_what_blocking_lost_is_told_with_its_method(documents: dict[str, Any]) -
 
 
 def test_standard_errors_stand_beside_the_estimates(documents):
-    page = render_report(ReportContent.from_json(documents))
+    page = render_report(content_of(documents))
     assert page.count("±&nbsp;0.00710") == 7 + 1 + 2
     assert "2.3\u00a0×\u00a010⁻⁶" in page
     assert "Standard errors: each match a draw" in page
@@ -341,13 +342,13 @@ def test_a_report_without_standard_errors_says_nothing_of_them(documents):
     del documents["model"]["standard_errors"]
     for field in documents["model"]["fields"]:
         del field["standard_errors"]
-    assert "±" not in render_report(ReportContent.from_json(documents))
+    assert "±" not in render_report(content_of(documents))
 
 
 def test_standard_errors_must_fit_the_levels(documents):
     documents["model"]["fields"][0]["standard_errors"]["m"].pop()
     with pytest.raises(TrystErrors, match="one length"):
-        ReportContent.from_json(documents)
+        content_of(documents)
 
 
 def test_schemes_are_compared_where_they_were_run(documents):
@@ -363,7 +364,7 @@ def test_schemes_are_compared_where_they_were_run(documents):
         "curve": {"recall": [0.5, 1.0], "precision": [1.0, 0.8]},
     }
     documents["evaluation"]["schemes"] = [one, {**one, "scheme": "exact", "f1": 0.7321}]
-    page = render_report(ReportContent.from_json(documents))
+    page = render_report(content_of(documents))
     assert "The schemes compared" in page
     assert "0.7321" in page
     assert "Precision against recall by scheme" in page

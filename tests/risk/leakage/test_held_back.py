@@ -154,7 +154,7 @@ def test_relatives_at_one_address_join_salts(of_one_name: float, minimum: float,
     truth = truth_of(part, "surname", columns["surname"], np.arange(8000), public)
     view = FieldView.of(part.fields["surname"])
     found = score("", "surname", salts_joined(part, "surname", salt, public), truth, view.counts, 0)
-    assert minimum <= found.above_chance <= maximum
+    assert minimum <= max(0.0, found.records - found.chance) <= maximum
 
 
 def test_values_sent_as_codes_are_read_by_their_counts_alone(columns: dict[str, pl.Series], unprotected: float) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.risk.models.bif import pruned, read_bif
+from tests.risk.models.examples import counts_of_table
 from tryst.risk.models.bayesian_networks import BayesianNetwork
 from tryst.risk.models.counts import SparseCounts
 
@@ -37,7 +38,7 @@ def oracle(shared: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def oracle_counts(oracle: dict[str, Any]) -> SparseCounts:
-    return SparseCounts.from_table(np.array(oracle["table"]).reshape(oracle["table_shape"]), oracle["vars"])
+    return counts_of_table(np.array(oracle["table"]).reshape(oracle["table_shape"]), oracle["vars"])
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tests.risk.models.definition import to_networkx
 from tests.risk.models.dynamic_trees import DynamicJunctionTree
@@ -14,12 +16,17 @@ from tryst.risk.models.graphs import Graph
 from tryst.risk.models.tree_kernels import ADJACENCY, CHILDREN, CLIQUE, PARENT, graph_of
 
 
+def can_toggle(graph: Graph, v: int, w: int) -> bool:
+    """Whether changing this one edge is a legal move."""
+    return graph.can_delete(v, w) if graph.has_edge(v, w) else graph.can_add(v, w)
+
+
 def random_decomposable(n: int, rng: np.random.Generator, moves: int = 60) -> Graph:
     """Where a walk of legal moves led."""
     graph = Graph.from_edges(n, ())
     for _ in range(moves):
         v, w = (int(x) for x in rng.choice(n, 2, replace=False))
-        if graph.can_toggle(v, w):
+        if can_toggle(graph, v, w):
             graph = graph.toggled(v, w)
     return graph
 
@@ -30,6 +37,13 @@ def random_counts(levels: tuple[int, ...], records: int, rng: np.random.Generato
     for n in levels[1:]:
         columns.append(np.where(rng.random(records) < 0.4, columns[-1] % n, rng.integers(0, n, records)))
     return SparseCounts.from_records(np.stack(columns, axis=1), levels)
+
+
+def counts_of_table(table: ArrayLike, names: Sequence[Hashable] | None = None) -> SparseCounts:
+    """The occupied cells of a full table, one axis per variable."""
+    dense = np.asarray(table, dtype=np.float64)
+    cells = np.argwhere(dense > 0).astype(np.int32)
+    return SparseCounts(tuple(names or range(dense.ndim)), dense.shape, cells, dense[tuple(cells.T)])
 
 
 def all_cells(levels: tuple[int, ...]) -> NDArray[np.int64]:

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.risk.models.examples import all_cells, random_counts, random_decomposable
+from tests.risk.models.examples import all_cells, counts_of_table, random_counts, random_decomposable
 from tryst.common.errors import TrystError
-from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.fitted import fit
 from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
 from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
@@ -34,7 +33,7 @@ def dense_em(
     records: NDArray[np.int64], weights: NDArray[np.float64], levels: tuple[int, ...], graph: Graph, steps: int
 ) -> NDArray[np.float64]:
     """Fuchs' EM on the full table: what the sparse one must do, a step for a step."""
-    counts_of = SparseCounts.from_table
+    counts_of = counts_of_table
     full = np.full(levels, 1 / np.prod(levels))
     for _ in range(steps):
         expected = np.zeros(levels)
