@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--config", type=Path, default=Path("carole.yaml"), help="the configuration file (default: %(default)s)"
     )
-    parser.add_argument("--ready-file", type=Path, help="write this file, JSON with the address, once Carole answers")
+    parser.add_argument("--ready-file", type=Path, help="write this file, JSON with the address, once Carole is ready")
     given = parser.parse_args(arguments)
     try:
         serve(given.config, given.ready_file)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tryst.common.keys.identity import PublicIdentity
 
 app = typer.Typer(
-    help="The audit log: who did what, in an order that cannot be quietly changed. Run where Carole keeps it.",
+    help="The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine.",
     no_args_is_help=True,
 )
 
@@ -28,15 +28,15 @@ Config = Annotated[Path, typer.Option("--config", help="Carole's configuration f
 
 @app.callback()
 def auditing() -> None:
-    """The audit log: who did what, in an order that cannot be quietly changed. Run where Carole keeps it."""
+    """The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine."""
 
 
 @app.command()
 def show(
     config: Config = Path("carole.yaml"),
-    project: Annotated[str | None, typer.Option(help="Of this project only.")] = None,
+    project: Annotated[str | None, typer.Option(help="Only entries of this project.")] = None,
 ) -> None:
-    """Print the entries, a JSON object a line: who did what to which project, in order."""
+    """Print the entries in order, one JSON object per line: who did what to which project."""
     from tryst.carole.store import audit
 
     with _database(config) as database, database.read() as connection:
@@ -57,13 +57,13 @@ def verify(
     config: Config = Path("carole.yaml"),
     kept: Annotated[
         list[Path] | None,
-        typer.Option(help="A file of checkpoints that somebody has kept, one a line; may be given several times."),
+        typer.Option(help="A file of checkpoints kept by another party, one per line; may be repeated."),
     ] = None,
 ) -> None:
-    """Check every entry, the tree over them, every signed checkpoint, and those that others have kept.
+    """Check every entry, the tree over them, every signed checkpoint, and the checkpoints kept by other parties.
 
-    Ends with status 1 at the first thing that is wrong, and names the entry where it begins. What Carole's own key
-    has signed anew can only be found with a checkpoint that somebody else has kept: custodians keep them.
+    Ends with status 1 at the first error, and names the entry where it begins. A log rewritten and signed again with
+    Carole's own key is only found with a checkpoint kept by another party: custodians keep them.
     """
     from tryst.carole.store import audit_check
 
@@ -75,17 +75,19 @@ def verify(
             ErrorCode.AUDIT,
             found.finding,
             where="audit log" if found.entry is None else f"audit log, entry {found.entry}",
-            got=f"{found.size} entries that can be read",
-            remedy="stop Carole, keep the database and every kept checkpoint as they are, and tell the custodians",
+            got=f"{found.size} readable entries",
+            remedy="stop Carole, keep the database and every kept checkpoint unchanged, and inform the custodians",
         )
     reported = f"Intact: {found.size} entries, signed by Carole"
     if found.checkpoint is not None:
         reported += f" at {_time(found.checkpoint.at)}"
     typer.echo(f"{reported}.")
     if checkpoints:
-        typer.echo(f"It continues all {found.compared} kept checkpoints.")
+        typer.echo(f"Consistent with all {found.compared} kept checkpoints.")
     else:
-        typer.echo("Not compared with anybody's kept checkpoint: what Carole's own key rewrote would not be seen.")
+        typer.echo(
+            "Not compared with any kept checkpoint: a log rewritten with Carole's own key would not be detected."
+        )
 
 
 @app.command()

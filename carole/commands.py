@@ -1,4 +1,4 @@
-"""``tryst carole``: what Carole's operator does."""
+"""``tryst carole``: the commands of Carole's operator."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def carole() -> None:
 def serve(
     config: Config = Path("carole.yaml"),
     ready_file: Annotated[
-        Path | None, typer.Option(help="Write this file, JSON with the address, once Carole answers.")
+        Path | None, typer.Option(help="Write this file, JSON with the address, once Carole is ready.")
     ] = None,
 ) -> None:
-    """Serve until told to stop (SIGTERM, or Ctrl-C).
+    """Serve until stopped by SIGTERM or Ctrl-C.
 
-    Carole is the only one who listens on a network: custodians and coordinator call her. Her log goes to standard
-    error, a JSON object a line, and holds no record's value.
+    Carole is the only party that listens on a network: custodians and coordinator call her. Her log goes to standard
+    error, one JSON object per line, and holds no record's value.
     """
     from tryst.carole.service.application import serve as run
 
@@ -36,7 +36,7 @@ def serve(
 
 @app.command()
 def check(config: Config = Path("carole.yaml")) -> None:
-    """Look at configuration, certificates and membership list, and tell every mistake; nothing is started."""
+    """Check configuration, certificates and membership list, and report every error; nothing is started."""
     from tryst.carole.configuration import load_carole
     from tryst.common.keys.wrapping import WrappingKeys
     from tryst.common.parties import Role
@@ -49,12 +49,12 @@ def check(config: Config = Path("carole.yaml")) -> None:
     server_credentials(folder.path, Role.LINKER)
     WrappingKeys.load(folder.wrapping)
     members = Members.load(configuration.members or folder.members)
-    typer.echo(f"{config}: Carole would listen on {configuration.listen} for {len(members)} members.")
+    typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(members)} members.")
 
 
 @app.command()
 def health(config: Config = Path("carole.yaml")) -> None:
-    """Ask the running Carole on this machine whether she serves; ends with status 1 if not."""
+    """Check that Carole is serving on this machine; ends with status 1 if not."""
     from tryst.carole.service.health import check_health
 
-    typer.echo(f"Carole serves on {check_health(config)}.")
+    typer.echo(f"Carole is serving on {check_health(config)}.")

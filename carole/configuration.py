@@ -18,18 +18,18 @@ _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")
 
 TEMPLATE = """\
-# Carole, the linkage unit: the only one who listens on a network. Nothing secret belongs into this file.
+# Carole, the linkage unit: the only service that listens on a network. Nothing secret belongs in this file.
 version: 1
 listen: {listen}
-keys: {keys}  # folder of her certificate and keys, as `tryst init` or `tryst party` makes it
+keys: {keys}  # folder of her certificate and keys, made by `tryst init` or `tryst party`
 store:
   database: sqlite:///{store}/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
   blobs: {store}/blobs  # encrypted uploads and results; wrapping.key must not be in their backups
 limits:
   memory: 3GiB                         # for the data of a run; the interpreter needs about 250 MiB more
-  threads: 0                           # for comparing; 0 is one per core
-  max_upload: 2GiB                     # of one custodian's signatures
-  max_rows: 5000000                    # of one custodian's file
+  threads: 0                           # for comparing; 0 means one per core
+  max_upload: 2GiB                     # per custodian, of signatures
+  max_rows: 5000000                    # per custodian's file
 log_level: info
 """
 
@@ -58,14 +58,14 @@ def _database(text: str, info: ValidationInfo) -> str:
         raise ValueError("expected sqlite:///path or postgresql+psycopg://user@host/name") from None
     if url.get_backend_name() == "sqlite":
         if not url.database or url.database == ":memory:":
-            raise ValueError("expected sqlite:///path: a database in memory would not outlive a restart")
+            raise ValueError("expected sqlite:///path: a database in memory would be lost at a restart")
         folder = (info.context or {}).get("folder")
         path = Path(url.database).expanduser()
         return str(url.set(database=str(path if folder is None else Path(folder) / path)))
     if url.drivername != "postgresql+psycopg":
         raise ValueError("expected sqlite:///path or postgresql+psycopg://user@host/name")
     if url.password is not None:
-        raise ValueError("a password belongs into a ~/.pgpass or the environment, not into the URL")
+        raise ValueError("a password belongs in ~/.pgpass or the environment, not in the URL")
     return text
 
 
@@ -156,7 +156,7 @@ def load_carole(path: Path) -> CaroleConfiguration:
         except OSError as error:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
-                "the folder of the database cannot be made",
+                "the folder of the database cannot be created",
                 where=str(folder),
                 got=error.strerror or type(error).__name__,
             ) from None

@@ -8,31 +8,31 @@ from typing import Annotated, Any
 
 import typer
 
-KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV or Parquet, a row each.")]
-ReleaseFile = Annotated[Path, typer.Argument(help="What would be released: CSV or Parquet, a row per person.")]
+KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV or Parquet, one row per person.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="The file to be released: CSV or Parquet, one row per person.")]
 
 
 def command(
     known: KnownFile,
     release: ReleaseFile,
     keys: Annotated[
-        str | None, typer.Option(help="Variables compared, by commas; all that both files have if left out.")
+        str | None, typer.Option(help="Variables compared, separated by commas; by default all that both files have.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option("--id", help="Column of both files that says who is who; it is for judging only.")
+        str | None, typer.Option("--id", help="Column of both files that identifies the person, for evaluation only.")
     ] = None,
-    minimum: Annotated[float, typer.Option(help="Probability from which the intruder makes a claim.")] = 0.5,
+    minimum: Annotated[float, typer.Option(help="Minimum probability for the intruder to make a claim.")] = 0.5,
     dummies: Annotated[
-        str | None, typer.Option(help="Try dummy records, as shares of the release by commas: .05,.1,.2")
+        str | None, typer.Option(help="Try dummy records, as shares of the release, separated by commas: .05,.1,.2")
     ] = None,
-    kind: Annotated[str, typer.Option(help="Dummy records: twins, model or independent.")] = "twins",
-    seed: Annotated[int, typer.Option(help="Of whatever is drawn.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    kind: Annotated[str, typer.Option(help="Kind of dummy records: twins, model or independent.")] = "twins",
+    seed: Annotated[int, typer.Option(help="Seed of the random draws.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all results to this file as JSON.")] = None,
 ) -> None:
-    """Turn the linker on a release: link it to people whom an intruder knows.
+    """Use the linker to attack a release: link it to people an intruder knows.
 
-    Two intruders: one who compares values, and one who also learns which values go together. With --id their claims are
-    set beside the truth. Nothing is sent anywhere, and no record is in what is written.
+    Two intruders: one compares values, the other also estimates which values occur together. With --id their claims
+    are compared with the truth. Nothing is sent anywhere, and the output contains no record.
     """
     from tryst.carole.intruder.attack_assessment import assess
 
@@ -78,7 +78,7 @@ def _print(found: dict[str, Any], minimum: float) -> None:
     also = f", beside {', '.join(found['known'])}" if found["known"] else ""
     typer.echo(
         f"{found['people']:,} people known by {', '.join(found['keys'])}{also}; {found['records']:,} records released"
-        + (f" that also say {', '.join(found['learnt'])}" if found["learnt"] else "")
+        + (f" that also contain {', '.join(found['learnt'])}" if found["learnt"] else "")
         + "."
     )
     _table(found["intruders"], minimum)
@@ -89,11 +89,13 @@ def _print(found: dict[str, Any], minimum: float) -> None:
         typer.echo(f"\nWith {part['share']:.0%} dummy records ({part['kind']}):")
         _table(part["intruders"], minimum)
     if not found["truth_known"]:
-        typer.echo("\nWithout --id nobody can say which claims are right: what is claimed is all there is to judge by.")
+        typer.echo(
+            "\nWithout --id it is not known which claims are right: only the claimed probabilities are available."
+        )
 
 
 def _table(intruders: dict[str, Any], minimum: float) -> None:
-    typer.echo(f"\n  {'intruder':<16} {'who is claimed':<36} {'claims':>7} {'claimed':>8} {'right':>7}")
+    typer.echo(f"\n  {'intruder':<16} {'claimed person':<36} {'claims':>7} {'claimed':>8} {'right':>7}")
     rows = (
         ("most_probable", "the most probable pair of all"),
         ("best_of_each_person", "everyone's most probable record"),

@@ -60,7 +60,7 @@ def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) 
     warnings: tuple[str, ...] = ()
     if gone:
         warnings = (
-            f"Tables over {', '.join(sorted(gone))} were released before, and are no longer variables: what they add"
-            " could not be taken into account.",
+            f"Tables over {', '.join(sorted(gone))} were released before, and are no longer variables: their additional"
+            " disclosure risk could not be taken into account.",
         )
     return Accumulated(len(reports), largest, tuple(tables), warnings)

@@ -93,7 +93,7 @@ class Alike(CellRisk):
     """All records agree in everything, and so does, for all they tell, the population."""
 
     file: KeyFile
-    method: str = "no key variable varies: everybody is like everybody"
+    method: str = "no key variable varies: all records have equal keys"
     warnings: tuple[str, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:

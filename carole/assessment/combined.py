@@ -80,7 +80,7 @@ class Combined:
                 raise _wrong("expected two rows and a probability for each", where, f"{len(rows_a)} and {len(chance)}")
             for rows, n in ((rows_a, len(self.alice)), (rows_b, len(self.bob))):
                 if len(rows) and (rows.min() < 0 or rows.max() >= n):
-                    raise _wrong("a row is outside of its file", where, f"{n} rows")
+                    raise _wrong("a row is outside its file", where, f"{n} rows")
             if len(chance) and not (np.isfinite(chance).all() and chance.min() >= 0 and chance.max() <= 1):
                 raise _wrong("expected probabilities", where, "others")
 
@@ -183,7 +183,7 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
     """
     links = answer.coded
     if links is None:
-        raise _wrong("expected links by their rows of codes", "links", "none")
+        raise _wrong("expected the links with their rows of codes", "links", "none")
     left_out = _expected_elsewhere(answer)
     rows_a, rows_b = links.row_a.astype(np.int64), links.row_b.astype(np.int64)
     return Combined(
@@ -199,8 +199,8 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
         left_out,
         (
             "In mode block_keyed Carole knows the codes of links only. Expected counts leave out the pairs that came"
-            f" near to a link, among which at most {left_out:.3g} matches are expected; and each link's probability is"
-            f" the mean of at least {GROUP} links alike, or of all where there are fewer.",
+            f" close to a link, among which at most {left_out:.3g} matches are expected; and each link's probability"
+            f" is the mean over at least {GROUP} similar links, or over all where there are fewer.",
         ),
     )
 

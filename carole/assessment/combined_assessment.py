@@ -96,7 +96,7 @@ def assess(
     """
     policy = spec.assessment
     if policy is None:
-        raise TrystError(ErrorCode.PARAMETER, "the specification asks for no assessment", where="assessment")
+        raise TrystError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
     names = [variable.name for variable in combined.variables]
     before = accumulated([json.loads(report) for report in earlier], names)
     left = left_for_uniques(combined, policy, resources)
@@ -163,14 +163,14 @@ def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
 def _warnings(combined: Combined) -> list[str]:
     sentences = []
     if not combined.n_records:
-        return ["There is no linked record: there is nothing to disclose but that."]
+        return ["There is no linked record: nothing can be disclosed but that fact."]
     if combined.n_records < 2:
-        sentences.append("There is one linked record: whoever is known to be in the output is known to be this one.")
+        sentences.append("There is one linked record: a person known to be in the output is known to be this record.")
     for name, number in combined.disagreements.items():
         if number:
             sentences.append(
                 f"In {number} linked records the custodians differ in {name}; Alice's value was taken. Released side by"
-                " side, the two values tell more than one."
+                " side, the two values disclose more than one."
             )
     lacking = (combined.codes < 0).mean(axis=0)
     for variable, share in zip(combined.variables, lacking.tolist(), strict=True):
@@ -179,6 +179,6 @@ def _warnings(combined: Combined) -> list[str]:
         elif share > 0.2 and variable.role == "key":
             sentences.append(
                 f"{share:.0%} of the linked records have no value of {variable.name}, which counts as a category: an"
-                " intruder who takes a missing value for any finds fewer of them unique."
+                " intruder for whom a missing value agrees with any value finds fewer of them unique."
             )
     return sentences

@@ -80,7 +80,7 @@ def _unique_matches(records: KeyedRecords) -> Measure:
     found = dis(n1, n2, n3, records.fraction, CONFIDENCE)
     how = (
         f"DIS from {found.uniques} uniques and {int(found.pairs)} pairs, sampling fraction {records.fraction:g}, times"
-        f" the mean link probability {trust:.4g} of the uniques; the upper end is judged"
+        f" the mean link probability {trust:.4g} of the uniques; the limit is applied to the upper end"
     )
     return Measure(found.value * trust, how, found.low * trust, found.high * trust)
 
@@ -188,7 +188,7 @@ def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tu
     fraction = fractions.alice if side is Side.ALICE else fractions.bob
     file = key_file(codes[:, combined.columns(names)], names, fraction)
     if file is None:
-        return fraction / len(codes), "no key variable in it: anybody could be anybody"
+        return fraction / len(codes), "it has no key variable: no record can be identified"
     model = cell_risk(file)
     cells = model.now
     return float(cells.correct[cells.of_record][rows].mean()), model.method
@@ -224,7 +224,7 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[st
     own = scores.minimal_uniques
     warnings: tuple[str, ...] = ()
     if not own.complete:
-        warnings = (f"Special uniques were looked for by up to {own.max_size} of the {own.n_keys} key variables only.",)
+        warnings = (f"Special uniques were searched for by at most {own.max_size} of the {own.n_keys} key variables.",)
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
     highest_risk_records = [

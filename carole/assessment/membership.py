@@ -37,7 +37,7 @@ def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Member
     worst = max(found, key=lambda side: found[side]["learnt"])
     how = f"link probability at least {1 - doubt:g}, as released; the larger share is {worst.capitalize()}'s"
     if combined.left_out and getattr(release, worst) == "pairs":
-        how += "; at most, since pairs whose codes are not known may be of any of its records"
+        how += "; an upper bound, since pairs whose codes are not known may be of any of its records"
     return Membership({"members_disclosed": Measure(found[worst]["learnt"], how)}, found)
 
 

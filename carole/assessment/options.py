@@ -217,7 +217,7 @@ def _minimal_merges(
     words = "; ".join(_in_codes(search.recoding, file))
     if not search.reached or not words:
         return []
-    return [_option(f"at least loss of information: {words}", _effect(combined, model, search.recoding, trust, spec))]
+    return [_option(f"with least loss of information: {words}", _effect(combined, model, search.recoding, trust, spec))]
 
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:

@@ -93,10 +93,10 @@ def publication(
     if whole.method == "":
         value = max(single.probability for single in singles)
         how = "the worst single table"
-        warnings.append("The tables have too many cells together: each was attacked by itself, which may find less.")
+        warnings.append("The tables together have too many cells: each was attacked separately, which may find less.")
     value = max(value, *(single.probability for single in singles))
     if any(table.protection == "random" for table, _ in listed):
-        warnings.append("Random rounding was drawn for this assessment; what is published will be drawn anew.")
+        warnings.append("Random rounding was drawn for this assessment; it is drawn again for the published tables.")
     text = f"{len(listed)} tables, {known} known people, links as decided; bounds: {how}"
     return Publication({"subtraction": Measure(value, text)}, documents, tuple(warnings))
 
@@ -131,7 +131,7 @@ def recovery(combined: Combined, tables: Sequence[PublishedTable], known: int) -
     counts = truth.counts
     sizes = (int(counts.size), int((counts == 0).sum()), int(((counts > 0) & (counts <= 2)).sum()))
     if not combined.n_records:
-        return Recovery(0.0, *sizes, "nobody is counted")
+        return Recovery(0.0, *sizes, "no record is counted")
     seed = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
     generator = np.random.default_rng(int.from_bytes(seed[:8], "big"))
     published = tuple(_published(truth, table, str(i + 1), generator) for i, table in enumerate(tables))
@@ -195,4 +195,4 @@ def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int
         box = np.transpose(table.box[1], [table.names.index(name) for name in order])
         shape = [v.size if v.name in order else 1 for v in truth.variables]
         upper = np.minimum(upper, box.reshape(shape))
-    return upper, "the least count above each cell"
+    return upper, "the smallest count above each cell"

@@ -47,7 +47,7 @@ def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.
     if not (1 <= bits <= MAX_BITS and bands >= 1 and bands * bits <= field.bits):
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"bands of 1 to {MAX_BITS} bits that fit into the signature",
+            f"expected bands of 1 to {MAX_BITS} bits that fit into the signature",
             where="blocking.lsh",
             got=f"{bands} bands of {bits} bits for signatures of {field.bits}",
             remedy="use fewer bands or bits, or longer signatures",

@@ -201,7 +201,7 @@ def _by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
             "every blocking rule must have one key per row",
             where="blocking",
             got=f"arrays of {sorted({len(column) for column in keys})} keys",
-            remedy="make the contribution again",
+            remedy="contribute again",
         )
     return np.ascontiguousarray(np.stack(keys, axis=1))
 

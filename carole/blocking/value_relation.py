@@ -156,7 +156,7 @@ def _distances(values: NDArray[np.uint64], centre: NDArray[np.uint64]) -> NDArra
 def _too_many(maximum: int) -> TrystError:
     return TrystError(
         ErrorCode.MEMORY,
-        f"more than {maximum:,} pairs of values are similar, which is what memory allows for",
+        f"more than {maximum:,} pairs of values are similar, the most that memory allows",
         where="resources.memory_bytes",
-        remedy="ask for more similarity in the blocking rule, or grant more memory",
+        remedy="require more similarity in the blocking rule, or grant more memory",
     )

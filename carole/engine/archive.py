@@ -52,7 +52,7 @@ def unpacked(content: bytes | memoryview) -> tuple[Arrays, dict[str, Any]]:
     except (zipfile.BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
         raise malformed("a damaged archive") from None
     if not isinstance(document, dict):
-        raise malformed("a document that is no object")
+        raise malformed("a document that is not an object")
     return arrays, document
 
 
@@ -70,8 +70,8 @@ def malformed(got: str) -> TrystError:
     """The refusal (UPLOAD_CORRUPT) of what another party of a resolution sent."""
     return TrystError(
         ErrorCode.UPLOAD_CORRUPT,
-        "what the parties of a resolution tell each other is not of the form they agreed on",
+        "an artifact of the resolution does not have the agreed format",
         where="resolution",
         got=got,
-        remedy="run the same version of Tryst everywhere; if you do, ask for another run",
+        remedy="run the same version of Tryst at all parties; if they do, start another run",
     )

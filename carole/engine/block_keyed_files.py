@@ -47,16 +47,16 @@ class BlockKeyedFiles:
         if plan.latent is not None:
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "values have no codes for the whole file where blocks have keys of their own",
+                "values have no codes for the whole file when each block has its own keys",
                 where="latent",
-                remedy="drop it, or link in mode open",
+                remedy="remove it, or link in mode open",
             )
         if any(field.value_frequencies for field in plan.fields):
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "values cannot be counted across a file whose blocks have keys of their own",
+                "values cannot be counted across a file when each block has its own keys",
                 where="fields.value_frequencies",
-                remedy="drop it, or link in mode open",
+                remedy="remove it, or link in mode open",
             )
 
     def source(self, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress) -> Source:
@@ -76,7 +76,7 @@ class BlockKeyedFiles:
             if block.pairs > rule.limit:
                 raise TrystError(
                     ErrorCode.PARAMETER,
-                    f"at most {rule.limit:,} pairs may be in a block",
+                    f"a block may have at most {rule.limit:,} pairs",
                     where=f"blocking.{rule.name}",
                     got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
                     remedy="raise its limit, or name a field to split the rule by and contribute again",

@@ -87,14 +87,14 @@ def check_coded(links: CodedLinks, probability: NDArray[np.float64], expected: E
     """
     for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
         if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
-            raise _malformed("a row of codes that is not there")
+            raise _malformed("a row of codes that does not exist")
         if expected.one_to_one and len(np.unique(row)) != len(row):
-            raise _malformed("two links of one row of codes")
+            raise _malformed("two links with the same row of codes")
     place = links.row_a.astype(np.int64) << 32 | links.row_b
     if (place[1:] <= place[:-1]).any():
-        raise _malformed("links by rows of codes out of order, or one twice")
+        raise _malformed("links out of order by rows of codes, or repeated")
     if not np.allclose(np.sort(links.probability), np.sort(micro_aggregated(probability)), rtol=0.0, atol=_ROUNDING):
-        raise _malformed("other probabilities than the means of the links' groups")
+        raise _malformed("probabilities other than the means of the links' groups")
 
 
 def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -136,8 +136,8 @@ def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
 def _malformed(got: str) -> TrystError:
     return TrystError(
         ErrorCode.UPLOAD_CORRUPT,
-        "the resolver's links by rows of codes are not those of its answer",
+        "the resolver's links by rows of codes are not those of its result",
         where="resolution",
         got=got,
-        remedy="run the same version of Tryst everywhere; if you do, ask for another run",
+        remedy="run the same version of Tryst at all parties; if they do, start another run",
     )

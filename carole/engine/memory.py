@@ -40,7 +40,7 @@ class MemoryBudget:
         if n_bytes > self.free:
             raise TrystError(
                 ErrorCode.MEMORY,
-                f"{purpose} needs {mebibytes(n_bytes)} of memory and {mebibytes(max(0, self.free))} are left of "
+                f"{purpose} needs {mebibytes(n_bytes)} of memory, but {mebibytes(max(0, self.free))} are left of "
                 f"the {mebibytes(self.total)} this run may use",
                 where="resources.memory_bytes",
                 remedy=f"grant {mebibytes(self.total + n_bytes - self.free)} or more, or {remedy}",

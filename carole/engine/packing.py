@@ -36,7 +36,7 @@ class Packing:
             fields = ", ".join(f"{name} {levels}" for name, levels in zip(names, n_levels, strict=True))
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "the comparison vectors must number less than 2**63",
+                "there must be fewer than 2**63 possible comparison vectors",
                 where="fields",
                 got=f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}",
                 remedy="compare fewer fields, or give some of them fewer levels",

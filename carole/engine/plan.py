@@ -50,7 +50,7 @@ class FieldPlan:
         if not self.bounds or not ascending or self.bounds[0] < 0 or self.bounds[-1] != 1:
             raise _wrong(
                 f"fields.{self.name}.bounds",
-                "bounds must ascend from 0 or more to 1",
+                "bounds must ascend from at least 0 to 1",
                 str(list(self.bounds)),
                 "give the levels' inclusive upper bounds, the last of them 1",
             )
@@ -215,7 +215,7 @@ class LinkagePlan:
             raise _wrong("fields", "each field may occur once", "a repeated name", "remove the repetition")
         exchanged = [name for swap in self.swaps for name in swap]
         if len(set(exchanged)) != len(exchanged) or not set(exchanged) <= set(names):
-            raise _wrong("swaps", "each field at most once, and only compared ones", "others", "mend the swaps")
+            raise _wrong("swaps", "each field at most once, and only compared ones", "others", "correct the swaps")
 
     def _check_model(self) -> None:
         if self.dependence not in get_args(Dependence):

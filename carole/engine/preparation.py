@@ -73,8 +73,8 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
         in_a, in_b = ((part.fields[first], part.fields[second]) for part in (a, b))
         if len({field.bits for field in (*in_a, *in_b)}) > 1:
             raise TrystError(
-                ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged have signatures of one length",
-                where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same bits",
+                ErrorCode.ENCODING_MISMATCH, "fields that may be exchanged need signatures of equal length",
+                where=f"swaps, {first} and {second}", got="several lengths", remedy="give both the same number of bits",
             )  # fmt: skip
         made.append(CrosswiseComparison(in_a, in_b, plan.field(first).randomised_response))
     return made

@@ -128,7 +128,7 @@ def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> No
     if len(np.unique(pairs)) != len(pairs):
         raise TrystError(
             ErrorCode.UPLOAD_CORRUPT,
-            "two candidate pairs are said to be the same two records",
+            "the handles name the same two records for two candidate pairs",
             where=f"run {run}",
             remedy="ask the custodians whether an identifier of theirs is on several records, and start another run",
         )

@@ -152,11 +152,11 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
         )
         for q, field in enumerate(plan.compared):
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
-                raise malformed("a comparison level that the plan does not have")
+                raise malformed("a comparison level that the plan does not define")
         alice, bob = (bytes.fromhex(digest) for digest in document["asked"])
         return ResolutionRequest(found, (alice, bob), int(document["threads"]))
     except (KeyError, TypeError, ValueError, IndexError):
-        raise malformed("parts that are missing or of another kind") from None
+        raise malformed("parts that are missing or of another type") from None
 
 
 def pack_result(
@@ -213,7 +213,7 @@ def unpack_result(
     if not all(np.isfinite(values).all() for values in (weight, match, link)):
         raise malformed("numbers that are not finite")
     if n and (min(match.min(), link.min()) < 0 or max(match.max(), link.max()) > 1):
-        raise malformed("probabilities beyond 0 and 1")
+        raise malformed("probabilities outside 0 to 1")
     pairs = ScoredPairs(row_a, row_b, np.zeros(n, dtype=np.int32), weight, match, link)
     links = np.flatnonzero(linked).astype(np.int64)
     coded = None
@@ -225,15 +225,15 @@ def unpack_result(
         )
         check_coded(coded, link[links], expected)
     elif "coded_a" in arrays:
-        raise malformed("links by rows of codes where nothing is assessed")
+        raise malformed("links by rows of codes, although no assessment is requested")
     try:
         statistics = StatisticsDocument.of(document, "statistics")
     except TrystErrors as error:
-        raise malformed(f"statistics that are none: {error}") from None
+        raise malformed(f"invalid statistics: {error}") from None
     return ResolutionResult(pairs, links, statistics, coded)
 
 
 def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:
     if array.size and (int(array.min()) < 0 or int(array.max()) >= bound):
-        raise malformed("a pattern that is not there")
+        raise malformed("a pattern that does not exist")
     return array

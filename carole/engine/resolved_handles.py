@@ -39,7 +39,7 @@ def checked_handles(
             raise malformed("a handle that is not below the number of records")
         return handles.astype(np.int32), highest + 1 if n_pairs else 0
     if len(among) != 1 or int(among[0]) > n_records or highest >= int(among[0]) + max(1, n_pairs):
-        raise malformed("handles of more records or dummies than there can be")
+        raise malformed("more handles of records or dummies than possible")
     return handles.astype(np.int32), int(among[0])
 
 
@@ -56,5 +56,5 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
     if n and int(codes.max()) >= n_records:
         raise malformed("a row of codes that is not below the number of records")
     if len(np.unique(codes)) != n:
-        raise malformed("one row of codes for two records")
+        raise malformed("the same row of codes for two records")
     return codes.astype(np.int32)

@@ -84,9 +84,9 @@ def choose_classes(
         raise TrystError(
             ErrorCode.MEMORY,
             f"the {for_links:,} pairs that reach the threshold need {mebibytes(for_links * bytes_each)} of memory "
-            f"and {mebibytes(maximum * bytes_each)} are left",
+            f"but {mebibytes(maximum * bytes_each)} are left",
             where="resources.memory_bytes",
-            remedy="raise links.threshold, grant more memory, or look at the model: it may take blocks for matches",
+            remedy="raise links.threshold, grant more memory, or check the model: it may treat blocks as matches",
         )
     selected = int(np.searchsorted(-probability, -KEPT_PROBABILITY, side="right"))
     limit = min(maximum, max(MAX_PAIRS, for_links))

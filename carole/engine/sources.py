@@ -80,7 +80,7 @@ def _rule(
         related = canopy_pairs(
             side_a, side_b, formed.tight, formed.loose, plan.seed, maximum, progress, randomised_response
         )
-    budget.take(BYTES_EACH * len(related.partner), f"the similar values of rule {rule.name}", "ask for more similarity")
+    budget.take(BYTES_EACH * len(related.partner), f"the similar values of rule {rule.name}", "require more similarity")
     return ValueRule(related, side_a.codes, side_b.codes), Skew()
 
 

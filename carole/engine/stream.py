@@ -257,7 +257,7 @@ class PairStream:
     def _too_many_patterns(self) -> TrystError:
         return TrystError(
             ErrorCode.MEMORY,
-            f"more than {self._max_patterns:,} distinct comparison vectors, which is what memory allows for",
+            f"more than {self._max_patterns:,} distinct comparison vectors, the most that memory allows",
             where="resources.memory_bytes",
             remedy="compare fewer fields, give them fewer levels, or grant more memory",
         )
@@ -294,5 +294,5 @@ def _selected(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArra
     """A table from some vectors to what they are called."""
     table = PatternCounter(max(1, len(code)))
     if not table.add(code, mask, pattern + 1, len(code)):
-        raise AssertionError("the table of wanted patterns holds them all")
+        raise AssertionError("the table of selected patterns holds them all")
     return table

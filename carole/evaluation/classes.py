@@ -48,7 +48,7 @@ def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) 
     if probability.shape != is_match.shape or probability.ndim != 1:
         raise wrong("one probability and one truth per pair", f"{probability.shape} and {is_match.shape}")
     if np.isnan(probability).any():
-        raise wrong("probabilities", f"{int(np.isnan(probability).sum())} that are not numbers")
+        raise wrong("probabilities", f"{int(np.isnan(probability).sum())} NaN values")
     distinct, member = np.unique(-probability, return_inverse=True)
     return TiedClasses(
         probability=-distinct,

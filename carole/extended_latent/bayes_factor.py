@@ -96,7 +96,7 @@ def columns_of(model: FittedModel, codes: NDArray[np.int32], names: Sequence[Has
     place = {name: v for v, name in enumerate(names)}
     unknown = [name for name in model.names if name not in place]
     if unknown:
-        raise wrong("the model has a variable that the values do not have", "value model", repr(unknown[0]))
+        raise wrong("the model has a variable that the values lack", "value model", repr(unknown[0]))
     return codes[:, [place[name] for name in model.names]]
 
 

@@ -163,7 +163,7 @@ def check_cases(values: Values) -> None:
             f"more than {MAX_PLANS} combinations of missing variables and agreeing keys",
             where="latent",
             got=f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys",
-            remedy="make missing a category of its own, or let keys stand alone",
+            remedy="make missing a separate category, or let keys stand alone",
         )
 
 

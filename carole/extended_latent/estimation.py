@@ -151,10 +151,10 @@ def match_records(
     some = np.asarray((records >= 0).any(axis=1))
     if not some.any():
         raise wrong(
-            "no pair and no training record says anything of the variables",
+            "no pair and no training record has values of the variables",
             "latent",
             f"{len(records)} records, all missing",
-            "send values, or leave the extended step out",
+            "contribute values, or leave out the extended latent step",
         )
     return IncompleteCounts.from_records(records[some], values.model_levels, values.model_names, weights[some])
 
@@ -193,7 +193,7 @@ def file_model(values: Values, side: str, settings: ExtendedSettings) -> FittedM
     levels = tuple(values.variables[v].levels for v in columns)
     if not columns or not len(kept):
         raise wrong(
-            "a denominator of its own needs variables that this file holds",
+            "a separate denominator needs variables that this file holds",
             f"latent.separate, {side}",
             "none",
             "use one model for both",

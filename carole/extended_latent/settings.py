@@ -114,4 +114,4 @@ class ExtendedSettings:
         if not 0 < self.tolerance < 1:
             raise wrong("expected a number in (0, 1)", "latent.tolerance", str(self.tolerance))
         if self.prior < 0 or self.rounds < 0 or self.max_iterations < 1 or self.moves < 1:
-            raise wrong("numbers of steps and the prior must not be negative", "latent", "one that is")
+            raise wrong("numbers of steps and the prior must not be negative", "latent", "a negative number")

@@ -216,7 +216,7 @@ def check_codes(
             raise wrong(
                 f"codes of {variable.name} must be {low} to {high}",
                 where,
-                f"{outside} records with others",
+                f"{outside} records with codes outside this range",
                 "code the variable as the specification lists its categories; -1 is missing",
             )
 

@@ -329,7 +329,7 @@ def _check(
     if rules and settings.u == "free":
         raise TrystError(
             ErrorCode.PARAMETER,
-            "u cannot be learnt freely from blocked pairs: inside a block everything agrees on the block",
+            "u cannot be estimated freely from blocked pairs: inside a block all pairs agree on the blocking key",
             where="model.u",
             got="free",
             remedy="set it to corrected or all_pairs",

@@ -27,10 +27,10 @@ def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
     if len(rules) > 32:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "at most 32 blocking rules can be told apart",
+            "at most 32 blocking rules can be distinguished",
             where="blocking",
             got=str(len(rules)),
-            remedy="leave some out",
+            remedy="use fewer rules",
         )
     for rule in rules:
         if any(not 0 <= q < n_fields for q in rule.fields):

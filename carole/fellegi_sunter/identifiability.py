@@ -39,7 +39,7 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: NDArray[np.float64
     informative = informative_fields(counts)
     names = [field.name for field, useful in zip(fields, informative, strict=True) if useful]
     if not names:
-        return "not identifiable: no field takes two levels, so nothing tells matches from other pairs"
+        return "not identifiable: no field takes two levels, so nothing distinguishes matches from other pairs"
     if len(names) == 1:
         q = int(np.flatnonzero(informative)[0])
         kind = "binary field" if fields[q].n_levels == 2 else "field"

@@ -45,24 +45,24 @@ class AttackedFiles:
     def __post_init__(self) -> None:
         for what, codes in (("known people", self.known), ("released records", self.released)):
             if codes.ndim != 2 or codes.shape[1] != len(self.names) or len(self.levels) != len(self.names):
-                raise _wrong("one column and one number of levels for each variable", what, str(codes.shape))
+                raise _wrong("expected one column and one number of levels for each variable", what, str(codes.shape))
             if not len(codes):
-                raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where=what)
+                raise TrystError(ErrorCode.EMPTY_SOURCE, "expected at least one record", where=what)
             if codes.min() < -1 or (codes >= np.array(self.levels)).any():
-                raise _wrong("codes from -1 (missing) to one less than the levels", what, "others")
+                raise _wrong("expected codes from -1 (missing) to one less than the number of levels", what, "others")
         if not self.keys:
             raise TrystError(
                 ErrorCode.PARAMETER,
                 "the files have no variable in common",
                 where="keys",
-                remedy="name columns alike in both files",
+                remedy="give columns the same names in both files",
             )
         if self.record_of is not None and (
             len(self.record_of) != len(self.known)
             or self.record_of.min() < NO_PERSON
             or self.record_of.max() >= len(self.released)
         ):
-            raise _wrong("the record of each person, or -1", "truth", "others")
+            raise _wrong("expected the record of each person, or -1", "truth", "others")
 
     @classmethod
     def from_columns(

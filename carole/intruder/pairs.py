@@ -52,7 +52,7 @@ class AllPairs:
                 f"more than {MAX_PAIRS:,} pairs",
                 where="files",
                 got=f"{self.n_pairs:,}",
-                remedy="attack a sample of the people known: risk per person does not depend on how many there are",
+                remedy="attack a sample of the known people: the risk per person does not depend on their number",
             )
         if len(keys) > _MAX_KEYS:
             raise TrystError(ErrorCode.PARAMETER, f"at most {_MAX_KEYS} keys", where="keys", got=str(len(keys)))

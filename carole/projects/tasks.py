@@ -76,9 +76,9 @@ def blocking_error(project: Project) -> str:
     if project.state is State.KEYED:
         expired = [str(side) for side, upload in sorted(project.uploads.items()) if upload.expired]
         if expired:
-            return f"the upload of {' and '.join(expired)} was erased when its time was over; contribute again"
+            return f"the upload of {' and '.join(expired)} expired and was erased; contribute again"
     if project.state is State.ASSESSED:
-        return "the result was refused: its disclosure risk is above a limit; the report tells what would lower it"
+        return "the result was refused: its disclosure risk is above a limit; the report shows what would lower it"
     if project.state is State.HELD:
         return "the result waits for a steward: its disclosure risk is above a limit"
     return ""

@@ -73,4 +73,4 @@ def put_artifact(
 def _not_for_you(artifact: int) -> TrystError:
     known = artifact in resolution_pb2.RunArtifact.values()
     got = resolution_pb2.RunArtifact.Name(artifact) if known else str(artifact)
-    return TrystError(ErrorCode.PARAMETER, "the artifact is of another party", where="artifact", got=got)
+    return TrystError(ErrorCode.PARAMETER, "the artifact is not addressed to this party", where="artifact", got=got)

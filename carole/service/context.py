@@ -102,7 +102,7 @@ def new_id(text: str, what: str) -> str:
     if not _ID.fullmatch(text):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "32 hexadecimal digits in small letters expected",
+            "expected 32 lower-case hexadecimal digits",
             where=what,
             got=f"{len(text)} characters",
         )
@@ -114,7 +114,7 @@ def request_id(text: str) -> str:
     if not _REQUEST.fullmatch(text):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "1 to 64 letters, digits, '_' or '-' expected",
+            "expected 1 to 64 letters, digits, '_' or '-'",
             where="request",
             got=f"{len(text)} characters",
         )

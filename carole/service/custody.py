@@ -82,11 +82,11 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         member, side = _custodian(context)
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
-            raise TrystError(ErrorCode.PARAMETER, f"the sender of {side}'s messages is {side}", where="message.sender")
+            raise TrystError(ErrorCode.PARAMETER, f"messages of {side} must be sent by {side}", where="message.sender")
         if int(request.message.kind) not in set(MessageKind):
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "a message is an offer or a confirmation",
+                "a message must be an offer or a confirmation",
                 where="message.kind",
                 got=str(request.message.kind),
             )
@@ -125,7 +125,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         manifest = manifest_from_wire(request.manifest, limits.max_upload_bytes, limits.max_rows)
         if manifest.side is not side:
             raise TrystError(
-                ErrorCode.NOT_ADMITTED, "a custodian contributes for its own side only", where="manifest.side"
+                ErrorCode.NOT_ADMITTED, "a custodian may contribute for its own side only", where="manifest.side"
             )
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)

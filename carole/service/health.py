@@ -35,10 +35,10 @@ def check_health(path: Path) -> str:
     if found.status != health_pb2.HealthCheckResponse.SERVING:
         raise TrystError(
             ErrorCode.UNAVAILABLE,
-            "Carole answers but does not serve",
+            "Carole answers but is not serving",
             where=address,
             got=health_pb2.HealthCheckResponse.ServingStatus.Name(found.status),
-            remedy="she is stopping; wait until she is back",
+            remedy="she is stopping; wait until she is restarted",
         )
     return address
 

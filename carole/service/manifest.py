@@ -11,7 +11,7 @@ from tryst.common.specification import Specification, VariableSpec
 from tryst.common.specification.model.padding import max_rows
 from tryst.common.wire.manifest import Manifest
 
-_REMEDY = "make the contribution again from the specification that all parties have approved"
+_REMEDY = "contribute again from the specification that all parties have approved"
 
 
 def check_manifest(manifest: Manifest, project: Project, spec: Specification) -> None:
@@ -32,10 +32,10 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     if manifest.epoch != project.epoch:
         raise TrystError(
             ErrorCode.EPOCH_MISMATCH,
-            f"the project is in epoch {project.epoch}, and epochs are not mixed",
+            f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
             where="manifest.epoch",
             got=str(manifest.epoch),
-            remedy="sign the records again with the seed of the project's present epoch",
+            remedy="sign the records again with the seed of the project's current epoch",
         )
     report = project.reports.get(manifest.side)
     if report is not None and report.key_check_value != manifest.key_check_value:
@@ -43,7 +43,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             ErrorCode.KEY_MISMATCH,
             "the contribution was not signed with the seed that both custodians have agreed on",
             where="manifest.key_check_value",
-            got=f"another value than this custodian reported in epoch {project.epoch}",
+            got=f"a value other than this custodian reported in epoch {project.epoch}",
             remedy="sign the records again with the agreed seed",
         )
     # In mode block_keyed there is a set for every rule, a sample and the codes; otherwise one set serves every rule.
@@ -60,7 +60,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
 
 def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> None:
     if (layout.records > 0) is not separate:
-        what = "the number of records is named in mode block_keyed, and only there"
+        what = "the number of records must be given in mode block_keyed, and only there"
         raise _encoding("manifest.records", what, str(layout.records))
     if not separate:
         return
@@ -97,7 +97,7 @@ def _check_variables(part: SetLayout, held: Sequence[VariableSpec]) -> None:
     _same(where, "variables", [variable.name for variable in part.variables], [variable.name for variable in held])
     for found, variable in zip(part.variables, held, strict=True):
         if found.categories != len(variable.categories):
-            what = f"{len(variable.categories)} categories expected"
+            what = f"expected {len(variable.categories)} categories"
             raise _encoding(f"{where}.{variable.name}", what, str(found.categories))
 
 
@@ -108,7 +108,7 @@ def _same(where: str, what: str, found: Sequence[str], expected: Sequence[str]) 
         surplus = sum(name not in expected for name in found)
         got = f"{len(missing)} missing and {surplus} others" if missing or surplus else "another order"
         named = f" ({', '.join(map(repr, missing[:5]))} missing)" if missing else ""
-        raise _encoding(where, f"{len(expected)} {what} expected{named}, as the specification has them", got)
+        raise _encoding(where, f"expected {len(expected)} {what}{named}, as in the specification", got)
 
 
 def _encoding(where: str, what: str, got: str) -> TrystError:

@@ -121,7 +121,7 @@ class Supervisor:
             freed = self._store.runs.abandon(self._owner, cause)
         except TrystError as error:
             # The lease's own time will free it.
-            log.error("run not freed", code=error.code.name)
+            log.error("run not released", code=error.code.name)
         else:
             if freed:
-                log.info("run freed", runs=freed)
+                log.info("run released", runs=freed)

@@ -82,7 +82,7 @@ class Heartbeat:
                 reported, at = now, time.monotonic()
             except TrystError as error:
                 # The lease outlives a short absence of the database.
-                log.warning("beat failed", run=self._lease.run, code=error.code.name)
+                log.warning("lease renewal failed", run=self._lease.run, code=error.code.name)
 
 
 class Worker:
@@ -114,11 +114,11 @@ class Worker:
                 self._carry_out(lease)
 
     def _carry_out(self, lease: Lease) -> None:
-        log.info("run begins", project=lease.project, run=lease.run, attempt=lease.attempt)
+        log.info("run started", project=lease.project, run=lease.run, attempt=lease.attempt)
         started = time.monotonic()
         try:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
-            log.info("run reads", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
+            log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
             with Heartbeat(self._store, lease) as heart:
                 links = carry_out(self._store, lease, spec, self._reader, self._resources, heart.progress)
         except LostRunError:
@@ -140,12 +140,12 @@ class Worker:
         else:
             seconds = round(time.monotonic() - started, 3)
             if links is None:
-                log.info("run waits", project=lease.project, run=lease.run, seconds=seconds)
+                log.info("run waiting", project=lease.project, run=lease.run, seconds=seconds)
                 return
-            log.info("run ends", project=lease.project, run=lease.run, links=links, seconds=seconds)
+            log.info("run finished", project=lease.project, run=lease.run, links=links, seconds=seconds)
 
     def _fail(self, lease: Lease, text: str, **details: str) -> None:
-        log.error("run fails", project=lease.project, run=lease.run, **details)
+        log.error("run failed", project=lease.project, run=lease.run, **details)
         try:
             self._store.runs.fail(lease, text)
         except TrystError as error:
@@ -168,7 +168,7 @@ def end_with_parent() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line and work."""
-    parser = argparse.ArgumentParser(description="Carole's worker. It is started by Carole herself.")
+    parser = argparse.ArgumentParser(description="Carole's worker, started by her service.")
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--owner", required=True)
     given = parser.parse_args(arguments)
@@ -181,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
         begin_log("worker", configuration.log_level)
         Worker(configuration, given.owner).work()
     except TrystError as error:
-        log.error("worker ends", code=error.code.name, error=str(error))
+        log.error("worker failed", code=error.code.name, error=str(error))
         return 1
     return 0
 

@@ -118,7 +118,7 @@ class Artifacts:
             _waiting(change.project, run)
             row = _row(change.connection, run, artifact)
             if row is None or row.payload != payload:
-                raise chunk_conflict("the artifact was begun again", where)
+                raise chunk_conflict("the artifact was started again", where)
             if name_chunk(change.connection):
                 change.apply(complete(change.project))
 
@@ -128,7 +128,7 @@ class Artifacts:
             return str(row.payload)
         if row is not None:
             if row.complete or chunk.index:
-                raise chunk_conflict("another artifact was begun under this name", where)
+                raise chunk_conflict("another artifact was started under this name", where)
             change.erase_artifacts(artifacts.c.run == run, artifacts.c.name == artifact)
         payload = self._payloads.create(change.connection, change.id)
         change.connection.execute(insert(artifacts).values(run=run, name=artifact, payload=payload))
@@ -147,7 +147,7 @@ def _waiting(project: Project, name: str) -> Run:
     if run.state is not RunState.RESOLVING:
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "the run does not wait for who is who",
+            "the run does not wait for record resolution",
             where=f"{project.name}, run {name}",
             got=run.state.name,
         )

@@ -140,10 +140,10 @@ class Log:
             if size > shown.size:
                 raise TrystError(
                     ErrorCode.AUDIT,
-                    "the audit log is shorter than the one that was seen before",
+                    "the audit log is shorter than the one seen before",
                     where="audit log",
                     got=f"{shown.size} entries, and {size} were seen",
-                    remedy="keep the checkpoint as evidence and ask Carole's operator",
+                    remedy="keep the checkpoint as evidence and contact Carole's operator",
                 )
             return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
 
@@ -178,7 +178,7 @@ class Log:
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
                 raise TrystError(
-                    ErrorCode.AUDIT, "there are not so many entries", where="audit log", got=f"{old} and {new}"
+                    ErrorCode.AUDIT, "the audit log has fewer entries", where="audit log", got=f"{old} and {new}"
                 )
             return merkle.consistency_proof(old, new, lambda h, p: node(connection, h, p))
 

@@ -68,7 +68,7 @@ def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkp
         Checkpoints of this log that others have kept; the more, the narrower the place of a rewriting.
     """
     if not all(inspect(connection).has_table(table.name) for table in (meta, audit, audit_nodes, audit_checkpoints)):
-        return Verified(0, None, finding="the audit log is gone: its tables are not there", entry=1)
+        return Verified(0, None, finding="the audit log is missing: its tables do not exist", entry=1)
     tree = Tree()
     newest: Checkpoint | None = None
     compared = 0
@@ -91,7 +91,7 @@ def _checkpoints(connection: Connection, linker: PublicIdentity) -> list[Checkpo
     query = select(audit_checkpoints).order_by(audit_checkpoints.c.size)
     checkpoints = [checkpoint_of(row) for row in connection.execute(query)]
     if not checkpoints or checkpoints[0].size != 0:
-        raise _FoundError("the audit log's first checkpoint is gone", 1)
+        raise _FoundError("the audit log's first checkpoint is missing", 1)
     before = 0
     for checkpoint in checkpoints:
         try:
@@ -119,14 +119,14 @@ def _read(connection: Connection, tree: Tree) -> None:
                 min(expected, entry.sequence),
             )
         if kept.get((0, tree.size)) != entry.leaf:
-            raise _FoundError(f"entry {expected} is not as it was written", expected)
+            raise _FoundError(f"entry {expected} has been changed", expected)
         tree.append(entry.leaf)
         height, position = 0, expected - 1
         while position % 2 == 1:
             height, position = height + 1, position // 2
             if kept.get((height, position)) != tree.node(height, position):
                 raise _FoundError(
-                    f"the tree over entries {(position << height) + 1} to {expected} is not as it was written",
+                    f"the tree over entries {(position << height) + 1} to {expected} has been changed",
                     (position << height) + 1,
                 )
     outside_blocks = [position for height, position in kept if height == 0 and position >= tree.size]
@@ -144,9 +144,9 @@ def _not_cut(connection: Connection, tree: Tree, newest: Checkpoint) -> None:
     if tree.size < reported:
         raise _FoundError(f"the log was cut: it has {tree.size} entries, and had {reported}", tree.size + 1)
     if newest.size < tree.size:
-        raise _FoundError(f"no checkpoint is over the last entries, from {newest.size + 1} on", newest.size + 1)
+        raise _FoundError(f"no checkpoint covers the last entries, from {newest.size + 1} on", newest.size + 1)
     if tree.size == 0 and connection.scalar(select(func.count()).select_from(projects)):
-        raise _FoundError("the log is empty, and there are projects", 1)
+        raise _FoundError("the log is empty although there are projects", 1)
 
 
 def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Sequence[Checkpoint]) -> int:
@@ -157,12 +157,12 @@ def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Seq
             checkpoint.verify(linker)
         except TrystError:
             raise _FoundError(
-                f"a kept checkpoint, over {checkpoint.size} entries, was not signed by this Carole; nothing follows "
-                "for the log from it",
+                f"a kept checkpoint, over {checkpoint.size} entries, was not signed by this Carole; it is no evidence "
+                "for or against the log",
                 None,
             ) from None
         if checkpoint.log != newest.log:
-            raise _FoundError("the log was begun anew: a kept checkpoint is of another log", 1)
+            raise _FoundError("the log was started again: a kept checkpoint is of another log", 1)
         if checkpoint.size > tree.size:
             raise _FoundError(
                 f"the log was cut or rolled back: it has {tree.size} entries, and {checkpoint.size} were seen",
@@ -176,4 +176,4 @@ def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Seq
 
 def _between(agreed: int, size: int, what: str) -> _FoundError:
     span = f"entry {size}" if agreed + 1 == size else f"an entry from {agreed + 1} to {size}"
-    return _FoundError(f"the log was rewritten: {span} is not what {what} stood for", agreed + 1)
+    return _FoundError(f"the log was rewritten: {span} differs from what {what} covered", agreed + 1)

@@ -28,7 +28,7 @@ class Blobs:
         except OSError as error:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
-                "the folder for blobs cannot be made",
+                "the folder for blobs cannot be created",
                 where=str(folder),
                 got=error.strerror or type(error).__name__,
             ) from None
@@ -71,7 +71,7 @@ class Blobs:
                 "a chunk cannot be stored",
                 where=str(self._folder),
                 got=error.strerror or type(error).__name__,
-                remedy="see that the disk has room and that the service may write there",
+                remedy="check that the disk has free space and that the service may write there",
             ) from None
         return name
 

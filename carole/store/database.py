@@ -93,7 +93,7 @@ class Database:
                 "the database is busy" if busy else "the database failed",
                 where=self.where,
                 got=type(error.orig).__name__,
-                remedy="try again" if busy else "see that it runs, is reachable and has room; then try again",
+                remedy="try again" if busy else "check that it runs, is reachable and has free space; then try again",
             ) from None
 
 
@@ -109,7 +109,7 @@ def _parse(url: str) -> URL:
             ErrorCode.CONFIGURATION,
             "the database is given as sqlite:///path or postgresql+psycopg://user@host/name",
             where="store.database",
-            got="something else",
+            got="another scheme",
         )
     return parsed
 
@@ -169,5 +169,5 @@ def _prepare(connection: Connection, where: str) -> None:
             f"the database must have schema version {STORE}",
             where=where,
             got=str(version),
-            remedy="run the version of Tryst that made it, or give this one a new database",
+            remedy="run the version of Tryst that created it, or give this version a new database",
         )

@@ -109,7 +109,7 @@ class EncryptedPayloads:
             if complete and root_digest(part.sha256 for part in self.chunks(connection, payload)) != chunk.root:
                 raise TrystError(
                     ErrorCode.UPLOAD_CORRUPT,
-                    "what was sent is not what its root digest says",
+                    "the data received does not match its root digest",
                     where=where,
                     remedy="send it again from its first chunk; an upload under a new name",
                 )
@@ -131,7 +131,7 @@ class EncryptedPayloads:
         """Whether a body has this chunk; CHUNK_CONFLICT if it has another, or is another whole."""
         row = connection.execute(select(payloads.c.chunks, payloads.c.root).where(payloads.c.id == payload)).one()
         if row.root is not None and (row.chunks, row.root) != (chunk.count, chunk.root):
-            raise chunk_conflict("the chunk is of another whole than the one that was begun", where)
+            raise chunk_conflict("the chunk belongs to a payload other than the one that was started", where)
         there = self.chunk(connection, payload, chunk.index)
         if there is not None and there.sha256 != chunk.sha256:
             raise chunk_conflict("another chunk was sent under this index", where)
@@ -156,7 +156,7 @@ class EncryptedPayloads:
         """
         content = key.decrypt(chunk.position, self._blobs.read(payload, chunk.file))
         if hashlib.sha256(content).digest() != chunk.sha256:
-            raise TrystError(ErrorCode.VAULT, "a stored chunk is not what its row says", where=_subject(payload))
+            raise TrystError(ErrorCode.VAULT, "a stored chunk does not match its database row", where=_subject(payload))
         return content
 
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
@@ -223,7 +223,7 @@ class PayloadReader:
             if not self._held:
                 chunk = next(self._content, None)
                 if chunk is None:
-                    raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the body is shorter than its layout says")
+                    raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the payload is shorter than its layout")
                 self._held = memoryview(chunk)
             part = self._held[: size - filled]
             taken[filled : filled + len(part)] = part
@@ -253,13 +253,13 @@ def erased() -> TrystError:
     """What is asked for was erased."""
     return TrystError(
         ErrorCode.WRONG_STATE,
-        "what is asked for has been erased: its time was over, or its project was erased, or it was replaced",
+        "the requested content has been erased: it expired, or its project was erased, or it was replaced",
         remedy="contribute again, under a new upload, if the project still waits for it",
     )
 
 
 def _subject(payload: str) -> str:
-    return f"body {payload}"
+    return f"payload {payload}"
 
 
 def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str]]:

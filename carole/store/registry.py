@@ -63,9 +63,9 @@ class Registry:
         if project.specification_digest != new.specification_digest:
             raise TrystError(
                 ErrorCode.EXISTS,
-                "there is a project of this name with another specification",
+                "a project of this name exists with another specification",
                 where=new.name,
-                remedy="give the new one another name: what was agreed is not changed afterwards",
+                remedy="give the new project another name: an agreed specification is not replaced",
             )
         return project
 

@@ -136,7 +136,7 @@ class Uploads:
                 f"the commit must name {expected} chunks, {row.total_bytes} bytes and their root digest",
                 where=where,
                 got=f"{count} chunks, {total_bytes} bytes and {same} root digest",
-                remedy="begin a new upload",
+                remedy="start a new upload",
             )
         if row.committed_at is None:
             with self._validating:

@@ -81,7 +81,7 @@ def not_found() -> TrystError:
     """The one answer for what does not exist and for what the caller may not know of: not even a name is in it."""
     return TrystError(
         ErrorCode.NOT_FOUND,
-        "there is no such thing, or none that you may see",
+        "it does not exist, or you may not see it",
         remedy="check the project's name and the identifiers",
     )
 

@@ -172,7 +172,7 @@ def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces
         for terminal in terminals.values():
             stack.callback(terminal.close)
         ready = {party: service.wait_ready() for party, service in services.items()}
-        assert terminals["carole"].type("carole", "health").startswith("Carole serves on ")
+        assert terminals["carole"].type("carole", "health").startswith("Carole is serving on ")
 
         link(terminals, tmp_path)
 

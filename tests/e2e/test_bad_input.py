@@ -137,7 +137,7 @@ def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch, by:
     project = made.create(text)
     made.eventually(lambda: made.status(project).blocking_error)
     reported = made.status(project).blocking_error
-    assert "the same test records give them other signatures" in reported
+    assert "the same test records give different signatures" in reported
     assert "cleaning, epoch 1" in reported
     assert "run the same version of Tryst" in reported
     troubled = [side for side in Side if made.shown(side, project).blocking_error]

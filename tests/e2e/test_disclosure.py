@@ -184,5 +184,5 @@ def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_p
     printed = judged.types("audit", "verify", *options, "--config", made.carole_yaml)
     assert "Intact" in printed
     number = sum(len(path.read_text().splitlines()) for path in kept)
-    assert f"It continues all {number} kept checkpoints." in printed
+    assert f"Consistent with all {number} kept checkpoints." in printed
     assert number >= 2

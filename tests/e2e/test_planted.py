@@ -107,7 +107,7 @@ def test_what_was_searched_is_what_there_is(linked: Linked) -> None:
         assert code in logs["alice"]
     for code in ("FIELD_MISSING", "DUPLICATE_IDENTIFIER"):
         assert code in logs["bob"]
-    for event in ("refused", "run fails", "MEMORY", "worker"):
+    for event in ("refused", "run failed", "MEMORY", "worker"):
         assert event in logs["carole"]
 
 

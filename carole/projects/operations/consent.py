@@ -27,7 +27,7 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
     if approval.digest != project.specification_digest:
         raise TrystError(
             ErrorCode.SPECIFICATION,
-            "the approval is for another specification than the project's",
+            "the approval is for a specification other than the project's",
             where=project.name,
             got=f"digest {approval.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}...",
             remedy="read the project's specification again and approve that",
@@ -62,13 +62,13 @@ def amend(
             got=f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}...",
             remedy="make a new project for another encoding",
         )
-    given_up = give_up_waiting(project, "the specification was amended while it waited")
+    given_up = give_up_waiting(project, "the specification was amended while the run waited")
     if given_up.project.active_run is not None:
         raise TrystError(
             ErrorCode.RUN_ACTIVE,
-            "a specification is not amended under a run",
+            "a specification cannot be amended during a run",
             where=project.name,
-            remedy="wait for its end",
+            remedy="wait until the run has ended",
         )
     details = {
         "specification_digest": digest.hex(),
@@ -91,7 +91,7 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"a letter has 1 to {MAX_MESSAGE_BYTES} bytes",
+            f"an agreement message has 1 to {MAX_MESSAGE_BYTES} bytes",
             where=f"agreement message for {project.name}",
             got=f"{len(payload)} bytes",
         )
@@ -103,10 +103,10 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
     if there is not None:
         raise TrystError(
             ErrorCode.EXISTS,
-            "another agreement message of this kind has been left already",
+            "another agreement message of this kind has already been posted",
             where=f"{kind.name.lower()} of {side} for {project.name}, epoch {epoch}",
             remedy="restore the custodian's state from its backup, or make a new project: an agreement cannot be "
-            "begun twice",
+            "started twice",
         )
     after = replace(project, messages={**project.messages, (side, kind): payload})
     return move(row, after, member, {"kind": kind.name.lower(), "epoch": epoch, "bytes": len(payload)})
@@ -149,16 +149,16 @@ def key_mismatch(project: Project) -> TrystError | None:
             ErrorCode.KEY_MISMATCH,
             "the custodians' key-check values differ: they do not hold the same seed",
             where=f"{project.name}, epoch {project.epoch}",
-            remedy="give both custodians the same seed file, or let both agree on a seed through Carole; they go on by "
-            "themselves",
+            remedy="give both custodians the same seed file, or let both agree on a seed through Carole; they then "
+            "continue by themselves",
         )
     if alice.canary_digest != bob.canary_digest:
         return TrystError(
             ErrorCode.CANARY_MISMATCH,
-            "the custodians' canary digests differ: the same test records give them other signatures",
+            "the custodians' canary digests differ: the same test records give different signatures",
             where=f"{project.name}, epoch {project.epoch}",
             remedy="run the same version of Tryst, with the same versions of its libraries, on both sides; custodians "
-            "with a seed file then go on by themselves, others need a new project",
+            "with a seed file then continue by themselves, others need a new project",
         )
     return None
 
@@ -167,8 +167,8 @@ def _same_epoch(project: Project, epoch: int) -> None:
     if epoch != project.epoch:
         raise TrystError(
             ErrorCode.EPOCH_MISMATCH,
-            f"the project is in epoch {project.epoch}, and epochs are not mixed",
+            f"the project is in epoch {project.epoch}, and epochs cannot be mixed",
             where=project.name,
             got=f"epoch {epoch}",
-            remedy="agree on the seed of the project's present epoch",
+            remedy="agree on the seed of the project's current epoch",
         )

@@ -31,9 +31,9 @@ def begin_upload(
             if there.layout != upload.layout:
                 raise TrystError(
                     ErrorCode.CHUNK_CONFLICT,
-                    "the upload was begun with another manifest",
+                    "the upload was started with another manifest",
                     where=f"{project.name}, upload {upload.upload}",
-                    remedy="begin a new upload under a new name",
+                    remedy="start a new upload under a new name",
                 )
             return Outcome(project)
     row = permit(project, side.role, Action.BEGIN_UPLOAD)
@@ -83,9 +83,9 @@ def expire_upload(project: Project, side: Side, upload: str) -> Outcome:
         changed = replace(project, uploads={**project.uploads, side: replace(there, expired=True, received_bytes=0)})
     else:
         return Outcome(project)
-    given_up = give_up_waiting(changed, "an upload's time was over while the run waited")
+    given_up = give_up_waiting(changed, "an upload expired while the run waited")
     if given_up.project.active_run is not None:
-        raise TrystError(ErrorCode.RUN_ACTIVE, "an upload does not expire under a run", where=project.name)
+        raise TrystError(ErrorCode.RUN_ACTIVE, "an upload cannot expire during a run", where=project.name)
     row = permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
     expired = move(row, given_up.project, SYSTEM, {"side": str(side), "upload": upload})
     return given_up.then(expired)

@@ -38,13 +38,13 @@ def start_run(project: Project, member: str, request: str, name: str) -> Outcome
     if any(run.request == request for run in project.runs):
         return Outcome(project)
     row = permit(project, Role.COORDINATOR, Action.START_RUN)
-    given_up = give_up_waiting(project, "another run was asked for while it waited")
+    given_up = give_up_waiting(project, "another run was requested while it waited")
     project = given_up.project
     active = project.active_run
     if active is not None:
         raise TrystError(
             ErrorCode.RUN_ACTIVE,
-            f"a run of this project is {active.state.name.lower()} already",
+            f"a run of this project is already {active.state.name.lower()}",
             where=project.name,
             got=f"run {active.run}",
             remedy="watch it, and start another when it has ended",
@@ -66,10 +66,10 @@ def take_run(project: Project, name: str) -> Outcome:
         waits = run.state is RunState.RESOLVING
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "the run waits for others" if waits else "a worker has the run already",
+            "the run waits for other parties" if waits else "a worker has the run already",
             where=f"{project.name}, run {name}",
             got=run.stage or run.state.name,
-            remedy="the custodians give handles and the resolver answers; then it is queued again" if waits else "",
+            remedy="it is queued again after the custodians' handles and the resolver's result" if waits else "",
         )
     row = permit(project, SYSTEM, Action.TAKE_RUN)
     taken = replace(run, state=RunState.RUNNING, attempt=run.attempt + 1, stage="", fraction=0.0)
@@ -90,10 +90,10 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
         raise TrystError(
-            ErrorCode.WRONG_STATE, "nobody works on the run", where=f"{project.name}, run {name}", got=run.state.name
+            ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {name}", got=run.state.name
         )
     if cause is not Interruption.STOPPED and run.attempt >= MAX_ATTEMPTS:
-        return fail_run(project, name, f"the worker died {run.attempt} times at this run; see Carole's log")
+        return fail_run(project, name, f"the worker died {run.attempt} times during this run; see Carole's log")
     row = permit(project, SYSTEM, Action.REQUEUE_RUN)
     attempts = run.attempt - (cause is Interruption.STOPPED)
     queued = replace(run, state=RunState.QUEUED, attempt=attempts, stage="", fraction=0.0)
@@ -142,7 +142,7 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
     if (policy_decision is None) != (project.policy is Policy.NONE):
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "no result is released without the assessment that its specification asks for",
+            "no result is released without the assessment that its specification requires",
             where=f"{project.name}, run {name}",
             got=f"policy {project.policy} and {'no' if policy_decision is None else 'an'} assessment",
         )
@@ -199,7 +199,7 @@ def active_run(project: Project, name: str) -> Run:
     if run is None or not run.state.active:
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "the run is not under way",
+            "the run is not active",
             where=f"{project.name}, run {name}",
             got="no such run" if run is None else run.state.name,
         )

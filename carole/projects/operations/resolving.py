@@ -77,9 +77,9 @@ def resolve_run(project: Project, member: str, name: str) -> Outcome:
     if run.stage != WAITS_FOR_RESOLVER:
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "both custodians must give their handles first",
+            "both custodians must submit their handles first",
             where=f"{project.name}, run {name}",
-            got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'nobody'}",
+            got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'no custodian'}",
         )
     return move(row, with_run(project, _queued(run)), member, {"run": name})
 
@@ -119,7 +119,7 @@ def _waiting(project: Project, name: str) -> Run:
     if run.state is not RunState.RESOLVING:
         raise TrystError(
             ErrorCode.WRONG_STATE,
-            "the run does not wait for who is who",
+            "the run does not wait for record resolution",
             where=f"{project.name}, run {name}",
             got=run.state.name,
         )
@@ -128,5 +128,5 @@ def _waiting(project: Project, name: str) -> Run:
 
 def _not_worked_on(project: Project, run: Run) -> TrystError:
     return TrystError(
-        ErrorCode.WRONG_STATE, "nobody works on the run", where=f"{project.name}, run {run.run}", got=run.state.name
+        ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {run.run}", got=run.state.name
     )

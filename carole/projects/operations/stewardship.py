@@ -44,9 +44,9 @@ def held_run(project: Project, name: str) -> None:
     if project.state is State.HELD and (newest is None or newest.run != name):
         raise TrystError(
             ErrorCode.NOT_FOUND,
-            "this run is not the one that is held",
+            "this run is not the held run",
             where=project.name,
-            remedy="look at the project's status for the run that waits",
+            remedy="see the project's status for the run that waits",
         )
 
 
@@ -65,6 +65,6 @@ def normalized_reason(reason: str) -> str:
             f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
             where="reason",
             got=f"{len(text)} characters",
-            remedy="write why, so that somebody who reads the audit log in some years understands it",
+            remedy="state the grounds so that a reader of the audit log understands them years later",
         )
     return text

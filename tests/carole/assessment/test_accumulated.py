@@ -33,10 +33,10 @@ def test_the_largest_of_each_and_all_tables_that_can_still_be_attacked(assessmen
 
 
 @pytest.mark.parametrize("much", [0.15, 0.95])
-def test_what_was_let_out_is_judged_and_no_option_lowers_it(
+def test_released_output_is_assessed_and_no_option_lowers_it(
     population: Built, assessment: Assessment, much: float
 ) -> None:
-    """The limit on correct_matches is 0.2: what was let out before holds it, or has breached it for good."""
+    """The limit on correct_matches is 0.2: what was released before keeps it, or has breached it for good."""
     before = json.loads(assessment.report)
     for entry in before["measures"].values():
         entry["judged"] = much
@@ -45,5 +45,5 @@ def test_what_was_let_out_is_judged_and_no_option_lowers_it(
         own = assessment.document["measures"][name]["judged"]
         assert (entry["earlier"], entry["judged"]) == (much, max(much, own)), name
     assert all(value >= much for option in found["options"] for value in option["effect"].values())
-    minimum = [option for option in found["options"] if option["action"].startswith("at least loss")]
+    minimum = [option for option in found["options"] if option["action"].startswith("with least loss")]
     assert bool(minimum) == (much < 0.2)

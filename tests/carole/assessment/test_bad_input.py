@@ -95,10 +95,10 @@ def test_what_is_no_output_is_refused() -> None:
     spec = specification(SMALL, (0.5, 0.5, 0.25))
     codes = random_codes(5)
     rows, sure = np.arange(5), np.ones(5)
-    with pytest.raises(TrystError, match="outside of its file"):
+    with pytest.raises(TrystError, match="outside its file"):
         Combined(tuple(spec.variables), codes, codes, rows + 1, rows, sure, rows, rows, sure)
     with pytest.raises(TrystError, match="expected probabilities"):
         Combined(tuple(spec.variables), codes, codes, rows, rows, sure * 2, rows, rows, sure)
     combined = Combined(tuple(spec.variables), codes, codes, rows, rows, sure, rows, rows, sure)
-    with pytest.raises(TrystError, match="asks for no assessment"):
+    with pytest.raises(TrystError, match="requests no assessment"):
         assess(combined, spec.model_copy(update={"assessment": None}), RUN)

@@ -124,7 +124,7 @@ def test_some_option_brings_the_expected_matches_within_their_limit(
     limit = policy.limits.correct_matches
     assert limit is not None
     assert document["measures"]["correct_matches"]["value"] > limit
-    (minimum,) = [o for o in document["options"] if o["action"].startswith("at least loss")]
+    (minimum,) = [o for o in document["options"] if o["action"].startswith("with least loss")]
     assert minimum["effect"]["correct_matches"] <= limit
     # Less is lost than by leaving out every key variable but one.
     assert minimum["effect"]["correct_matches"] > limit / 10

@@ -26,7 +26,7 @@ register([
         method="counted and halved",
         question=FOUND,
         place=9,
-        most=0.5,
+        maximum=0.5,
     )
 ])
 

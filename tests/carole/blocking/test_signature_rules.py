@@ -109,10 +109,10 @@ def test_a_tree_of_many_signatures_finds_what_comparing_each_pair_finds():
     rows = np.repeat(np.arange(a.n_distinct), np.diff(found.first))
     assert np.array_equal(np.stack([rows, found.partner], axis=1), expected)
     for minimum in (0.0, 0.3):
-        with pytest.raises(TrystError, match="ask for more similarity") as caught:
+        with pytest.raises(TrystError, match="require more similarity") as caught:
             similar_pairs(a, b, minimum, 100, nothing)
         assert caught.value.code == ErrorCode.MEMORY
-    with pytest.raises(TrystError, match="ask for more similarity"):
+    with pytest.raises(TrystError, match="require more similarity"):
         canopy_pairs(a, b, 0.9, 0.3, 1, 100, nothing)
 
 

@@ -135,7 +135,7 @@ def test_a_block_beyond_its_rules_limit_is_refused() -> None:
     rng = np.random.default_rng(1)
     (_, a), (_, b) = contribution(columns(400, rng)), contribution(columns(400, rng))
     plan = plan_of(load_specification(TEXT.replace("[{field: town}]}", "[{field: town}], limit: 1000}")))
-    with pytest.raises(TrystError, match="pairs may be in a block") as caught:
+    with pytest.raises(TrystError, match="a block may have at most") as caught:
         compare(a, b, plan, RESOURCES, lambda stage, done: None)
     assert caught.value.code is ErrorCode.PARAMETER
 

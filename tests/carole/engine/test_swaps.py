@@ -93,7 +93,7 @@ def test_swaps_that_make_no_sense_are_refused(files):
         {},
     )
     fields = (FieldPlan("given", 256, BOUNDS), FieldPlan("born", 64, BOUNDS))
-    with pytest.raises(TrystError, match="signatures of one length"):
+    with pytest.raises(TrystError, match="signatures of equal length"):
         link(
             short,
             SignatureSet("", N, {**b.fields, "born": short.fields["born"]}, {}),

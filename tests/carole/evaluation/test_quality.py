@@ -56,7 +56,7 @@ def test_what_is_refused():
     with pytest.raises(TrystError, match="at least the 2 matches among the pairs, got 1") as raised:
         quality(np.array([True, True]), 1)
     assert raised.value.code is ErrorCode.PARAMETER
-    with pytest.raises(TrystError, match="1 that are not numbers"):
+    with pytest.raises(TrystError, match="1 NaN values"):
         best_threshold(np.array([np.nan]), np.array([True]), 3)
     with pytest.raises(TrystError, match="one probability and one truth per pair"):
         best_threshold(np.array([0.5]), np.array([True, False]), 3)

@@ -223,7 +223,7 @@ def test_inputs_that_disagree():
         fit(patterns, FIELDS, 100, 100)
     with pytest.raises(TrystError, match="levels over all pairs, as pairs were blocked"):
         fit(patterns, FIELDS, 100, 100, rules=RULES)
-    with pytest.raises(TrystError, match="u cannot be learnt freely from blocked pairs"):
+    with pytest.raises(TrystError, match="u cannot be estimated freely from blocked pairs"):
         fit(patterns, FIELDS, 100, 100, Estimation(u="free"), RULES, everywhere)
     with pytest.raises(TrystError, match="4 fields, as gamma has"):
         fit(patterns, FIELDS[:3], 100, 100)

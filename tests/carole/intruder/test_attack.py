@@ -175,5 +175,5 @@ def test_what_cannot_be_is_refused():
         AttackedFiles.from_columns({"a": [1, 2]}, {"a": [1, 2]}, ["b"])
     with pytest.raises(TrystError, match="kind"):
         with_dummies(FILES, 1, rng, "clones")
-    with pytest.raises(TrystError, match="no records"):
+    with pytest.raises(TrystError, match="at least one record"):
         AttackedFiles(NAMES, LEVELS, people[:0], people, KEYS)

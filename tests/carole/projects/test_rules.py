@@ -311,9 +311,9 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     project = operations.take_run(project, "run").project
     project = operations.request_row_handles(project, "run", 9, JoinedBy.RESOLVER).project
-    with pytest.raises(TrystError, match="waits for others"):
+    with pytest.raises(TrystError, match="waits for other parties"):
         operations.take_run(project, "run")
-    with pytest.raises(TrystError, match="both custodians must give their handles"):
+    with pytest.raises(TrystError, match="both custodians must submit their handles"):
         operations.resolve_run(project, "coordinator", "run")
     for side in Side:
         assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
@@ -330,7 +330,7 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
 
 def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_written_down() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
-    with pytest.raises(TrystError, match="nobody works on the run"):
+    with pytest.raises(TrystError, match="no worker has the run"):
         operations.join_rows(project, "run", "carole", dict.fromkeys(Side, 5), 9)
     project = operations.take_run(project, "run").project
     outcome = operations.request_row_handles(project, "run", 9, JoinedBy.CAROLE)
@@ -395,7 +395,7 @@ def test_agreed_keys_are_not_unagreed(report: KeyReport, code: ErrorCode) -> Non
 @pytest.mark.parametrize("cause", list(Interruption))
 def test_a_run_that_its_worker_has_left_is_queued_again_while_attempts_are_left(cause: Interruption) -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
-    with pytest.raises(TrystError, match="nobody works on the run"):
+    with pytest.raises(TrystError, match="no worker has the run"):
         operations.requeue_run(project, "run", cause)
     for attempt in range(1, MAX_ATTEMPTS + 1):
         project = operations.take_run(project, "run").project
@@ -409,7 +409,7 @@ def test_a_run_that_its_worker_has_left_is_queued_again_while_attempts_are_left(
         assert run is not None
         if counted and attempt == MAX_ATTEMPTS:
             assert (entry.action, run.state) == (Action.FAIL_RUN, RunState.FAILED)
-            assert entry.details["error"] == run.error == "the worker died 3 times at this run; see Carole's log"
+            assert entry.details["error"] == run.error == "the worker died 3 times during this run; see Carole's log"
         else:
             assert (entry.action, run.state) == (Action.REQUEUE_RUN, RunState.QUEUED)
             assert entry.details == {"run": "run", "attempt": attempt if counted else 1, "cause": str(cause)}

@@ -181,7 +181,7 @@ def test_another_run_takes_the_place_of_one_that_waits(waiting: Store) -> None:
     assert waiting.runs.start(PROJECT, "coordinator", "s", "d" * 32).state is RunState.QUEUED
     run = waiting.runs.get(PROJECT, RUN)
     assert run.state is RunState.FAILED
-    assert "another run was asked for" in run.error
+    assert "another run was requested" in run.error
     assert waiting.artifacts.read(RUN, RESOLUTION_REQUEST) is None
     lease = waiting.runs.take("worker")
     assert lease is not None

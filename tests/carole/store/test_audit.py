@@ -209,7 +209,7 @@ def test_a_log_whose_tables_are_gone(database: Database, identity: Identity) -> 
     with database.read() as connection:
         found = audit_check.verify(connection, identity.public)
     assert found.entry == 1
-    assert "gone" in found.finding
+    assert "missing" in found.finding
 
 
 def test_every_transaction_ends_with_a_checkpoint_and_chunks_with_none(filled: Store, identity: Identity) -> None:
