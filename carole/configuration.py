@@ -80,7 +80,7 @@ def size_in_bytes(text: str) -> int:
 
 
 class StoreConfiguration(Configuration):
-    """Where Carole keeps what she keeps."""
+    """Where Carole stores her data."""
 
     database: Annotated[str, AfterValidator(_database), Field(repr=False)]
     """``sqlite:///path`` or ``postgresql+psycopg://user@host/name``."""
@@ -92,13 +92,13 @@ class LimitsConfiguration(Configuration):
     """How much Carole may use, and take from a custodian."""
 
     memory: Size = "3GiB"
-    """For the data of a run; the interpreter and its libraries come on top."""
+    """For the data of a run; the interpreter and its libraries need more on top."""
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Threads that compare; 0 is one per core."""
+    """Threads that compare; 0 means one per core."""
     max_upload: Size = "2GiB"
-    """Of one custodian's contribution."""
+    """Maximum size of one custodian's contribution."""
     max_rows: Annotated[int, Field(ge=1, lt=2**31)] = 5_000_000
-    """Of one custodian's file."""
+    """Maximum number of rows of one custodian's file."""
 
     @property
     def memory_bytes(self) -> int:
@@ -121,7 +121,7 @@ class CaroleConfiguration(Configuration):
 
     version: Literal[1]
     listen: Annotated[str, AfterValidator(_address)]
-    """host:port; port 0 takes a free one, told in the ready line."""
+    """host:port; port 0 takes a free one, given in the ready line."""
     keys: ConfiguredPath
     """Folder of the linker's certificate and keys."""
     members: ConfiguredPath | None = None
@@ -140,12 +140,12 @@ class CaroleConfiguration(Configuration):
 
 
 def load_carole(path: Path) -> CaroleConfiguration:
-    """Read ``carole.yaml`` and make the folder of a SQLite database if it is not there.
+    """Read ``carole.yaml`` and create the folder of a SQLite database if it does not exist.
 
     Raises
     ------
     TrystError
-        CONFIGURATION, with every mistake by line and key.
+        CONFIGURATION, with every error by line and key.
     """
     configuration = load_configuration(path, CaroleConfiguration)
     url = make_url(configuration.store.database)
@@ -169,6 +169,6 @@ def template(listen: str, *, keys: str = ".", store: str = "store") -> str:
     Parameters
     ----------
     keys, store
-        Folders, relative to the file or absolute: of her keys, and of all she keeps.
+        Folders, relative to the file or absolute: of her keys, and of her data.
     """
     return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store)

@@ -1,9 +1,10 @@
-"""The disclosure risk of a run's combined output: what it is, what intruders would make of it, and what would help.
+"""The disclosure risk of a run's combined output: the output, what an intruder can infer, and how to reduce the risk.
 
-`combined`: the linked records with both files' codes side by side, and how sure each link is. `assess`: the whole, as a
-document and a judgement. `measures`: what is measured, in words. `keys` and `cell_risk`: combinations of key values and
-the chance of a right match; `identification`, `attribution`, `publication`, `membership`: the four kinds of risk;
-`options`: what would lower them; `accumulated`: what earlier releases add. Numbers only: codes, never labels.
+`combined`: the linked records with both files' codes side by side, and each link's probability. `combined_assessment`:
+the assessment as a document, and the policy decision. `measures`: the entry of a measure. `keys` and `cell_risk`:
+combinations of key values and the probability of a correct match; `identification`, `attribution`, `publication`,
+`membership`: the four kinds of risk; `options`: what would lower them; `accumulated`: what earlier releases add. Codes
+only, never labels.
 """
 
 from tryst.carole.assessment.combined import Combined, combine, combine_coded

@@ -1,4 +1,4 @@
-"""Accumulated risk: a release is judged together with all earlier releases of its project."""
+"""Accumulated risk: a release is assessed together with all earlier releases of its project."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tryst.common.specification.model.assessment import PublishedTable
 
 @dataclass(frozen=True)
 class Accumulated:
-    """What the earlier releases add.
+    """Risk that earlier releases add.
 
     Attributes
     ----------
     releases
-        How many there were with an assessment.
+        Number of earlier releases with an assessment.
     largest
-        By measure, the largest that was judged.
+        By measure, the largest assessed value.
     tables
-        Published before, over variables that there still are.
+        Published before, over variables that still exist.
     warnings
-        What of it could not be taken into account.
+        What could not be taken into account.
     """
 
     releases: int
@@ -33,7 +33,7 @@ class Accumulated:
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
-    """Gather what earlier reports say.
+    """Collect the results of earlier reports.
 
     Parameters
     ----------

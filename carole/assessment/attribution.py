@@ -1,4 +1,4 @@
-"""Attribution: what somebody who knows a person's key values learns of a sensitive value, found or not."""
+"""Attribution: what an intruder who knows a person's key values learns about a sensitive value, matched or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tryst.risk.models.counts import distinct_rows
 
 @dataclass(frozen=True)
 class Attribution:
-    """What is known of the attribution risk: the worst of the sensitive variables by each measure, and each of them."""
+    """The attribution risk: by each measure the worst of the sensitive variables, and each variable."""
 
     measures: Mapping[str, Measure]
     document: list[dict[str, Any]]
@@ -41,7 +41,7 @@ class Groups:
 
     @classmethod
     def of(cls, records: NDArray[np.int32], pairs: NDArray[np.int32]) -> Groups:
-        """Groups of rows that agree in all columns; without columns one group. A missing value is one of its own."""
+        """Groups of rows that agree in all columns; without columns one group. A missing value is a separate value."""
         if not records.shape[1]:
             return cls(np.zeros(len(records), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64))
         both = np.concatenate([records, pairs]) + 1
@@ -51,18 +51,18 @@ class Groups:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What key groups tell of one sensitive variable.
+    """What key groups disclose about one sensitive variable.
 
     Attributes
     ----------
     certain, probable, few
         Shares of the linked records.
     gain
-        Greatest rise of a value's probability.
+        Greatest increase of a value's probability.
     excluded
-        Share of the linked records of which the keys rule some value out.
+        Share of the linked records whose keys rule out some value.
     diversity
-        Least number of different values in a group; 0 where no record has a value.
+        Smallest number of different values in a group; 0 where no record has a value.
     """
 
     certain: float
@@ -79,7 +79,7 @@ class Learnt:
 
 @dataclass(frozen=True)
 class SensitiveMeasure:
-    """How a measure follows from what is learnt of one sensitive variable, and its method in words."""
+    """How a measure follows from what key groups disclose about one sensitive variable, and its method in words."""
 
     of: Callable[[Learnt], float]
     method: Callable[[AssessmentSpec], str]
@@ -103,7 +103,7 @@ SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
         lambda spec: f"key groups of fewer than {spec.min_values} different values, links as decided",
     ),
 }
-"""The measures of which the worst sensitive variable counts; known after a recoding of the keys."""
+"""The measures decided by the worst sensitive variable; known after a recoding of the keys."""
 
 
 def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
@@ -138,7 +138,7 @@ def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
 def by_variable(
     combined: Combined, keys: list[str], spec: AssessmentSpec, groups: Groups | None = None
 ) -> dict[str, Learnt]:
-    """What the key groups tell of every sensitive variable.
+    """What the key groups disclose about every sensitive variable.
 
     Parameters
     ----------
@@ -164,19 +164,19 @@ def learnt(
     levels: int,
     spec: AssessmentSpec,
 ) -> Learnt:
-    """What key groups tell of one sensitive variable.
+    """What key groups disclose about one sensitive variable.
 
     Parameters
     ----------
     values, pair_values
-        Codes of the linked records and of the pairs; -1 where missing: these say nothing, and have nothing to learn.
+        Codes of the linked records and of the pairs; -1 where missing: these carry no information.
     weight
         Link probability of each pair.
 
     Notes
     -----
-    Certainty, exclusion and diversity go by the links as decided; the posterior by expected counts, so that a doubtful
-    link tells less. The prior is the expected distribution over all groups. O(n log n).
+    Certainty, exclusion and diversity use the links as decided; the posterior uses expected counts, so that a
+    doubtful link discloses less. The prior is the expected distribution over all groups. O(n log n).
     """
     there = values >= 0
     n = len(values)
@@ -191,7 +191,7 @@ def learnt(
     occurring = len(np.unique(value))
     prior, cells, posterior = _posterior(groups.of_pair, pair_values, weight, levels, number)
     at = np.minimum(np.searchsorted(cells, group * levels + value), max(len(cells) - 1, 0))
-    # A record's own pair may weigh nothing, and then its group tells as much as the prior.
+    # A record's own pair may have weight 0; its group then discloses no more than the prior.
     chance = np.where(cells[at] == group * levels + value, posterior[at], prior[value]) if len(cells) else prior[value]
     rises = posterior[inside[cells // levels]] - prior[cells[inside[cells // levels]] % levels]
     return Learnt(
@@ -219,7 +219,7 @@ def _posterior(
 
 
 def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:
-    """The same in the file of a custodian that has the variable, for somebody who knows the keys in that file."""
+    """The same in the file of a custodian that has the variable, for an intruder who knows the keys in that file."""
     codes = combined.alice if side is Side.ALICE else combined.bob
     keys = codes[:, combined.columns(combined.with_role("key", side))]
     (column,) = combined.columns([name])

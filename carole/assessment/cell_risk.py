@@ -1,6 +1,6 @@
-"""The chance that a match is the right person, for every combination of key values, before and after a recoding.
+"""The probability that a match is correct, for every combination of key values, before and after a recoding.
 
-Up to `EXACT_KEYS` keys every decomposable model is looked at and their answers averaged (Bayesian matching); with more,
+Up to `EXACT_KEYS` keys all decomposable models are averaged (Bayesian matching); with more keys,
 a log-linear model is chosen by the minimum-error criterion, or, where such models have too many cells, decomposable
 ones by Occam's window. Either way a recoding needs no new fit: its combinations'
 probabilities are sums of those fitted.
@@ -25,7 +25,7 @@ from tryst.risk.identification.recoding import Recoding, recoded
 from tryst.risk.models.counts import distinct_rows
 
 EXACT_KEYS = 6
-"""Keys up to which every decomposable model is looked at."""
+"""Keys up to which all decomposable models are averaged."""
 
 MODEL_CELLS = 2**20
 """Cells of a log-linear model; a path of models leaves out those with more."""
@@ -36,7 +36,7 @@ MODELS = 5
 
 @dataclass(frozen=True)
 class Cells:
-    """Combinations of key values, with what the model says of each.
+    """Combinations of key values, with the model's estimates for each.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Cells:
     of_record : ndarray of int64, shape (n_records,)
         The cell of each.
     correct : ndarray of float64, shape (n_cells,)
-        E(1/F): the chance that a match with a record of the cell is the right person.
+        E(1/F): the probability that a match with a record of the cell is correct.
     alone : ndarray of float64, shape (n_cells,)
         P(F = 1); 0 where the sample has more than one.
     """
@@ -57,7 +57,7 @@ class Cells:
 
     @property
     def unique(self) -> NDArray[np.bool_]:
-        """Which records are alone in their cell."""
+        """Which records are unique in their cell."""
         return np.asarray(self.counts[self.of_record] == 1)
 
 
@@ -71,7 +71,7 @@ class CellRisk(ABC):
     method
         The model, in words.
     warnings
-        What to know before relying on it.
+        Limitations a reader must know.
     """
 
     file: KeyFile
@@ -80,7 +80,7 @@ class CellRisk(ABC):
 
     @abstractmethod
     def after(self, recoding: Recoding) -> Cells:
-        """The combinations that a recoding leaves."""
+        """The combinations after a recoding."""
 
     @property
     def now(self) -> Cells:
@@ -90,7 +90,7 @@ class CellRisk(ABC):
 
 @dataclass(frozen=True)
 class Alike(CellRisk):
-    """All records agree in everything, and so does, for all they tell, the population."""
+    """All records agree in all keys, so they give no evidence that people of the population differ."""
 
     file: KeyFile
     method: str = "no key variable varies: all records have equal keys"
@@ -149,12 +149,12 @@ def _poisson(counts: NDArray[np.int64], of_record: NDArray[np.int64], outside: N
 
 
 def cell_risk(file: KeyFile) -> CellRisk:
-    """Fit the model that suits the number of keys.
+    """Fit the model for the number of keys.
 
     Notes
     -----
-    A log-linear model whose cells are too many is left out of the path; if all are, decomposable models are searched by
-    Occam's window, which never makes the full table.
+    A log-linear model with too many cells is left out of the path; if all are left out, decomposable models are
+    searched by Occam's window, which never makes the full table.
     """
     if not file.varying:
         return Alike(file)

@@ -1,11 +1,11 @@
-"""The combined output: linked records with both custodians' codes side by side, and how sure each link is.
+"""The combined output: linked records with both custodians' codes side by side, and each link's probability.
 
-A record of it is a link. Beside the links stand the pairs that came near to one, each with its link probability, so
-that a count can be taken as decided (each link one person) or as expected (each pair as much of a person as it is
-likely to be one).
+A record of the combined output is a link. It also holds the pairs that came close to a link, each with its link
+probability, so that a count can be taken as decided (each link counts 1) or as expected (each pair counts its link
+probability).
 
-In mode block_keyed Carole has the codes of the links alone: the resolver tells them without the pairs that came near,
-whose graph would have shapes to recognise. Expected counts are then of links only, and `left_out` says what is missing.
+In mode block_keyed Carole has only the codes of the links: the resolver reports them without the pairs that came close,
+whose graph could be recognised. Expected counts are then of links only, and `left_out` is the part that is missing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Combined:
     variables
         As the specification lists them.
     alice, bob : ndarray of int32, shape (n_rows, n_variables)
-        Codes of every row of the two files; -1 where missing, and throughout what the other file holds.
+        Codes of every row of the two files; -1 where missing, and for all variables that only the other file holds.
     row_a, row_b : ndarray of int64, shape (n_links,)
         The links.
     probability : ndarray of float64, shape (n_links,)
@@ -51,12 +51,12 @@ class Combined:
     left_out : float
         Matches expected among pairs whose codes are not known, and which are therefore not among the pairs.
     warnings
-        What a reader must know of how it was made.
+        What a reader must know about how it was made.
 
     Raises
     ------
     TrystError
-        Rows that no file has, probabilities that are none, arrays of different lengths.
+        PARAMETER for rows outside the files, values that are not probabilities, arrays of different lengths.
     """
 
     variables: tuple[VariableSpec, ...]
@@ -98,7 +98,7 @@ class Combined:
 
     @cached_property
     def codes(self) -> Codes:
-        """One value for each linked record and variable, shape (n_links, n_variables); -1 where nobody has it.
+        """One value for each linked record and variable, shape (n_links, n_variables); -1 where neither file has it.
 
         Of a variable that both hold: Alice's value, or where she has none, Bob's.
         """
@@ -179,7 +179,7 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
     Raises
     ------
     TrystError
-        PARAMETER if the answer does not tell the links' rows of codes.
+        PARAMETER if the result does not give the links' rows of codes.
     """
     links = answer.coded
     if links is None:
@@ -206,7 +206,7 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
 
 
 def _expected_elsewhere(answer: ResolutionResult) -> float:
-    """Matches expected among the pairs that may be links and are none."""
+    """Matches expected among the candidate pairs that were not linked."""
     chance = np.clip(answer.pairs.link_probability, 0.0, 1.0)
     chance[answer.links] = 0.0
     return float(chance[chance >= MIN_PROBABILITY].sum())

@@ -34,16 +34,16 @@ DEFAULT_SEARCH = Resources(3 << 30, 1)
 
 @dataclass(frozen=True)
 class Assessment:
-    """What the assessment came to.
+    """The result of an assessment.
 
     Attributes
     ----------
     document
         Ready for JSON; docs/assessment.md describes it.
     report
-        The document as it is kept.
+        The document as stored.
     judged
-        By measure, the value that is held against its limit.
+        By measure, the value that is compared with its limit.
     breaches
         The measures above their limits.
     """
@@ -78,20 +78,20 @@ def assess(
     run
         The run's name, for the document.
     earlier
-        Reports on the project's earlier releases, oldest first: this release is judged together with them.
+        Reports on the project's earlier releases, oldest first: this release is assessed together with them.
     resources
         Memory, that of `combined` included, and threads, which change nothing in the document.
     progress
-        Told the stage "assess" and the fraction of it done.
+        Called with the stage "assess" and the fraction of it done.
 
     Raises
     ------
     TrystError
-        PARAMETER if the specification asks for no assessment; MEMORY if it takes more than it may use.
+        PARAMETER if the specification requests no assessment; MEMORY if it needs more than it may use.
 
     Notes
     -----
-    No random number but the draw of random rounding, whose seed is made of the counts. Cost grows with records and
+    Random rounding is the only random draw; its seed is derived from the counts. Cost grows with records and
     distinct combinations of key values.
     """
     policy = spec.assessment

@@ -1,4 +1,4 @@
-"""Identification: how likely somebody who knows the key variables finds the right person behind a linked record."""
+"""Identification: how likely an intruder who knows the key variables matches a linked record to the right person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda import largest_within, minimal_uniques
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
-_ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
+_ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are searched for
 _MAX_SIZE = 4
 _BINS = 20
 _SHOWN = 20
@@ -31,12 +31,12 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class KeyedRecords:
-    """What somebody who knows the keys makes of the linked records.
+    """The linked records as an intruder who knows the keys sees them.
 
     Attributes
     ----------
     cells
-        Combinations of key values, with what the model says of each.
+        Combinations of key values, with the model's estimates for each.
     trust : ndarray of float64, shape (n_records,)
         Link probability of each record.
     fraction
@@ -52,17 +52,17 @@ class KeyedRecords:
 
     @cached_property
     def chance(self) -> NDArray[np.float64]:
-        """Chance of each record to be matched to its person."""
+        """Probability that each record is matched to its person."""
         return self.cells.correct[self.cells.of_record] * self.trust
 
     @property
     def how(self) -> str:
-        """The method of what the model says of each record."""
+        """The method of the model's estimates for each record."""
         return f"{self.model}; sampling fraction {self.fraction:g}; times the link probability of each record"
 
     @property
     def without_uniques(self) -> KeyedRecords:
-        """The other records; what is said of them stays."""
+        """The other records; their estimates stay."""
         kept = ~self.cells.unique
         counts = np.where(self.cells.counts == 1, 0, self.cells.counts)
         cells = replace(self.cells, counts=counts, of_record=self.cells.of_record[kept])
@@ -99,7 +99,7 @@ KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
 
 @dataclass(frozen=True)
 class Identification:
-    """What is known of the identification risk.
+    """The identification risk.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Identification:
     trust
         float64, shape (n_records,): link probability of each linked record.
     warnings
-        What to know before relying on it.
+        Limitations a reader must know.
     """
 
     measures: Mapping[str, Measure]
@@ -128,14 +128,14 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
     Parameters
     ----------
     combined, fractions
-        The combined output, and what share of the population each file is.
+        The combined output, and each file's share of the population.
     left
-        What the search for minimal sample uniques may use.
+        Memory and threads for the search for minimal sample uniques.
 
     Notes
     -----
-    A false link is two people: whoever matches it has found nobody. Chances of correct matches are therefore
-    multiplied by the record's link probability.
+    A false link combines two people, so a match with it is never correct. Probabilities of correct matches are
+    therefore multiplied by the record's link probability.
     """
     names = combined.with_role("key")
     file = key_file(combined.codes[:, combined.columns(names)], names, fractions.combined)
@@ -195,7 +195,7 @@ def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tu
 
 
 def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:
-    """How many linked records share their keys with how many."""
+    """Number of linked records by the number of records with the same keys."""
     bounds: list[tuple[int, int | None]] = [(1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 99), (100, None)]
     found = []
     for low, high in bounds:
@@ -205,7 +205,7 @@ def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:
 
 
 def _scores(file: KeyFile, left: Resources) -> SudaScores:
-    """Scores by the minimal uniques of all sizes, or of as many as memory is left for."""
+    """Scores by the minimal uniques of all sizes, or of the sizes that the remaining memory allows."""
     limit = largest_within(file, left.memory_bytes, left.threads)
     maximum = file.n_keys if file.n_keys <= _ALL_SIZES else _MAX_SIZE
     while True:

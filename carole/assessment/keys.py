@@ -12,9 +12,9 @@ from tryst.risk.identification.key_file import KeyFile
 
 
 def key_file(codes: NDArray[np.int32], names: Sequence[str], fraction: float) -> KeyFile | None:
-    """The records as an intruder meets them; None where there is no record or no key.
+    """The records as an intruder sees them; None where there is no record or no key.
 
-    A missing value is a level of its own. A level's label is the number of its code, counted from 1.
+    A missing value is a separate level. A level's label is the number of its code, counted from 1.
     """
     if not len(codes) or not len(names):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 from tryst.common.disclosure_measures import MEASURES
 
 CONFIDENCE = 0.95
-"""Of every interval."""
+"""Confidence of every interval."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Measure:
     value
         0 to 1.
     method
-        How it was found, with its parameters.
+        How it was computed, with its parameters.
     lower, upper
         Interval of confidence `CONFIDENCE`, where there is one.
     """
@@ -32,12 +32,12 @@ class Measure:
 
     @property
     def judged(self) -> float:
-        """What is held against the limit: the upper end of the interval, or the value."""
+        """The value compared with the limit: the upper end of the interval, or the value."""
         return self.value if self.upper is None else self.upper
 
 
 def entry(name: str, measure: Measure, limit: float | None, earlier: float | None) -> dict[str, Any]:
-    """The measure in the document, judged together with the largest of the earlier releases."""
+    """The measure in the document, assessed together with the largest of the earlier releases."""
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
     return {

@@ -1,4 +1,4 @@
-"""Membership: what each custodian learns of the other's file, by the links and by its own variables."""
+"""Membership: what each custodian learns about the other's file, from the links and from its own variables."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tryst.risk.models.counts import distinct_rows
 
 @dataclass(frozen=True)
 class Membership:
-    """Shares of the members learnt, the larger of the two, and what lies behind them."""
+    """Shares of the members disclosed, the larger of the two, and the figures they are made of."""
 
     measures: Mapping[str, Measure]
     document: dict[str, Any]
 
 
 def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Membership:
-    """What either custodian learns of which of its people the other has.
+    """What each custodian learns about which of its people are in the other's file.
 
     Parameters
     ----------
     release
-        Who receives what: without links nothing is learnt.
+        Who receives what: without links nothing is disclosed.
     doubt
-        Probability of a mistake below which a membership counts as learnt.
+        Probability of error below which a membership counts as disclosed.
     """
     found = {str(side): _of(combined, side, str(getattr(release, str(side))), doubt) for side in Side}
     worst = max(found, key=lambda side: found[side]["learnt"])
@@ -53,7 +53,7 @@ def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, A
         np.maximum.at(likely, rows, combined.probability)
     learnt = int((np.minimum(likely, 1.0) >= 1.0 - doubt).sum())
     if grant == "pairs":
-        # Pairs of unknown records: as many of these as their probabilities can lift so far.
+        # Pairs of unknown records: the most of these that their probabilities could raise above the limit.
         lacking = np.sort(1.0 - doubt - likely[likely < 1.0 - doubt])
         learnt += int(np.searchsorted(np.cumsum(lacking), combined.left_out, side="right"))
     own = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]

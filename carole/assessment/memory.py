@@ -1,9 +1,8 @@
-"""The memory of an assessment, counted before it is taken.
+"""The memory of an assessment, computed before it is allocated.
 
-Nearly all of it is arrays of a few numbers per record, pair and cell, whose sizes are known before anything is
-computed; what they come to was measured (`tests/carole/assessment/test_memory.py` compares both). The search for
-minimal sample uniques alone may find any number: it gets what is left, and looks for smaller ones only where that is
-not enough.
+Nearly all of it is arrays of a few numbers per record, pair and cell, whose sizes are known in advance; the constants
+were measured (`tests/carole/assessment/test_memory.py` compares both). Only the search for minimal sample uniques may
+find any number: it gets the remaining memory, and is limited to smaller sizes where that is not enough.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from tryst.carole.engine.plan import Resources
 from tryst.common.specification.model.assessment import AssessmentSpec
 
 ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16
-"""Of a record of either file."""
+"""Bytes of a record of either file."""
 
 PAIR_BYTES, PAIR_BYTES_PER_VARIABLE = 512, 32
-"""Of a pair that may be a link."""
+"""Bytes of a pair that may be a link."""
 
 MODEL_CELL_BYTES, MODEL_CELL_BYTES_PER_KEY = 64, 40
-"""Of a cell of the table of all keys, as far as models have them."""
+"""Bytes of a cell of the table of all keys, as far as models have them."""
 
 MERGE_BYTES = 160
-"""Of a combination and a merge of two categories, in the search for the least recoding."""
+"""Bytes of a combination and a merge of two categories, in the search for the smallest recoding."""
 
 TABLE_CELL_BYTES = 200
-"""Of a cell of the table that the published ones are made of."""
+"""Bytes of a cell of the table from which the published tables are made."""
 
 
 def needed(combined: Combined, policy: AssessmentSpec) -> int:
-    """Bytes that an assessment takes, the search for minimal sample uniques left out.
+    """Bytes that an assessment needs, without the search for minimal sample uniques.
 
     Parameters
     ----------
@@ -64,12 +63,12 @@ def needed(combined: Combined, policy: AssessmentSpec) -> int:
 
 
 def left_for_uniques(combined: Combined, policy: AssessmentSpec, resources: Resources) -> Resources:
-    """What an assessment may use, less the combined output and what else it takes in any case.
+    """What an assessment may use, less the combined output and what it needs in any case.
 
     Raises
     ------
     TrystError
-        MEMORY if it takes more than it may use.
+        MEMORY if it needs more than it may use.
     """
     budget = MemoryBudget(resources.memory_bytes)
     budget.take(

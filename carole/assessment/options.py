@@ -1,4 +1,4 @@
-"""What would lower the risk: each way of releasing less, with what the measures would then be."""
+"""Options that would lower the risk: each way of releasing less, with the resulting measures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXACT = 200
 """Recodings up to which the search is exact."""
 
 SEARCHED = 2_000_000
-"""Combinations times merges that may be looked at in each step of the search for the least recoding."""
+"""Combinations times merges that may be examined in each step of the search for the smallest recoding."""
 
 
 def options(
@@ -41,23 +41,24 @@ def options(
     members: Mapping[str, Any],
     earlier: Accumulated,
 ) -> list[dict[str, Any]]:
-    """Ways of releasing less, each with the measures that it changes, as they would be judged.
+    """Ways of releasing less, each with the measures that it changes, as they would be assessed.
 
-    What earlier releases have let out is lowered by nothing.
+    Nothing lowers the risk of what earlier releases have disclosed.
 
-    Leaving out a key variable; joining its rare categories; leaving out the records that are unique; all of them, one
-    after the other, until the limits on identification hold; leaving out a sensitive variable; rounding the tables.
+    Leaving out a key variable; joining its rare categories; leaving out the records that are unique; leaving out key
+    variables one after the other until the limits on identification hold; leaving out a sensitive variable; rounding
+    the tables.
 
     Parameters
     ----------
     model
         Of the key variables; None: nothing to recode.
     measures
-        What is judged now.
+        The present measures.
     learnt
-        Of each sensitive variable.
+        What is disclosed about each sensitive variable.
     members
-        What each custodian learns of the other's file, as `membership` has it.
+        What each custodian learns about the other's file, from `membership`.
     earlier
         What earlier releases add.
     """
@@ -98,9 +99,9 @@ def _recodings(model: CellRisk) -> Iterator[tuple[str, Recoding]]:
 
 
 def _rare_joined(model: CellRisk, variable: int) -> tuple[int, Recoding] | None:
-    """The categories that few records have as one; None where fewer than two are, or nothing else would be left.
+    """The rare categories joined into one; None where fewer than two are rare, or no other category would be left.
 
-    Codes have no order here, so that neighbours cannot be joined: only the custodians know which are alike.
+    Codes have no order here, so that neighbours cannot be joined: only the custodians know which are similar.
     """
     file = model.file
     numbers = np.bincount(file.codes[:, variable], minlength=file.levels[variable])
@@ -130,7 +131,7 @@ def _effect(
 
 
 def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
-    """Key groups after a recoding, of the records and of the pairs; a pair's value that no record has is its own."""
+    """Key groups after a recoding, of the records and of the pairs; a pair's value that no record has is separate."""
     file = model.file
     columns = combined.columns(list(file.names))
     records = recoding.applied(file.codes)
@@ -165,7 +166,7 @@ def _until_within(
     given: Mapping[str, float],
     known: Mapping[Recoding, dict[str, float]],
 ) -> list[dict[str, Any]]:
-    """Leave out key variables, always the one that helps most for its loss, until the limits hold or none is left."""
+    """Leave out key variables, each time the one with the best ratio of effect to loss, until the limits hold."""
     limits = {
         m: limit for m, limit in given.items() if (m in KEY_MEASURES or m in SENSITIVE_MEASURES) and m in measures
     }
@@ -203,7 +204,7 @@ def _minimal_merges(
     spec: AssessmentSpec,
     measures: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """The merges of categories that bring `correct_matches` down to its limit at least loss of information."""
+    """The merges of categories that bring `correct_matches` down to its limit with the least loss of information."""
     limit = spec.limits.given.get("correct_matches")
     if limit is None or measures["correct_matches"] <= limit or not isinstance(model, Averaged):
         return []
@@ -211,7 +212,7 @@ def _minimal_merges(
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
     if pairs * len(file.cells) > SEARCHED:
         return []
-    # Chances are multiplied by link probabilities, which the search does not know.
+    # The limit is on products with link probabilities, which the search does not know.
     selected = min(1.0, limit / max(float(trust.mean()), limit, 1e-9))
     search = minimal_recoding(model.matching, selected, "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1)
     words = "; ".join(_in_codes(search.recoding, file))
@@ -221,7 +222,7 @@ def _minimal_merges(
 
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
-    """A recoding by numbers of codes, which the custodians can read and Carole cannot."""
+    """A recoding by numbers of codes, which the custodians can interpret and Carole cannot."""
     sentences = []
     for name, labels, own in zip(file.names, file.labels, recoding.groups, strict=True):
         members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
@@ -234,7 +235,7 @@ def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
 
 
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:
-    """By how much limits are exceeded, in all."""
+    """By how much limits are exceeded, summed."""
     return sum(max(0.0, measures[m] - limit) for m, limit in limits.items() if m in measures)
 
 
@@ -260,7 +261,7 @@ def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> list[dict[str, Any]]:
-    """Round what is not rounded, coarser step by step, until it helps."""
+    """Round the unrounded tables, coarser step by step, until the limit holds."""
     tables = [*spec.tables, *(table for table in earlier if table not in spec.tables)]
     if not spec.tables or not combined.n_records:
         return []

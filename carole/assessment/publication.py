@@ -1,7 +1,7 @@
-"""Subtraction: what people who know some of those counted learn from the tables to be published, all taken together.
+"""Subtraction: what an intruder who knows some of the people counted learns from all tables to be published together.
 
-All tables bound the counts of one base table over every variable in any of them. A cell that the known people exhaust,
-and whose upper bound they reach, is laid bare: nobody else is in it.
+All tables bound the counts of one base table over every variable in any of them. A cell whose
+upper bound equals the number of known people in it is disclosed: no other person is in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tryst.risk.attribution.sap import sap
 from tryst.risk.attribution.tables import Table, Variable
 
 BASE_CELLS = 2_000_000
-"""Cells of the base table up to which all tables are taken together."""
+"""Cells of the base table up to which all tables are attacked together."""
 
 _TIGHT_CELLS = 150  # up to which bounds are made tight by integer programming
 _TIGHT_RECODED = 200_000  # cells of all its recodings, up to which the same
@@ -36,16 +36,16 @@ _SHUTTLE_CELLS = 2_000_000  # of recodings to single levels and sums, up to whic
 
 @dataclass(frozen=True)
 class Publication:
-    """What is known of the tables.
+    """The risk of the tables.
 
     Attributes
     ----------
     measures
-        By name; none where there is nothing to publish.
+        By name; empty where there is nothing to publish.
     tables
         Each table, ready for JSON.
     warnings
-        What to know before relying on it.
+        Limitations a reader must know.
     """
 
     measures: Mapping[str, Measure]
@@ -65,7 +65,7 @@ def publication(
     earlier
         Published before, over variables that the combined output still has.
     known
-        People that are known.
+        Number of known people.
     """
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
@@ -103,14 +103,14 @@ def publication(
 
 @dataclass(frozen=True)
 class Recovery:
-    """What an attack on tables finds.
+    """The result of an attack on tables.
 
     Attributes
     ----------
     probability
-        That a cell is laid bare.
+        That a cell is disclosed.
     cells, empty, small
-        Cells of the base table, those that nobody is in, and those of one or two people.
+        Cells of the base table, the empty ones, and those of one or two people.
     method
         Of the bounds; empty where there are too many cells.
     """
@@ -165,7 +165,7 @@ def _published(truth: Table, table: PublishedTable, name: str, generator: np.ran
 
 
 def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int64], str]:
-    """Upper bounds of the base table's cells, and how they were found: always the same for the same tables."""
+    """Upper bounds of the base table's cells, and how they were computed: the same for the same tables."""
     names = set(truth.names)
     for table in published:
         if set(table.names) == names and table.exact:
@@ -188,7 +188,7 @@ def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int
     if math.prod(2 * n - 1 for n in release.shape) <= _SHUTTLE_CELLS:
         found = bounds(release, "shuttle", kind="chain")
         return found.upper, found.method
-    # The least of the counts above a cell: valid, and seldom tight.
+    # The smallest of the counts above a cell: valid, but seldom tight.
     upper = np.full(release.shape, INFINITE, dtype=np.int64)
     for table in published:
         order = [name for name in truth.names if name in table.names]

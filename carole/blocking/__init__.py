@@ -1,9 +1,9 @@
-"""Which pairs are compared: all of them, those that share a keyed blocking key, or those whose signatures are alike.
+"""Which pairs are compared: all, those that share a keyed blocking key, or those with similar signatures.
 
-`candidates` streams the blocks of keyed rules in parts of bounded
-size, each pair once, with a bit for every rule it satisfies. `bands` (locality-sensitive hashing), `similar_values`
-(multibit trees and canopies) need nothing but the signatures; `rules` writes their pairs and `union` those of rules of
-any kind. `skew` splits or drops blocks that are too large.
+`candidates` streams the blocks of keyed rules in parts of bounded size, each pair once, with a bit for every rule it
+satisfies. `bands` (locality-sensitive hashing) and `value_relation` (multibit trees and canopies) need only the
+signatures; `rules` writes their pairs and `union` those of rules of any kind. `block_size_cap` splits or drops blocks
+that are too large.
 """
 
 from tryst.carole.blocking.candidates import AllPairs, Block, CandidatePairs, PairSource, Part

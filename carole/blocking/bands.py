@@ -6,8 +6,8 @@ probability (1 + J)/2, so in a band of r bits with the r-th power of that, and i
 .. math:: 1 - (1 - ((1 + J)/2)^r)^b.
 
 More bits per band let fewer chance pairs through, more bands lose fewer similar ones. Carole forms the bands from the
-signatures she holds; the custodians need not be asked. No two bands share a bit. Where each bit was flipped with
-probability f on either side, (1 - 2f)^2 J stands for J.
+signatures she holds, without the custodians. No two bands share a bit. Where each bit was randomised with probability f
+on either side, J is replaced by (1 - 2f)^2 J.
 
 References
 ----------
@@ -23,7 +23,7 @@ from tryst.common.encoding.signature_sets import NO_KEY, FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
 
 MAX_BITS = 63
-"""Bits of a band: with one more than these the bits would not leave room for "no key"."""
+"""Largest number of bits of a band: one more would leave no code for "no key"."""
 
 
 def band_keys(field: FieldSignatures, bands: int, bits: int) -> list[NDArray[np.uint64]]:

@@ -1,8 +1,8 @@
-"""The pairs of rules that have rows of their own: block-keyed mode, in which a record is another row under each rule.
+"""The pairs of block-keyed mode, in which each rule has its own rows and a record is a different row under each rule.
 
-The rows of all rules lie one below the other. A rule's blocks hold rows of that rule only, and the keys of the other
+The rows of all rules are concatenated. A rule's blocks hold rows of that rule only, and the keys of the other
 rules are tags, equal within a block where two rows agree on the other rule too. So a pair is written by the first rule
-that it satisfies, with all rules it satisfies, though no row is known to be the same record as another.
+that it satisfies, with all rules it satisfies, although it is not known which rows are the same record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BlockKeyedPairs(CandidatePairs):
     keys_a, keys_b : sequence of ndarray of uint64
         Per rule the keys of all of A's and of B's rows: digests of blocks in the rule's own rows, tags in the others.
     starts_a, starts_b : sequence of int
-        Where each rule's own rows begin, and where the last ones end.
+        Where each rule's own rows begin, and where the last rule's rows end.
 
     Raises
     ------

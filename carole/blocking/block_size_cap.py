@@ -1,4 +1,4 @@
-"""Blocks that are too large: split by equality of a further field, or dropped, and told by size.
+"""Blocks that are too large: split by equality of a further field, or dropped, and reported by size.
 
 A block of a common surname can hold more pairs than all others together. Its rows are split by the value of a
 further field where the rule names one; what is still too large is dropped from the rule, so that its pairs are compared
@@ -19,7 +19,7 @@ Keys = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Skew:
-    """What was done to one rule's large blocks.
+    """How one rule's large blocks were treated.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ def without_large_blocks(
     keys_a, keys_b : ndarray of uint64
         Keys of A's and of B's rows.
     limit : int
-        Most pairs of a block.
+        Maximum number of pairs in a block.
     by : pair of ndarray of uint64, optional
         A further key of each row, by which large blocks are split; `NO_KEY` where there is none.
 
@@ -97,7 +97,7 @@ def _large(keys_a: Keys, keys_b: Keys, limit: int) -> tuple[Keys, list[tuple[int
 
 
 def _finer(keys: Keys, further: Keys, large: Keys) -> Keys:
-    """Keys that tell rows of large blocks apart by a further key too."""
+    """Keys that also distinguish the rows of large blocks by a further key."""
     mixed = (keys ^ (further * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(29)
     mixed = np.where(mixed == NO_KEY, np.uint64(1), mixed)

@@ -19,7 +19,7 @@ from tryst.common.encoding.signature_sets import NO_KEY
 from tryst.common.errors import ErrorCode, TrystError
 
 MAX_RULES = 32
-"""Rules that fit the bit mask of a pair."""
+"""Maximum number of rules in the bit mask of a pair."""
 
 
 class Part(NamedTuple):
@@ -89,7 +89,7 @@ class CandidatePairs:
     keys_a, keys_b : sequence of ndarray of uint64
         Per rule the keys of A's and of B's rows; `NO_KEY` matches nothing.
     max_rules : int
-        More than `MAX_RULES` only for who does not look at the masks, which have no bits for them.
+        More than `MAX_RULES` only for callers that do not use the masks, which have no bits for them.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class CandidatePairs:
         )
 
     def blocks_above(self, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, the largest first. Their keys are not told."""
+        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
         blocks = [
             Block(number, int(rule.size_a[k]), int(rule.size_b[k]))
             for number, rule in enumerate(self._rules)

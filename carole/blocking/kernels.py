@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @njit(nogil=True, cache=True)
 def all_pairs(start: int, stop: int, n_b: int, row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> int:
-    """Write the pairs `start` to `stop` of the whole product, B's rows running fastest; return their number."""
+    """Write the pairs `start` to `stop` of the whole product, B's rows varying fastest; return their number."""
     i = start // n_b
     j = start % n_b
     n = stop - start
@@ -35,7 +35,7 @@ class Blocks(NamedTuple):
     first_a, first_b : ndarray of int64, shape (n_blocks,)
         Where each block begins in `order_a` and `order_b`.
     size_a, size_b : ndarray of int64, shape (n_blocks,)
-        Rows in it.
+        Rows in each block.
     order_a, order_b : ndarray of int32, shape (n_rows,)
         Row numbers in the order of the rule's keys.
     """
@@ -71,11 +71,11 @@ def block_pairs(
     Parameters
     ----------
     start, stop : int
-        A stretch of the rule's pairs, block after block, B's rows running fastest.
+        A stretch of the rule's pairs, block after block, B's rows varying fastest.
     rule : int
         Which rule it is, from 0.
     blocks : Blocks
-        Of the rule.
+        The blocks of the rule.
     keys_a, keys_b : ndarray of uint64, shape (n_rows, n_rules)
         Blocking keys of the rows under all rules.
     row_a, row_b, mask : ndarray

@@ -1,9 +1,9 @@
-"""A tree over signatures that finds all within some number of disagreeing bits of a given one.
+"""A tree over signatures that finds all signatures within some number of disagreeing bits of a given one.
 
-Each node knows the bits that all signatures below it have in common. A query that disagrees with more of them than are
-allowed need not go further down. Nodes are split at the bit that divides them most evenly, as far as some of their
-signatures tell. The answer is exact whatever the tree; only the time depends on it, from a walk down the tree when the
-allowed number is small to all pairs when it is near half of the bits.
+Each node holds the bits that all signatures below it have in common. A query that disagrees with more of them than
+allowed stops there. Nodes are split at the bit that divides a sample of their signatures most evenly. The result is
+exact whatever the tree; only the time depends on it, from one walk down the tree when the allowed number is small to
+all pairs when it is near half of the bits.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tryst.carole.comparison.kernels import popcount
 from tryst.common.progress import StageProgress
 
 LEAF = 8
-"""Signatures of a leaf, which are compared one by one."""
+"""Maximum number of signatures in a leaf, which are compared one by one."""
 
 LOOKED_AT = 64
-"""Signatures of a node that its splitting bit is chosen by."""
+"""Signatures sampled from a node to choose its splitting bit."""
 
 _QUERIES = 256
 
@@ -51,9 +51,9 @@ class MultibitTree:
         queries : ndarray of uint64, shape (n_queries, words)
         allowed : int
         maximum : int
-            Stop after some more than this many in all; the caller sees that there are more.
+            Stop soon after this many in all; the caller sees that there are more.
         progress : callable
-            Told the fraction of the queries done.
+            Called with the fraction of the queries done.
 
         Returns
         -------

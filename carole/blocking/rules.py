@@ -1,4 +1,4 @@
-"""Blocking rules that write their own pairs and recognise anybody's.
+"""Blocking rules that write their own pairs and recognise pairs of any source.
 
 A rule numbers the pairs of its blocks, so that any stretch of them can be written at any time; a pair in several blocks
 of the rule is written in the first. `KeyedRule` is for rules with a few keys per row, one of which must be shared:
@@ -37,7 +37,7 @@ class Rule(Protocol):
         """Blocks of more than `pairs` pairs."""
 
     def without_key(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Rows of A and of B that satisfy the rule with nobody, whoever they meet."""
+        """Rows of A and of B that satisfy the rule with no row of the other file."""
 
 
 class KeyedRule:
@@ -50,8 +50,8 @@ class KeyedRule:
     """
 
     def __init__(self, keys_a: Sequence[NDArray[np.uint64]], keys_b: Sequence[NDArray[np.uint64]]) -> None:
-        # Each key is treated as a rule of its own, numbered one after the other; what the first of them has written no
-        # other writes again.
+        # Each key is treated as a separate rule, numbered consecutively; a pair written by the first of them is not
+        # written again.
         self._pairs = CandidatePairs(keys_a, keys_b, max_rules=max(1, len(keys_a)))
         self._ends = np.cumsum(self._pairs.pairs_per_rule)
 

@@ -24,7 +24,7 @@ class UnionPairs:
     Notes
     -----
     As `CandidatePairs` does for rules with one key each: a pair is written by the first rule it satisfies, which every
-    other rule is asked for, so that nothing is remembered between parts.
+    other rule tests, so that nothing is remembered between parts.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -43,7 +43,7 @@ class UnionPairs:
 
     @property
     def rows_without_key(self) -> tuple[int, int]:
-        """Rows of A and of B that no rule can pair with anybody."""
+        """Rows of A and of B that no rule can pair with any row."""
         sides = [rule.without_key() for rule in self._rules]
         return (
             int(np.logical_and.reduce([a for a, _ in sides]).sum()),
@@ -51,7 +51,7 @@ class UnionPairs:
         )
 
     def blocks_above(self, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, the largest first. Their keys are not told."""
+        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
         blocks = [block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)]
         return sorted(blocks, key=lambda block: (-block.pairs, block))
 

@@ -1,6 +1,6 @@
-"""Which distinct values of a field are compared with which: a relation, and what makes one.
+"""Which distinct values of a field are compared with which: a relation, and the ways to form one.
 
-A multibit tree finds every pair of values of a least similarity, exactly. Canopies are cheaper to think of and looser:
+A multibit tree finds exactly the pairs of values above a minimum similarity. Canopies are simpler and looser:
 values around some that were picked at random. Both are found between distinct values, of which there are far fewer than
 rows; two rows are candidates when their values are related.
 """
@@ -43,7 +43,7 @@ class ValuePairs:
 def disagreements_allowed(bits: int, minimum: float, randomised_response: float = 0.0) -> int:
     """Greatest number of disagreeing bits at which the estimated similarity is at least `minimum`.
 
-    ``(2n/M - 1)/c >= s`` is ``M - n <= M (1 - cs)/2``, where ``c = (1 - 2r)^2`` for bits flipped with probability r;
+    ``(2n/M - 1)/c >= s`` is ``M - n <= M (1 - cs)/2``, where ``c = (1 - 2r)^2`` for bits randomised with probability r;
     decided in exact arithmetic for the decimal numbers that `minimum` and `randomised_response` print as.
     """
     return int(bits * (1 - (1 - 2 * Fraction(str(randomised_response))) ** 2 * Fraction(str(minimum))) / 2)
@@ -85,7 +85,7 @@ def canopy_pairs(
     """Pairs of values that lie in a common canopy.
 
     A value that is still free is picked at random; all values of estimated similarity `loose` or more to it form a
-    canopy, and those of `tight` or more, itself included, are no longer free. Until none is.
+    canopy, and those of `tight` or more, itself included, are no longer free. This is repeated until none is free.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def canopy_pairs(
     maximum : int
         Pairs that memory allows.
     randomised_response : float
-        Probability with which each bit was flipped, within a file as between the two.
+        Probability with which each bit was randomised, in both files.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def canopy_pairs(
             raise _too_many(maximum)
         found.append((in_a[:, None] * b.n_distinct + in_b).ravel())
         waiting += len(found[-1])
-        # Canopies overlap: what they have in common is dropped now and then, so that it does not pile up.
+        # Canopies overlap: repeated pairs are dropped from time to time, so that they do not accumulate.
         if waiting > len(distinct) + (1 << 20):
             distinct, found, waiting = np.unique(np.concatenate([distinct, *found])), [], 0
             if len(distinct) > maximum:

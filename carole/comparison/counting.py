@@ -89,7 +89,7 @@ class PatternCounter:
     Parameters
     ----------
     maximum : int
-        Keys it may hold; `add` says when there are more.
+        Keys it may hold; `add` returns False when there are more.
     """
 
     def __init__(self, maximum: int) -> None:

@@ -1,10 +1,10 @@
-"""Two fields compared crosswise: whether their values stand in each other's place, as given name and surname may.
+"""Two fields compared crosswise: whether their values are exchanged, as given name and surname may be.
 
-A pair is taken for exchanged when both crosswise similarities exceed the first bound and together they exceed the
-straight ones. Its level is that of the lesser crosswise similarity: not exchanged (0), similar crosswise, equal
-crosswise. What the two fields say straight is then of no use; it becomes missing, which adds nothing. So the outcomes
-of the three comparisons together, "exchanged so well" or "not, and the levels straight", exclude each other and are
-all there are: a level of its own in one comparison of two fields.
+A pair counts as exchanged when both crosswise similarities exceed the first bound and together they exceed the straight
+ones. Its level is that of the lesser crosswise similarity: not exchanged (0), similar crosswise, equal crosswise. The
+straight comparisons of the two fields then carry no information; they become missing, which adds nothing. So the
+outcomes of the three comparisons together, a level of exchange or "not exchanged" with the straight levels, are
+mutually exclusive and exhaustive: an exchange acts as one more level of a joint comparison of the two fields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BOUNDS = (0.8, 0.999, 1.0)
 
 
 def crosswise_bounds(bits: int, randomised_response: float = 0.0) -> tuple[float, ...]:
-    """The bounds for signatures of so many bits, flipped with probability `randomised_response`."""
+    """The bounds for signatures of so many bits, randomised with probability `randomised_response`."""
     return tolerant_bounds(BOUNDS, bits, randomised_response) if randomised_response else BOUNDS
 
 
@@ -42,7 +42,7 @@ class CrosswiseComparison:
     a, b : pair of FieldSignatures
         Both fields of each file, of equal numbers of bits and under the same keys.
     randomised_response : float
-        Probability with which each bit was flipped on either side.
+        Probability with which each bit was randomised on either side.
     """
 
     def __init__(self, a: TwoFields, b: TwoFields, randomised_response: float = 0.0) -> None:

@@ -4,7 +4,7 @@ All pairs are compared tile by tile. A tile holds `TILE_ROWS` signatures of B wo
 innermost loop then runs over rows with one word of A's signature held fixed, which compiles to vector
 popcounts where the processor has them, and eight words at a time keep the sums in registers. A tile of
 1024-bit signatures is 64 KiB, so that it stays in the second-level cache while every row of A passes over it.
-A row-major loop does less than half as well (`python -m benchmarks compare`).
+A row-major loop is less than half as fast (`python -m benchmarks compare`).
 
 Chosen pairs are compared on the row-major signatures: a pair then touches two or three cache lines.
 

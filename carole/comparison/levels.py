@@ -75,7 +75,7 @@ def level_table(
     comparator : {"jaccard", "jaro", "jaro_winkler"}
         The last two for values, in trusted mode.
     randomised_response : float
-        Probability with which each bit was flipped on either side.
+        Probability with which each bit was randomised on either side.
 
     Returns
     -------
@@ -242,7 +242,7 @@ class ValuePairs:
 
 
 def equal_pairs(a: FieldSignatures, b: FieldSignatures) -> int:
-    """Exact number of pairs of rows with equal signatures of a field: equal values, unless bits are flipped.
+    """Exact number of pairs of rows with equal signatures of a field: equal values, unless bits are randomised.
 
     Notes
     -----
@@ -283,8 +283,8 @@ def level_distribution(
     exact_limit : int
         Up to so many pairs of distinct values the numbers are those of all pairs.
     sample : int
-        Beyond it, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
-        slower than signatures, and a sixteenth of both limits holds for them.
+        Above that, number of random pairs of rows, and the sum of what is returned; values are compared a hundred times
+        slower than signatures, so a sixteenth of both limits applies to them.
     comparator, randomised_response
         As for `level_table`.
 
@@ -295,9 +295,9 @@ def level_distribution(
 
     Notes
     -----
-    A sample says next to nothing of equality in a field with many values, yet that is where u matters most. So
+    A sample has next to no information on equality in a field with many values, yet u matters most there. So
     the share of equal pairs is exact even then (see `equal_pairs`), and only unequal ones are sampled. Where bits are
-    flipped, equal values no longer have equal signatures, and u of the top level has the error of the sample.
+    randomised, equal values no longer have equal signatures, and u of the top level has the error of the sample.
     """
     rows_a = np.flatnonzero(a.codes >= 0).astype(np.int32)
     rows_b = np.flatnonzero(b.codes >= 0).astype(np.int32)
@@ -309,7 +309,7 @@ def level_distribution(
     if table is not None or a.n_distinct * b.n_distinct <= exact_limit:
         return level_counts(a, b, bounds, pool, table, comparator, randomised_response).astype(np.float64)
     compared = None if comparator == "jaccard" else ValuePairs(a, b, bounds, comparator)
-    # The level of a pair with no disagreeing bit is set apart, so that equal pairs can be left out.
+    # A pair with no disagreeing bit gets a separate level, so that equal pairs can be left out.
     lookup = levels_by_disagreement(a.bits, bounds, randomised_response)
     lookup[0] = len(bounds)
     levels = read_only(lookup)

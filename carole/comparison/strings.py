@@ -23,7 +23,7 @@ Comparator = Literal["jaro", "jaro_winkler"]
 _SIMILARITY: dict[str, Any] = {"jaro": Jaro.similarity, "jaro_winkler": JaroWinkler.similarity}
 
 _ROUNDING = 1e-9
-"""A similarity this little above a bound is the bound's, rounded: .9 is computed as .9000000000000001."""
+"""A similarity above a bound by no more than this counts as the bound: .9 is computed as .9000000000000001."""
 
 
 def similarity_table(

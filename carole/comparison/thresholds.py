@@ -18,7 +18,7 @@ def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response:
     bounds : sequence of float
         Inclusive upper bounds of the levels, ascending, the last of them 1.
     randomised_response : float
-        Probability with which each bit was flipped on either side.
+        Probability with which each bit was randomised on either side.
 
     Returns
     -------

@@ -206,6 +206,6 @@ def test_probabilities_as_they_are_would_be_refused(case: Resolved) -> None:
 
 def test_where_nothing_is_assessed_no_rows_of_codes_are_taken(case: Resolved) -> None:
     content = pack_result(case.linkage, case.order, NO_STATISTICS, case.coded)
-    with pytest.raises(TrystError, match="nothing is assessed"):
+    with pytest.raises(TrystError, match="no assessment is requested"):
         unpack_result(content, *case.rows)
     assert unpack_result(pack_result(case.linkage, case.order, NO_STATISTICS), *case.rows).coded is None
