@@ -1,6 +1,6 @@
 """Names with their natural frequencies, from the table that the package ships.
 
-`tests.coordinator.people.make_names` makes the table.
+`tests.coordinator.demonstration.people.make_names` makes the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NameTable:
 
 
 def decode(text: str) -> dict[str, NameTable]:
-    """Read the uncompressed table, by group; the inverse of what `tests.coordinator.people.make_names` writes."""
+    """Read the uncompressed table, by group; the inverse of what `make_names` writes."""
     collected: dict[str, tuple[list[str], list[int]]] = {}
     for row in csv.DictReader(text.splitlines()):
         names, weights = collected.setdefault(row["group"], ([], []))

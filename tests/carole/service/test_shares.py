@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.carole.deployment import SPEC, make_upload, people
-from tests.coordinator.report.documents import content_of
+from tests.coordinator.reports.linkage.documents import content_of
 from tryst.carole.engine import Linkage, LinkagePlan, Resources, link
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, built
-from tests.coordinator.risk_report.browser import installed, visit
+from tests.coordinator.reports.disclosure.browser import installed, visit
 from tryst.carole.assessment import assess
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.errors import TrystError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.people.make_names import compile_table, front_code
+from tests.coordinator.demonstration.people.make_names import compile_table, front_code
 from tryst.coordinator.demonstration.people.names import decode, name_tables
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.coordinator.report.documents import content_of
+from tests.coordinator.reports.linkage.documents import content_of
 from tryst.common.errors import TrystErrors
 
 

@@ -1,4 +1,4 @@
-"""Make the table of name frequencies that the package ships: ``python -m tests.coordinator.people.make_names``.
+"""Make the table of name frequencies that the package ships.
 
 The sources are two files of the 1990 census of the United States: surnames (name, per cent, cumulative per cent,
 rank; blank separated) and first names (CSV with name, gender, frequency). The surname file prints shares to three

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.coordinator.report.documents import content_of
+from tests.coordinator.reports.linkage.documents import content_of
 from tryst.common.errors import TrystErrors
 from tryst.coordinator.reports.linkage import render_report, write_report
 from tryst.risk.report.palette import COLOURS
