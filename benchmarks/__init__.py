@@ -11,4 +11,4 @@ DOCS = REPOSITORY / "docs"
 """Where a benchmark writes its page."""
 
 DATA = REPOSITORY.parent / "shared" / "data"
-"""Reference files beside the checkout; what reads them says so when they are absent."""
+"""Reference files beside the checkout; programs that read them report when they are absent."""

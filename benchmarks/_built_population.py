@@ -106,7 +106,7 @@ def built(
     Notes
     -----
     A false link has a person of each file; no one is found behind it. Links that are right are given link
-    probabilities that say how often such links are right.
+    probabilities: how often such links are right.
     """
     everybody = population(traits, size, rng)
     alices, bobs = (np.flatnonzero(rng.random(size) < fraction) for fraction in fractions)

@@ -165,7 +165,7 @@ def default_rules(study: Study) -> Iterator[Line]:
 
 
 def skewed(study: Study) -> Iterator[Line]:
-    """Rules of few letters: what the sizes of blocks alone give away, and what splitting and padding bring it to."""
+    """Rules on a few letters: what the sizes of blocks alone disclose, and how splitting and padding change it."""
     for document in SKEWED:
         (rule,) = study.specified(blocking=[document]).keyed_rules
         yield from under_rule(study, rule, None)

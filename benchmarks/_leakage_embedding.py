@@ -140,7 +140,7 @@ def value_embedding(similar: NDArray[np.float32], counts: NDArray[np.float64]) -
     maximum = np.zeros((len(near), NEAREST))
     ranked = -np.sort(-near, axis=1)[:, :NEAREST]
     maximum[:, : ranked.shape[1]] = ranked
-    own = np.column_stack([3.0 * common, 2.0 * np.log1p(by_order), maximum])  # counts say most, where there are many
+    own = np.column_stack([3.0 * common, 2.0 * np.log1p(by_order), maximum])  # counts lead where there are many
     around = near / np.maximum(near.sum(axis=1, keepdims=True), 1e-6)
     return np.concatenate([own, _DISCOUNT * (around @ own)], axis=1).astype(np.float32)
 

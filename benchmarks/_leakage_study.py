@@ -36,7 +36,7 @@ OVERLAPS = (0.1, 0.4, 1.0)
 MAXIMUM = 5000
 """Commonest values that are attacked, where not all are."""
 HEAD = (
-    "| attack | values | records | attainable | by guessing | beyond it | required | seconds |\n"
+    "| attack | values | records | attainable | by guessing | above it | required | seconds |\n"
     "|---|---|---|---|---|---|---|---|"
 )
 
@@ -96,7 +96,7 @@ class Line:
 
     @property
     def above(self) -> float:
-        """Recovered beyond guessing, may be below 0."""
+        """Recovered above guessing; may be below 0."""
         return self.records - (self.chance or 0.0)
 
     @property

@@ -76,7 +76,7 @@ def assessed_specification(spec: Specification, mode: str, *, poor: bool) -> Spe
 
 
 def encoded(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed) -> dict[Side, Encoded]:
-    """Both files as their custodians send them; a column `person` says whose categories a record has."""
+    """Both files as their custodians send them; a column `person` names whose categories a record has."""
     bare = spec.model_copy(update={"variables": ()})
     return {
         side: encode_records(

@@ -27,7 +27,7 @@ PART = 1 << 17
 
 
 def distributions(n_levels: list[int], rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """m that rises with the level and u that falls, one row per field, zeros beyond its levels."""
+    """m that rises with the level and u that falls, one row per field, zeros above its levels."""
     m, u = (np.zeros((len(n_levels), max(n_levels))) for _ in range(2))
     for q, n in enumerate(n_levels):
         rising, falling = np.arange(1.0, n + 1) ** 2, 0.35 ** np.arange(n)

@@ -33,7 +33,7 @@ def bands(bounds: Sequence[int]) -> list[str]:
 
 
 def like_the_thesis(forms: int) -> Environment:
-    """Age with 61 leaves, 5 distinct codings and 4 harmonisations; most forms ask for the date of birth."""
+    """Age with 61 leaves, 5 distinct codings and 4 harmonisations; most forms have the date of birth."""
     codings = [
         bands([0, 20, 25, 30, 40, 50, 60, 65, 75]),
         bands([0, *range(17, 61)]),

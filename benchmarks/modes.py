@@ -106,7 +106,7 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
     for side, row in zip((alice, bob), (kept.row_a, kept.row_b), strict=True):
         order = np.concatenate([side.orders[rule.name] for rule in plan.rules])
         records.append(order[row].astype(np.int32))
-    heights = files[Side.ALICE].height, files[Side.BOB].height  # rows beyond are dummies
+    heights = files[Side.ALICE].height, files[Side.BOB].height  # rows after these are dummies
     linkage, _, _ = conclude_padded(found, records[0], records[1], heights, plan, quiet)
     chosen = [linkage.pairs.row_a[linkage.links], linkage.pairs.row_b[linkage.links]]
     return Linked(linkage, np.stack(chosen, axis=1).astype(np.int64), time.perf_counter() - started)

@@ -3,7 +3,7 @@
 Tryst goes through its services, from the draft specification as it comes; nothing is tuned to the data, and the truth
 is used to judge only. The peers get the same records as Tryst cleaned them, the same fields, and where pairs are
 blocked the same blocking keys. Splink compares by its own comparisons for each kind of field and is trained as its
-tutorial says; recordlinkage runs its ECM classifier on binary comparisons. A decision is what each program calls a
+tutorial does; recordlinkage runs its ECM classifier on binary comparisons. A decision is what each program calls a
 match: probability .5 or more, in Tryst's case after one-to-one. So that the peers are not judged by what they do not
 offer, the column *one-to-one* gives the F1 of their links when Tryst's assignment is applied to their probabilities.
 

@@ -1,10 +1,10 @@
-r"""What a linkage says of a value that only Bob holds, about each of Alice's records.
+r"""The distribution by a linkage of a value that only Bob holds, for each of Alice's records.
 
 .. math:: \Pr(t \mid a) = \sum_b w_{ab} [b_t = t] + \Bigl(1 - \sum_b w_{ab}\Bigr) P(t \mid a\text{'s values}),
 
 with w the match (or link) probabilities: a candidate speaks for its own value, and what is left unlinked is filled
-with what the joint distribution says of a person with Alice's values. A candidate whose value is missing speaks for
-no one, and its share is left unlinked.
+with P(t | a) from the joint distribution. A candidate whose value is missing contributes
+nothing, and its share is left unlinked.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def conditional(values: Values, joint: FittedModel, target: str, rows: NDArray[n
     maximum = logs.max(axis=1, keepdims=True, initial=-np.inf)
     with np.errstate(invalid="ignore"):
         share = np.exp(logs - maximum)
-    # Values that the model excludes say nothing: the target's own distribution then.
+    # Values that the model excludes carry no information: the target's own distribution then.
     lost = ~np.isfinite(maximum[:, 0])
     if lost.any():
         share[lost] = joint.marginal([target])

@@ -139,7 +139,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "",
         "## Where it differs from the paper",
         "",
-        "- The paper shows one draw and does not say how its keys were perturbed or which surnames it drew, so areas "
+        "- The paper shows one draw and does not state how its keys were perturbed or which surnames it drew, so areas "
         "cannot agree to the digit. Orders and the direction of every gap do.",
         *_against_print(printed),
         "- The paper prints the denominator of the Bayes factor without the agreeing values in the two marginals; that "
@@ -197,7 +197,7 @@ def _against_print(found: Experiment) -> list[str]:
     lines.append(
         "- Full dependence of Ext. EM + and GP is as in print; that of FS and Ext. EM depends on how many of the "
         "weighted pairs are matches, so on errors and surnames. On the cliques of its graph Ext. EM + comes far nearer "
-        "than in print: the counts agree, so it is the graph, of which the paper does not say how it was scored. It "
+        "than in print: the counts agree, so it is the graph, of which the paper does not state how it was scored. It "
         "comes nearer than GP as well, whose counts are its expected matches alone, as in the paper."
     )
     return lines

@@ -74,7 +74,7 @@ def page(found: Sequence[Study], people: int, seed: int) -> str:
         "- Tables 1 and 2 (the identity of the two frameworks) are tested to 1e-12 in "
         "`tests/risk/identification/test_misclassification.py`.\n"
         "- Table 5, EM on a single agreement indicator, is not identified: only p m + (1 - p) u is. Tryst's linkage "
-        "says so instead of printing numbers that depend on the start.",
+        "reports this instead of printing numbers that depend on the start.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -95,7 +95,7 @@ def _judged(found: Sequence[Study]) -> str:
         f"swap overstates the risk by a factor of {naive[0]:.3f} ({naive[1]:.3f} to {naive[2]:.3f}); multiplying by "
         f"theta's diagonal brings it to {estimated[0]:.3f} ({estimated[1]:.3f} to {estimated[2]:.3f}). What record "
         f"linkage finds is {realised[0]:.3f} ({realised[1]:.3f} to {realised[2]:.3f}) of equation 9. The two-way model "
-        "leaves tau a few per cent low, as its negative B2 says: "
+        "leaves tau a few per cent low, as its negative B2 shows: "
         + ", ".join(f"{s.naive['two-way'].B2:.0f}" for s in found[:5])
         + " in the first samples, beside "
         + ", ".join(f"{s.naive['independence'].B2:,.0f}" for s in found[:2])

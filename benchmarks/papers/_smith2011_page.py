@@ -56,7 +56,7 @@ def written(
         "D. Smith, Aspects of statistical disclosure control (2011) attacks samples of the 1991 Sample of Anonymised "
         "Records. That file may not be passed on, so the population here is generated: people in households, with the "
         "thesis's key variables and numbers of levels, and about as sparse. Numbers therefore compare in kind and not "
-        "digit by digit; where they differ, the last section says so.",
+        "digit by digit; where they differ, the last section gives the reason.",
         "",
         *_chapter_5(five),
         *_chapter_7(fractions, seven, chains),
@@ -148,7 +148,7 @@ def _chapter_8(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> lis
         "",
         f"{NORTH_WEST:,} people, samples of 1 % and 5 %, twelve key variables (3,639,680,000 combinations), and eight "
         "and sixteen. MC3: 1,000 moves, then 20,000 thinned by 20. Annealing: from 1e14 to .01, each temperature .99 "
-        "of the one before, one move at each (the thesis does not say how many), and a climb at the end.",
+        "of the one before, one move at each (the thesis does not state how many), and a climb at the end.",
         "",
         "![Claimed against true chance](smith-2011-prediction.svg)",
         "",
@@ -288,10 +288,10 @@ def _differences(five: Chapter5, fractions: Sequence[float], seven: NDArray[np.f
     return [
         "## What it shows, and where it differs from the thesis",
         "",
-        f"- The ten best beat CM given SU, beyond the 95 % interval of the paired difference, at {beaten} of "
-        f"{len(fractions)} fractions. As in the thesis the claim is near 1 from the smallest samples on. What the "
-        f"thesis does not say: the claim is too high, most at {fractions[worst]:.0%}, by {gap:.3f} ({low:.3f} to "
-        f"{high:.3f}). "
+        "- The ten best have a higher chance than CM given SU, outside the 95 % interval of the paired "
+        f"difference, at {beaten} of {len(fractions)} fractions. As in the thesis the claim is "
+        "near 1 from the smallest samples on. What the thesis does not mention: the claim is too high, "
+        f"most at {fractions[worst]:.0%}, by {gap:.3f} ({low:.3f} to {high:.3f}). "
         "Combinations are taken *because* the models find them rare, and so are those about which the models err.",
         f"- At equal cost little is won, as the thesis found: at best {more:+.3f} ({more_low:.3f} to {more_high:.3f}), "
         f"at {fractions[gain]:.0%}. Matching the cost by expected counts loses up to {-fall:.3f} ({-fall_high:.3f} to "

@@ -147,7 +147,7 @@ def _own_similarity(found: Experiment) -> str:
         f"similarity changes the area by {own[0]:+.3f} ({own[1]:+.3f} to {own[2]:+.3f}) for LR and {log[0]:+.3f} "
         f"({log[1]:+.3f} to {log[2]:+.3f}) for log-LR. With own similarity the LR method is not above the binary one "
         f"at the lowest level: {low[0]:+.3f} ({low[1]:+.3f} to {low[2]:+.3f}). A value that has nothing in common with "
-        "its match's then rules the match out, whatever the other fields say; the lowest level's floor of .1 does not."
+        "its match's then rules the match out, whatever the other fields show; the lowest level's floor of .1 does not."
     )
 
 

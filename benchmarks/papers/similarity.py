@@ -191,8 +191,8 @@ def page(found: Study, replicates: int, seed: int) -> str:
         "",
         *_table(found, found.mse, ".3f"),
         "",
-        "Means over replicates, each with new names and keys, with 95 % intervals. The number of hashes with which a "
-        "Bloom filter errs least: "
+        "Means over replicates, each with new names and keys, with 95 % intervals. The number of hashes with the "
+        "smallest error of a Bloom filter: "
         + ", ".join(f"{k} for {bits} bits" for bits, k in zip(found.lengths, found.hashes, strict=True))
         + '. "Corrected" works out set sizes from the bits set and takes their ratio (Swamidass and Baldi 2007).',
         "",
@@ -209,7 +209,7 @@ def page(found: Study, replicates: int, seed: int) -> str:
         "larger error: it can afford 64 times fewer.",
         "- A Bloom filter is biased upwards by bits that collide, the more hashes and the shorter the filter the more. "
         "Its error is above or below that of 1-bit minwise according to the number of hashes; slide 9, which does not "
-        "say how many it took, calls them about equal.",
+        "give that number, calls them about equal.",
         "- Corrected for the bits set, and with few hashes even uncorrected, a Bloom filter errs less than 1-bit "
         "minwise of the same length. That accuracy has a price: each of its bits belongs to a few bigrams, "
         "in the limit of one hash to one, so that bigram frequencies undo it. A bit of a minwise signature "

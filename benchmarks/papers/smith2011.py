@@ -200,7 +200,7 @@ def scored(
 
 
 def areas(people: Census, names: Sequence[str], fraction: float, samples: int, seed: int) -> NDArray[np.float64]:
-    """AUC of each of `METHODS` at telling population uniques, on samples: shape (samples, methods)."""
+    """AUC of each of `METHODS` at identifying population uniques, on samples: shape (samples, methods)."""
     found = np.empty((samples, len(METHODS)))
     for k in range(samples):
         sample = scored(people, names, fraction, seed + 100 + k, only=METHODS)

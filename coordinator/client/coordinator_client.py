@@ -84,7 +84,7 @@ class Coordinator:
         return list(response.projects)
 
     def start(self, project: str) -> project_pb2.RunStatus:
-        """Ask for a run; the run goes on in Carole whatever becomes of this connection."""
+        """Request a run; it continues at Carole whatever happens to this connection."""
         request = coordination_pb2.StartRunRequest(project=project, request=secrets.token_hex(16))
         run: project_pb2.RunStatus = self._connection.call(self._stub.StartRun, request, attempts=3).run
         return run
@@ -139,7 +139,7 @@ class Coordinator:
         Raises
         ------
         TrystError
-            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
         """
         from tryst.coordinator.client.risk_reports import fetch_report
 

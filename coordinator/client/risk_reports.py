@@ -27,7 +27,7 @@ class Report:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What it says."""
+        """The document, parsed."""
         return AssessmentDocument.read(self.text, "assessment", MAX_REPORT_BYTES).plain()
 
 

@@ -49,7 +49,7 @@ class Steward:
         Raises
         ------
         TrystError
-            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what came is not what its digest says.
+            NOT_FOUND if the run was not assessed; UPLOAD_CORRUPT if what arrived does not have its digest.
         """
         return fetch_report(self._connection, project, run)
 

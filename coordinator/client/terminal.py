@@ -46,7 +46,7 @@ def show_mode(spec: Specification) -> None:
 
 
 def show_notes(notes: Iterable[str]) -> None:
-    """Print remarks, one bullet each."""
+    """Print notes, one bullet each."""
     for note in notes:
         console.print(f"  • {note}", highlight=False)
 

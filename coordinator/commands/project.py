@@ -92,7 +92,7 @@ def status(
 
 @app.command()
 def start(project: Project, config: Config = DEFAULT_CONFIG) -> None:
-    """Ask Carole for a run. It goes on whatever becomes of this terminal; `watch` follows it."""
+    """Request a run from Carole. It continues when this terminal is closed; `watch` follows it."""
     from tryst.coordinator.client.terminal import console
 
     with _coordinator(config) as coordinator:
@@ -165,7 +165,7 @@ def report(
 def erase(
     project: Project,
     config: Config = DEFAULT_CONFIG,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
 ) -> None:
     """Destroy the keys of everything that was uploaded to a project. This cannot be undone."""
     from tryst.coordinator.client.terminal import show_projects

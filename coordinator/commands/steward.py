@@ -23,7 +23,7 @@ Project = Annotated[str, typer.Argument(help="The project's name.")]
 Reason = Annotated[
     str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")]
 DEFAULT_CONFIG = Path("steward.yaml")
 
 

@@ -5,8 +5,8 @@ matches can be learnt from a rule that does not involve it. Per subject (a date,
 ladder of rules, the widest first; the first that compares few enough pairs is taken.
 
 Where values compare inside blocks only, a block made of names alone is large where the names are common, and its size,
-counts and similarities say which. So there the names are joined by the year of a date; and by each other as wholes, for
-the records whose date is wrong or missing: in such a block all values are equal, and nothing can be compared.
+counts and similarities show which. So there the names are joined by the year of a date; and by each other as wholes,
+for the records whose date is wrong or missing: in such a block all values are equal, and nothing can be compared.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from tryst.coordinator.draft.shared_columns import (
 )
 
 MAX_FIELDS = 15
-"""More say nothing new, and their comparison patterns no longer fit."""
+"""More add no information, and their comparison patterns no longer fit."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ def propose_fields(
 
 
 def _consider(drafted: ProposedFields, pair: Pair, ours: pl.Series | None, theirs: pl.Series | None) -> None:
-    """Add a pair of columns as a field, or say why not."""
+    """Add a pair of columns as a field, or note why it is left out."""
     if ours is None or theirs is None:
         drafted.left_out.append(f"{pair.alice}: holds no single values.")
         return
@@ -144,7 +144,7 @@ def _useless(pair: Pair, hint: str, alice: Shape, bob: Shape) -> str:
     if alice.distinct <= 1 or bob.distinct <= 1:
         return "all rows of a file have the same value"
     if hint == "own":
-        return "says when a row was written, not who the person is"
+        return "is the time at which a row was written and does not describe the person"
     if (
         is_own_number(pair.alice)
         and is_own_number(pair.bob)

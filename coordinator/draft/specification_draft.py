@@ -39,7 +39,7 @@ _RETENTION = Retention(uploads_days=7, results_days=30, maps_days=90)
 _HEAD = """\
 A draft by `tryst spec draft`, from the columns both files share. Every choice has its reason above it; read them, \
 change what you know better, then `tryst spec check` it and try it out with `tryst rehearse`.
-What a kind means, unless the field says otherwise:
+What a kind means, unless the field sets it:
 {defaults}"""
 _MODE = (
     "open: who receives the signatures sees which values are equal or similar, but cannot read them. `tryst spec"
@@ -47,7 +47,7 @@ _MODE = (
 )
 _MODE_BLOCK_KEYED = (
     "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
-    " spec check` says more, and `tryst alice leakage` measures what is left."
+    " spec check` explains it, and `tryst alice leakage` measures what is left."
 )
 _RETENTION_COMMENT = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
 

@@ -73,7 +73,7 @@ class Narrator:
     Parameters
     ----------
     explain
-        Whether to say what each step is for.
+        Whether to explain what each step is for.
     """
 
     def __init__(self, explain: bool) -> None:

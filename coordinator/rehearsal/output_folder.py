@@ -75,7 +75,7 @@ def rehearse_into(
     memory, threads
         What Carole may use; 0 threads: one for each core.
     invented
-        Whether the people are, which the report then says.
+        Whether the people are invented, which the report then states.
     schemes
         Whether to link the same files by the other schemes too, each in a rehearsal of its own, and compare; and by
         agreement alone, where the specification has a latent step.
@@ -255,7 +255,7 @@ def _require_file(path: Path, option: str) -> None:
             ErrorCode.SOURCE,
             "there is a folder of this name, and no file" if path.is_dir() else "there is no such file",
             where=str(path),
-            remedy=f"check what {option} says",
+            remedy=f"check {option}",
         )
 
 

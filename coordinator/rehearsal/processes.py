@@ -57,7 +57,7 @@ class ServiceProcess:
             )
 
     def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
-        """Wait until the service says that it is ready, and return what it says (its address).
+        """Wait until the service reports that it is ready, and return what it prints (its address).
 
         Raises
         ------
@@ -86,12 +86,12 @@ class ServiceProcess:
             self._process.wait()
 
     def dismiss(self) -> None:
-        """Ask the service to stop, and do not wait for it."""
+        """Signal the service to stop, and do not wait for it."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 
     def stop(self) -> None:
-        """Ask the service to stop; end it if it does not."""
+        """Signal the service to stop; end it if it does not."""
         self.dismiss()
         if self._process is None:
             return
@@ -156,7 +156,7 @@ class Services:
         return service
 
     def dismiss(self) -> None:
-        """Ask all services to stop; the end of the block waits for them. An interpreter takes a while to end."""
+        """Signal all services to stop; the end of the block waits, since an interpreter takes a while to end."""
         # Custodians first: they call Carole, and would log her absence.
         for service in reversed(self._running):
             service.dismiss()

@@ -1,7 +1,7 @@
 """Attribution risk: what an intruder learns of people from tables, samples and records, with or without finding them.
 
-A `Release` holds published tables, each under the law of its protection. `bounds` says what is certain of every cell,
-`sap` how likely known people bring an empty cell to light when they are taken away, `posterior` what is probable.
+A `Release` holds published tables, each under the law of its protection. `bounds` gives what is certain of every cell,
+`sap` the probability that subtracting known people reveals an empty cell, `posterior` what is probable.
 Numbers only: files are read by `reader` alone, for the commands.
 """
 

@@ -1,4 +1,4 @@
-"""Bounds of every cell of the base table: the front door to the methods. It says which was used and what is proven."""
+"""Bounds of every base cell: the entry point of all methods. A result names its method and what it proves."""
 
 from __future__ import annotations
 

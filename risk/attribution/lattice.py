@@ -27,7 +27,7 @@ from tryst.risk.attribution.release import Release
 Kind = Literal["all", "runs", "chain"]
 
 ROOM = 20_000_000
-"""Recoded cells for which two arrays of bounds are kept in memory without asking."""
+"""Recoded cells for which two arrays of bounds are kept in memory without an explicit request."""
 
 
 @dataclass(frozen=True)

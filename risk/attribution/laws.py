@@ -2,8 +2,8 @@
 
 A law knows a single cell. `bounds` always holds for an intruder who knows the scheme; `probability` exists where the
 published count depends on nothing but the cell's own true count (given, for a sample, the known sizes), which is what
-naive Bayes needs. Where a scheme looks at the whole table (an optimisation), asking for a probability is an error
-that says so.
+naive Bayes needs. Where a scheme looks at the whole table (an optimisation), requesting a probability is an error
+with that reason.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def posterior(
     within
         The range of the count: from the samples alone, naive, tight (integer programming), or given.
     sums
-        Use also tables whose protected counts *add up* to the queried one, by convolution of what each count says.
+        Use also tables whose protected counts *add up* to the queried one, by convolution of each count's posterior.
     terms
         Use also tables in one of whose protected counts the queried one is *a term*, the other terms being unknown.
 
@@ -183,7 +183,7 @@ def _likelihood(
 def sum_likelihood(
     table: Published, cells: Sequence[tuple[int, ...]], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """What several protected counts say of their sum: the convolution of each one's posterior under a flat prior.
+    """The posterior of a sum given several protected counts: the convolution of their posteriors under flat priors.
 
     Relative to its largest value; SE05, "the former case".
     """
@@ -201,7 +201,7 @@ def sum_likelihood(
 def term_likelihood(
     table: Published, cell: tuple[int, ...], counts: NDArray[np.int64], others: int
 ) -> NDArray[np.float64]:
-    """What one protected count says of a term of it, with `others` more terms of flat prior.
+    """The posterior of a term given one protected count of the sum, with `others` more terms of flat prior.
 
     A sum t leaves the other terms C(t - F + others - 1, others - 1) ways; SE05, "the latter case".
     """

@@ -99,7 +99,7 @@ def feasible_table(rules: System, seconds: float | None = None) -> NDArray[np.in
     ------
     Undecided
         When time ran out; and at once, with a time limit, for systems too large to keep to it, unless the linear
-        relaxation settles the question.
+        relaxation decides it.
     """
     if seconds is not None and rules.cells > LARGEST:
         relaxed = _solve(rules, np.zeros(rules.cells), seconds, whole=False)
@@ -184,7 +184,7 @@ def programme_bounds(
     seconds
         For all programmes together; what is left unproven keeps its outer bound and is reported as not tight.
     progress
-        Called with the share of the bounds that is settled.
+        Called with the share of the bounds that is final.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def programme_bounds(
             witness(table)
     programmes = 0
     # In large tables the linear relaxation goes first: it is quick, gives a valid bound, and is often whole already.
-    # Beyond some size whole programmes do not keep to their time limit: then the relaxation is all, if time is short.
+    # Above some size whole programmes do not keep to their time limit: then the relaxation is all, if time is short.
     passes = (True,) if rules.cells <= _LARGE else (False, True)
     if rules.cells > LARGEST and seconds is not None:
         passes = (False,)

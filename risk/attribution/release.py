@@ -85,7 +85,7 @@ class Published:
         if counts.shape != shape:
             raise TrystError(
                 ErrorCode.PARAMETER,
-                f"its variables ({', '.join(self.names) or 'none'}) ask for counts of shape {shape}",
+                f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}",
                 where=where,
                 got=str(counts.shape),
             )

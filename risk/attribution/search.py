@@ -16,13 +16,13 @@ from tryst.risk.attribution.search_kernels import explore, fix
 from tryst.risk.attribution.shuttle import Contradiction, Shuttled
 
 LARGEST = 200_000
-"""Recoded cells beyond which a search, which copies their bounds at each depth, is refused."""
+"""Recoded cells above which a search, which copies their bounds at each depth, is refused."""
 
 _ALL_FOUND = 0
 
 
 class Search:
-    """The state that searches share: settled bounds, and which dependencies touch which recoded cell."""
+    """The state that searches share: tightened bounds, and which dependencies touch which recoded cell."""
 
     def __init__(self, tightened: Shuttled) -> None:
         lattice = tightened.lattice

@@ -1,6 +1,6 @@
 """Subtraction attribution probability against an attacker who derives the bounds again after each subtraction.
 
-Knowing s_i people in cell i says that the cell holds at least s_i. With these floors added to the release's
+Who knows s_i people in cell i knows that the cell holds at least s_i. With these floors added to the release's
 constraints, a cell is laid bare when its largest feasible count is s_i. This attacker does at least as well as the
 static one of `sap`.
 

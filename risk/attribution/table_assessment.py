@@ -1,4 +1,4 @@
-"""Everything the module can say of a release, as one plain document: what `tryst risk tables` writes as JSON."""
+"""All measures of a release, as one plain document: what `tryst risk tables` writes as JSON."""
 
 from __future__ import annotations
 

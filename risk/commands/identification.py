@@ -25,14 +25,15 @@ def identify(
     ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
     max_msu: Annotated[
-        int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 beyond.")
+        int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column of survey weights, for unequal sampling.")] = None,
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
     ] = None,
     selected: Annotated[
-        float | None, typer.Option(help="Expected correct matches, as a share of records, to aim at in recoding.")
+        float | None,
+        typer.Option("--target", help="Expected correct matches, as a share of records, to aim at in recoding."),
     ] = None,
     models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
     listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,

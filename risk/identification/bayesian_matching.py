@@ -2,7 +2,7 @@ r"""The intruder who models: the chance that a match is correct, from decomposab
 
 T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination outside
 the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a released
-record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. What models say is averaged by
+record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results are averaged by
 their weight; probabilities of cells are not averaged first, since 1/F is no linear function of them.
 
 What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
@@ -48,9 +48,9 @@ class FittedModels:
     average
         The heaviest models, fitted, over the key variables that vary.
     search
-        What the search says of itself.
+        The search's own diagnostics.
     estimate
-        How the models' probabilities were come by.
+        How the models' probabilities were estimated.
     """
 
     average: ModelAverage
@@ -70,8 +70,8 @@ class FittedModels:
         found = self.search
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
             sentences.append(
-                f"The chains had not settled (R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.2f}):"
-                " ask for more moves, or use annealing or Occam's window."
+                f"The chains have not converged (R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.2f}):"
+                " make more moves, or use annealing or Occam's window."
             )
         if found.method == "MC3" and len(found) == 1:
             sentences.append("The chain stayed at one model: this is that model's risk, not an average.")

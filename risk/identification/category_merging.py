@@ -1,6 +1,6 @@
 """The effect of merging two groups of one variable, for all candidates at once.
 
-`recoded` answers for one recoding. A search and the measures of categories ask about hundreds that each merge two
+`recoded` answers for one recoding. A search and the measures of categories need hundreds that each merge two
 groups of what there is; only the combinations with one of the two change, and a merged combination's probability is the
 sum of two.
 """

@@ -53,5 +53,5 @@ def check_population(file: KeyFile) -> None:
             "combinations of key values occur more often in the sample than in the population",
             where="population",
             got=f"{short} such combinations",
-            remedy="code both files alike; if the sample is `perturbed`, say so and use misclassification_risk",
+            remedy="code both files alike; if the sample is perturbed, set `perturbed` and use misclassification_risk",
         )

@@ -74,7 +74,7 @@ def assess(
     Returns
     -------
     dict
-        Ready for JSON; a measure that could not be computed is absent, and ``left_out`` says why.
+        Ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
     """
     found: dict[str, Any] = {"notes": file.notes(), "left_out": [], "measures": []}
     found["file"] = {
@@ -112,7 +112,7 @@ def assess(
 
 
 def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
-    """Run one part; where it has no meaning for this file, or too much to do, say so and go on."""
+    """Run one part; where it has no meaning for this file, or too much to do, note the reason and go on."""
     try:
         return make()
     except TrystError as error:

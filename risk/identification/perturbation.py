@@ -12,7 +12,7 @@ from tryst.common.errors import ErrorCode, TrystError
 
 
 def check_matrix(matrix: ArrayLike, levels: int, where: str) -> NDArray[np.float64]:
-    """A misclassification matrix, or an error that says what is wrong with it."""
+    """A misclassification matrix, or an error that states what is wrong with it."""
     theta = np.asarray(matrix, dtype=np.float64)
     if theta.shape != (levels, levels):
         raise TrystError(

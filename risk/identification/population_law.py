@@ -1,4 +1,4 @@
-r"""What a model says of a population count F, given the sample count f: F - f is Poisson (T11 chapter 7).
+r"""The law of a population count F by a model, given the sample count f: F - f is Poisson (T11 chapter 7).
 
 With K ~ Poisson(lambda) people of a combination outside the sample, the chance that a match is the right person is
 :math:`E[1/(f + K)]`; `expected_reciprocal` is its closed form.
@@ -31,7 +31,7 @@ def expected_reciprocal(f: ArrayLike, rate: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
-    With I_f the value wanted, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
+    With I_f the value sought, :math:`I_1 = (1 - e^{-\lambda})/\lambda` and integration by parts of
     :math:`I_f = \int_0^1 t^{f-1} e^{-\lambda(1-t)} dt` gives :math:`\lambda I_f = 1 - (f-1) I_{f-1}`. Climbing is
     stable while f <= lambda (an error shrinks by (f-1)/lambda at each step). Otherwise Kummer's series
     :math:`I_f = \frac1f \sum_k \frac{(-\lambda)^k}{(f+1) \cdots (f+k)}` has falling terms. O(f) for each value, so O(n)

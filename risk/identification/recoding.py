@@ -1,4 +1,4 @@
-"""Recodings of key variables: categories merged, variables left out; what is lost, and what models say of the result.
+"""Recodings of key variables: categories merged, variables left out; what is lost, and what models give for the result.
 
 A recoding maps each variable's levels to groups; one group for all levels leaves the variable out. A fitted model
 needs no new search: the recoded variable is a function of the old one, so it joins the model as one more node, and the

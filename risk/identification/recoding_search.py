@@ -1,4 +1,4 @@
-"""The least recoding that reaches a wanted risk (T11 chapter 8 names the search as a possibility).
+"""The least recoding that reaches a target risk (T11 chapter 8 names the search as a possibility).
 
 Least is in bits: the information that each variable loses among the records, weighed by what the variable is worth to
 the data's users, summed over variables. Where there are few recodings the search is exact: they are looked at in order
@@ -49,7 +49,7 @@ class RecodingFound:
     recoding
         The recoding.
     reached
-        Whether it reaches the wanted risk.
+        Whether it reaches the target risk.
     exact
         Whether no recoding with less loss reaches it; otherwise the search was greedy.
     risk_before, risk
@@ -202,7 +202,7 @@ class _Problem:
         return risk <= self.selected + 1e-12
 
     def by_loss(self) -> list[Step]:
-        """Recodings in order of loss, up to the first that reaches the wanted risk."""
+        """Recodings in order of loss, up to the first that reaches the target risk."""
         start = Recoding.none(self.file)
         queue, known, number = [(0.0, 0, start)], {start}, 1
         last = None

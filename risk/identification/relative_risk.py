@@ -125,7 +125,7 @@ def category_risks(
             has = file.cells[:, q] == k
             suppressed = None
             if (has & own).any():
-                # Only sample uniques are left out; what the others say of the rest does not change.
+                # Only sample uniques are left out; what the others give for the rest does not change.
                 kept = ~(has & own)
                 parts = (matching.correct_match, matching.population_unique, matching.outside)
                 after = (

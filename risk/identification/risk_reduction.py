@@ -64,7 +64,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
             ErrorCode.PARAMETER,
             "a search for the least recoding may take long",
             got=f"{len(file.cells):,} combinations and {pairs} merges",
-            remedy="ask for it by saying which risk is wanted (`--wanted`)",
+            remedy="request it by giving the target risk (`--target`)",
         )
     target = matching.measures.expected_matches / file.n_records / 2 if selected is None else selected
     recoding = minimal_recoding(matching, target)

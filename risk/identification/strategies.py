@@ -1,9 +1,9 @@
 """What matching strategies are worth to an intruder: the chance of a correct match, and what the search costs.
 
 T11 chapter 5. An intruder either looks for a member of the population and matches against the sample, or takes a record
-of the sample and looks for it in the population. A condition on the counts says whom he tries. He has no list to look
-people up in: he goes through the population without a plan, each undiscovered person as likely to be next. Searching
-the sample costs nothing.
+of the sample and looks for it in the population. A condition on the counts selects whom he tries. He has no list to
+look people up in: he goes through the population without a plan, each undiscovered person as likely to be next.
+Searching the sample costs nothing.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def attack(counts: Frequencies, strategy: Strategy) -> Attack:
     chosen = np.asarray(strategy.condition(counts.f, counts.F), dtype=bool)
     if chosen.shape != f.shape:
         raise TrystError(
-            ErrorCode.PARAMETER, "a condition must say yes or no for every cell", where=strategy.name or "strategy"
+            ErrorCode.PARAMETER, "a condition must be true or false for every cell", where=strategy.name or "strategy"
         )
     if strategy.direction == "sample to population":
         chosen = chosen & (f > 0)

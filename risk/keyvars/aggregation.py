@@ -72,7 +72,7 @@ class AggregationGraph:
             Names of categories.
         strict
             Whether to refuse what is no categorisation. Otherwise categories that overlap are put together, and leaves
-            of none stand alone, as a sum of graphs makes them; the result says little.
+            of none stand alone, as a sum of graphs makes them; the result means little.
 
         Raises
         ------

@@ -1,9 +1,9 @@
-"""Codebooks as CSV: what forms ask and in which categories, one category to a row.
+"""Codebooks as CSV: the variables of forms and their categories, one category to a row.
 
     form,variable,category,value,scale,consists of,part of,Organisation
     Survey X,Country of Residence,England,1,,,,Pollsters R US
 
-`form`, `variable` and `category` are needed. A row without a category says arbitrary precision. A row without a form
+`form`, `variable` and `category` are needed. A row without a category means arbitrary precision. A row without a form
 only makes the category known. `value` is what the data hold for the category. `scale` is nominal, interval or whole.
 `consists of` names the parts of a category, with ``|`` between; `part of` the leaf that it divides, together with the
 other rows of the same form that name it. Every other column is metadata of the form. Text in, text out.
@@ -172,7 +172,7 @@ def _scale(environment: Environment, row: _Row) -> None:
 
 
 def _categories(environment: Environment, rows: Sequence[_Row]) -> None:
-    """Make known what the rows say of categories that are not."""
+    """Add the categories in the rows that are not known yet."""
     name = rows[0].variable
     children = environment.variables[name].graph.children
     new = {row.category: row for row in rows if row.category and row.category not in children}

@@ -1,4 +1,4 @@
-"""A data environment: forms, each a set of data that exists or may; what they ask, and in which categories.
+"""A data environment: forms, each a set of data that exists or may; their variables, and in which categories.
 
 Every change is checked before it is made, and one that is refused changes nothing.
 """
@@ -142,7 +142,7 @@ class Environment:
         categories: Sequence[str],
         values: Mapping[str, str] | None = None,
     ) -> str:
-        """Say in which categories a form has a variable.
+        """Define in which categories a form has a variable.
 
         Parameters
         ----------

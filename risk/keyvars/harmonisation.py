@@ -1,6 +1,6 @@
 """The harmonisation graph: every categorisation seen, everything some of them harmonise to, and which is finer.
 
-An edge from v to w says that w is strictly finer than v with nothing between; there is a node for the harmonisation
+An edge from v to w means that w is strictly finer than v with nothing between; there is a node for the harmonisation
 of every set of categorisations seen. The thesis finds these by harmonising every node with every other, O(k |V|^2).
 Here each node remembers what it harmonises to with each categorisation seen. One more categorisation u then requires
 the harmonisation of u with each node that was there, and all else follows: what is new is one of these; a new node
@@ -8,7 +8,7 @@ v + u harmonises with an older categorisation g to (v + g) + u, which is known. 
 of the categorisations seen that are finer, the next coarser nodes of v are the finest of the v + g. So the graph costs
 fewer than n |V| harmonisations for n distinct categorisations, and its edges none.
 
-The thesis says that the graph's single root has a single category. Single it is, being the harmonisation of all; but
+The thesis states that the graph's single root has a single category. Single it is, being the harmonisation of all; but
 {UK, elsewhere} alone, say, has a root of two categories.
 """
 

@@ -1,4 +1,4 @@
-"""A table of categorisation written into the text of a specification, every other line and remark left as it is."""
+"""A table of categorisation written into the text of a specification, every other line and comment left as it is."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _drop(lines: list[str], key: str, start: int, source: str) -> None:
 def _refuse_other_changes(
     result: str, before: YamlDocument, place: tuple[str, int], entries: Mapping[str, tuple[object, ...]], source: str
 ) -> None:
-    """Raise unless the result is a valid specification that says what was there, and the entries."""
+    """Raise unless the result is a valid specification with what was there and the entries."""
     section, position = place
     made = getattr(load_specification(result, source), section)[position]
     after = read_yaml(result, source, SPECIFICATION_DOCUMENT)

@@ -118,7 +118,7 @@ def extend(
 
 
 def issues(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
-    """Categories of a graph whose intervals are none, or do not say what their parts say; `where` is the category."""
+    """Categories of a graph whose intervals are none, or differ from their parts' union; `where` is the category."""
     known: dict[str, Interval] = {}
     for name in graph.children:
         try:
@@ -131,7 +131,7 @@ def issues(graph: AggregationGraph, scale: Scale) -> Iterator[TrystError]:
         within = sorted(known[part] for part in parts)
         whole = known[name] if name else (within[0][0], within[-1][1])
         if (within[0][0], within[-1][1]) != whole or any(a[1] != b[0] for a, b in pairwise(within)):
-            remedy = "on a scale of numbers the categories are made by themselves: say only which ones a form has"
+            remedy = "on a scale of numbers the categories are made automatically: give only those that a form has"
             yield TrystError(
                 ErrorCode.PARAMETER,
                 "the parts of an interval must join without gap or overlap to make it",

@@ -96,7 +96,7 @@ def _values(variable: Variable, form: Form, code: str, leaves: tuple[str, ...]) 
                 ErrorCode.PARAMETER,
                 "the form takes whatever is written in, which no table can bring to categories",
                 where=f"{form.name}, {variable.name}",
-                remedy="code its values first, and say in which categories",
+                remedy="code its values first, and give the categories",
             )
         low, high = _hull(variable, leaves)
         return Span(minimum=None if low == -INFINITY else float(low), below=None if high == INFINITY else float(high))

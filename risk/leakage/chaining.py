@@ -84,12 +84,12 @@ def chained_alignment(
     Parameters
     ----------
     n_records
-        Records of the file, which say how often a public value is expected.
+        Records of the file, from which follows how often a public value is expected.
 
     Returns
     -------
     ndarray of int64, shape (n_classes,)
-        ``UNKNOWN`` beyond the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
+        ``UNKNOWN`` outside the `CLASSES` largest; where similarities leave it in doubt, by the rank of its count.
     """
     guesses = np.full(len(classes.counts), UNKNOWN, dtype=np.int64)
     largest = np.argsort(-classes.counts, kind="stable")[:CLASSES]

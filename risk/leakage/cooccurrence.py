@@ -1,7 +1,7 @@
 """Co-occurrence: one field read by means of another.
 
 In open mode a row's signatures of several fields, and the codes of its variables, are in one row. Where some values of
-one field are known, the rows that have them say something of the others, as given names do of sex and towns of
+one field are known, the rows that have them are informative of the others, as given names are of sex and towns of
 postcodes.
 """
 

@@ -14,7 +14,7 @@ OVERDISPERSION = 3.0
 
 
 def frequency_alignment(view: FieldView, public: PublicValues) -> NDArray[np.int64]:
-    """Public value for each signature by rank alone, ``UNKNOWN`` beyond the dictionary's end.
+    """Public value for each signature by rank alone, ``UNKNOWN`` after the dictionary's end.
 
     Notes
     -----

@@ -71,7 +71,7 @@ def mean_field(
 
 
 def _balanced(fit: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Distributions of the rows, none of whose columns is wanted much more than once."""
+    """Distributions of the rows, none of whose columns is assigned much more than once."""
     probability: NDArray[np.float32] = np.exp(fit - fit.max(axis=-1, keepdims=True))
     for _ in range(_BALANCING):
         probability /= probability.sum(axis=-1, keepdims=True)

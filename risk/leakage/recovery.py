@@ -30,7 +30,7 @@ class Recovery:
     chance
         Share of records recovered by naming the commonest public value everywhere, which needs no encoding.
     claimed
-        Share of records for which the attack names a value; elsewhere it says that it does not know.
+        Share of records for which the attack names a value; elsewhere it names none.
     error
         Standard error of `records` less `chance` where a sample was attacked, 0 where all was.
     """

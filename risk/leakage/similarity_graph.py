@@ -1,7 +1,7 @@
 r"""Similarity-graph alignment: signatures and public values matched so that counts and similarities agree.
 
 No key, no known pair. Carole's signatures give her, for every two values of a field, an estimate of their similarity;
-a public dictionary gives the same in clear. The assignment :math:`\pi` wanted maximises
+a public dictionary gives the same in clear. The assignment :math:`\pi` sought maximises
 
 .. math:: \sum_i f(c_i, \lambda_{\pi(i)}) - \sum_{i<j} (a_{ij} - b_{\pi(i)\pi(j)})^2 / 2v
 
@@ -56,7 +56,7 @@ SURE = 0.9
 """Probability from which a value of the core becomes an anchor."""
 
 MARGIN = 5.0
-"""Log-likelihood by which a name must beat the second best."""
+"""Log-likelihood by which a name must exceed the second best."""
 
 FEWEST = 50
 """Anchors that are kept whatever their margin: with very few, the next round knows too little."""

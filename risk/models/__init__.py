@@ -4,7 +4,7 @@ graphs, triangulation, junction_trees: the structures. tree_kernels: legal moves
 counts, scores (and score_kernels): sparse contingency tables and their marginal likelihoods.
 enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`.
 defaults: exact search where that is possible, MC3 elsewhere.
-fitted, inference (on factors), sampling, averaging, divergence: what a model says once it has parameters.
+fitted, inference (on factors), sampling, averaging, divergence: queries of a model with parameters.
 bayesian_networks: sampled, and made decomposable. incomplete: EM for records with missing values. pictures: SVG.
 
 A usual course: `SparseCounts.from_records`, `HyperDirichlet`, a search, `fit` or `ModelAverage.of`, then questions.

@@ -1,6 +1,6 @@
 """Sets of variables as the bits of a 64-bit integer, for compiled code and for Python alike.
 
-A set of variables is a non-negative integer whose bit v says whether variable v is a member. Python's integers
+A set of variables is a non-negative integer whose bit v is set where variable v is a member. Python's integers
 have no limit; the compiled search holds a set in a signed 64-bit word and so takes at most `MAX_VARIABLES`.
 """
 

@@ -65,7 +65,7 @@ class Factor:
                 ErrorCode.MEMORY,
                 "the full table is too large to be made",
                 got=f"{size} cells",
-                remedy="ask for fewer variables, or use the rows",
+                remedy="request fewer variables, or use the rows",
             )
         table = np.zeros(self.levels)
         if self.variables:
@@ -152,7 +152,7 @@ class Factor:
                 ErrorCode.MEMORY,
                 "an intermediate table is too large",
                 got=f"{size} rows",
-                remedy="ask for fewer variables at once",
+                remedy="request fewer variables at once",
             )
         left = np.repeat(np.arange(n), high - low)
         right = order[np.arange(size) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[left]]

@@ -119,7 +119,7 @@ def fit_incomplete(
     tolerance
         Greatest change of a clique cell's probability at which to stop.
     max_iterations
-        Where to stop otherwise, which the result says.
+        Where to stop otherwise, which the result reports.
 
     Raises
     ------

@@ -29,7 +29,7 @@ def query(model: FittedModel, variables: Sequence[int], evidence: Mapping[int, i
 
     Notes
     -----
-    The root is the clique that holds most of what is requested. A part of the tree beyond which nothing is requested or
+    The root is the clique that holds most of what is requested. A part of the tree behind which nothing is requested or
     known sends the message 1, so it costs nothing. A requested variable that lies in another clique travels with the
     messages.
     """

@@ -1,6 +1,6 @@
-"""What a search returns: models with weights, and what the search can say about its own quality.
+"""What a search returns: models with weights, and diagnostics of the search.
 
-All searches return the same type. What the weights mean differs, and the result says so in `weights_are`.
+All searches return the same type. What the weights mean differs, and the result states it in `weights_are`.
 """
 
 from __future__ import annotations

@@ -199,5 +199,5 @@ def _percent() -> alt.Axis:
 
 
 def _whole() -> alt.Scale:
-    """0 to 100 %, with room for the figures beyond the ends of the bars."""
+    """0 to 100 %, with room for the figures after the ends of the bars."""
     return alt.Scale(domain=[0, 1.1], nice=False)

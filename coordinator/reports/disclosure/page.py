@@ -35,7 +35,7 @@ def write_risk_report(path: Path, document: Mapping[str, Any], *, invented: bool
     document
         ``assessment.json``, as docs/documents.md describes it.
     invented
-        Whether the people are, which the report then says.
+        Whether the people are invented, which the report then states.
 
     Raises
     ------

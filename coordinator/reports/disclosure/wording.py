@@ -46,8 +46,8 @@ def verdict(document: Mapping[str, Any]) -> str:
     broken = len(document["breaches"])
     if not broken:
         return (
-            f"{_all_of(limited)} on which the parties agreed held. The result may be released as the specification"
-            " says."
+            f"{_all_of(limited)} on which the parties agreed held. The result may be released as the"
+            " specification grants."
         )
     if broken == limited:
         what = "The only limit" if limited == 1 else f"All {number(limited)} limits"

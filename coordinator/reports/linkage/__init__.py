@@ -2,8 +2,8 @@
 
 ``write_report`` turns a :class:`ReportContent` - the documents ``model.json``, ``linkage.json`` and ``evaluation.json``
 of `tryst.common.documents` - into a page for the statistician who fitted the model and the steward who must sign what
-comes out. `content` holds the documents together, `charts` draws, `wording` says it in sentences, `page` puts it
-together.
+comes out. `content` holds the documents together, `charts` draws, `wording` states the findings in sentences,
+`page` renders the page.
 """
 
 from .content import ReportContent, RunDescription

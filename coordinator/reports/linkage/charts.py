@@ -41,7 +41,7 @@ def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
     scored = [field.scored for field in fields]
     lowest = min(min(field.weights) for field in scored)
     highest = max(max(field.weights) for field in scored)
-    # Room for the figures beyond the ends of the bars.
+    # Room for the figures after the ends of the bars.
     room = 0.09 * max(1.0, highest - min(lowest, 0.0))
     scale = alt.Scale(domain=[min(lowest, 0.0) - room, max(highest, 0.0) + room], nice=False)
     panels = []

@@ -38,7 +38,7 @@ def write_report(path: Path, content: ReportContent) -> None:
     path : pathlib.Path
         The file; it appears whole or not at all, and replaces an earlier one.
     content : ReportContent
-        What to say.
+        What the report shows.
 
     Notes
     -----
@@ -58,7 +58,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "duration": wording.duration,
     "memory": wording.memory,
 }
-"""How numbers and remarks are written."""
+"""How numbers and notes are written."""
 
 
 def render_report(content: ReportContent) -> str:
@@ -162,7 +162,7 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
         drawn["unlinkable"] = (
             run_charts.unlinkable_chart(content, linkage.unlinkable),
             "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
-            "decision says how many.",
+            "decision gives their number.",
         )
     for number, example in enumerate(linkage.examples):
         drawn[f"example_{number}"] = (
@@ -173,8 +173,8 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
     for number, group in enumerate(linkage.latent.explained if linkage.latent else []):
         drawn[f"explained_{number}"] = (
             run_charts.explained_chart(group),
-            "teal is agreement, ochre what the values say; bars to the left count against a match. Averages over "
-            "several pairs: no pair is shown.",
+            "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
+            "over several pairs: no pair is shown.",
         )
     return drawn
 

@@ -101,7 +101,7 @@ def schemes_chart(schemes: list[SchemeResult]) -> Chart:
         {"recall": recall, "precision": precision, "scheme": one.scheme}
         for one in schemes
         for recall, precision in zip(one.curve.recall, one.curve.precision, strict=True)
-        # Beyond the pairs kept, the rest of the product is one class that no decision would link.
+        # Below the pairs kept, the rest of the product is one class that no decision would link.
         if precision > 0.01
     ]
     lowest = min((float(row["precision"]) for row in rows if float(row["recall"]) > 0), default=0.0)  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ JOINED = (
     f"{_IN_BLOCKS} This linkage used the mode's fall-back: Carole herself received which rows of different rules are "
     "one record, for the records of candidate pairs and up to the cap that all parties approved. She could follow "
     "equal and similar values of these records from block to block, at most as in open mode, where public name counts "
-    "recover common names by frequency and likeness. Her audit log says of how many records the rows were joined."
+    "recover common names by frequency and likeness. Her audit log records of how many records the rows were joined."
 )
 
 
@@ -125,7 +125,7 @@ def signed(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time as a person would say it: ``0.04 s``, ``12.3 s``, ``4 min 10 s``."""
+    """Write a time in words: ``0.04 s``, ``12.3 s``, ``4 min 10 s``."""
     if seconds < 9.995:
         return f"{seconds:.2f} s"
     if seconds < 59.95:
@@ -165,7 +165,7 @@ def cell(level: int, labels: Sequence[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Make a remark a sentence: a capital (unless it begins with a symbol such as p or a name) and a full stop."""
+    """Make a note a sentence: a capital (unless it begins with a symbol such as p or a name) and a full stop."""
     first = text.split(" ", 1)[0]
     if len(first) > 2 and first.isalpha() and first.islower():
         text = text[0].upper() + text[1:]
@@ -173,7 +173,7 @@ def sentence(text: str) -> str:
 
 
 def verdict(content: ReportContent) -> str:
-    """Say in one sentence what came out and how good it is."""
+    """The result and its quality in one sentence."""
     linkage, files = content.linkage, content.run.files
     found = (
         f"{count(linkage.links)} links were made between the {count(files.alice.records)} records of "

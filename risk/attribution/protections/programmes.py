@@ -95,7 +95,7 @@ def solve(
     what: str,
     seconds: float | None,
 ) -> Solved:
-    """Solve one programme, or say why not."""
+    """Solve one programme, or raise with the reason."""
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
     matrix = vstack(list(rows), format="csr")
     result = milp(
@@ -110,7 +110,7 @@ def solve(
         raise TrystError(
             ErrorCode.PARAMETER,
             f"{what}: {reason}",
-            remedy="ask for less protection, publish fewer margins, or allow more time",
+            remedy="require less protection, publish fewer margins, or allow more time",
         )
     gap = float(getattr(result, "mip_gap", 0.0) or 0.0)
     return Solved(np.asarray(result.x), gap)

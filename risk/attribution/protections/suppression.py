@@ -1,8 +1,8 @@
 """Cell suppression with complementary cells, and interval publication: withhold as little as protects the risky cells.
 
 Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
-there by at least what is required: one as large, one as small as wanted. The tables are whole, so an attacker who knows
-that counts are whole gains nothing.
+there by at least the required width: one as large, one as small as required. The tables are whole, so an attacker
+who knows that counts are whole gains nothing.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def variable(
     ] = None,
     environment: Folder = Path("environment"),
 ) -> None:
-    """Say in which categories a form has a variable. The first categories of a variable must be exhaustive."""
+    """Define in which categories a form has a variable. The first categories of a variable must be exhaustive."""
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.risk.keyvars.codebook import split
     from tryst.risk.keyvars.folder import changed

@@ -44,7 +44,7 @@ def pairs(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def put(path: Path, text: str) -> None:
-    """Write a file and say so; an SVG as a PNG where the name ends so."""
+    """Write a file and print its name; an SVG becomes a PNG where the name ends in .png."""
     if path.suffix.lower() == ".png" and text.startswith("<svg"):
         from tryst.risk.keyvars.pictures import png
 

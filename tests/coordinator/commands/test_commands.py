@@ -145,7 +145,7 @@ def test_all_mistakes_of_a_specification_at_once(tmp_path: Path) -> None:
         ),
         (
             ("rehearse", "good.yaml", "--alice", "none.csv", "--bob", "bob.csv", "--out", "out"),
-            ("none.csv: there is no such file", "check what --alice says"),
+            ("none.csv: there is no such file", "check --alice"),
         ),
         (
             ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out", "--memory", "lots"),

@@ -171,7 +171,7 @@ def test_columns_that_do_not_help_are_left_out_with_the_reason() -> None:
         "Left out: middle_name: nearly empty, 0% and 0% of the rows",
         "Left out: row_number: looks like a custodian's own number; add it",
         "Left out: counter: a running number",
-        "Left out: created_at: says when a row was written",
+        "Left out: created_at: is the time at which a row was written",
         "Left out: notes: long texts.",
         "Left out: tags: holds no single values.",
         "Left out: localcode: no value of it occurs in both files.",

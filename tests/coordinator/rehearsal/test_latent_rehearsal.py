@@ -61,7 +61,7 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     # Each rehearsal agrees a seed of its own, and similarities are estimated from signatures.
     assert abs(reported["before"]["links"] - alone["links"]) < 15
     report = (out / "report.html").read_text()
-    assert "What the values say" in report
+    assert "The evidence of the values" in report
     assert "links that agreement alone would not have made" in report
     # Carole keeps the shares, sealed, and no joint distribution beside them.
     assert kept == [{"custodian-a", "custodian-b", "coordinator"}] * 2

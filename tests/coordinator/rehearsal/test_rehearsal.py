@@ -161,8 +161,8 @@ def test_a_rehearsal_that_fails_leaves_nothing(
 @pytest.mark.parametrize(
     ("which", "reported"),
     [
-        ({"alice": Path("nowhere.csv")}, "nowhere.csv: there is no such file; check what --alice says"),
-        ({"bob": Path("/")}, "/: there is a folder of this name, and no file; check what --bob says"),
+        ({"alice": Path("nowhere.csv")}, "nowhere.csv: there is no such file; check --alice"),
+        ({"bob": Path("/")}, "/: there is a folder of this name, and no file; check --bob"),
         ({"truth": Truth("nobody", TRUTH)}, "there is no column 'nobody', got columns record_id, person_id,"),
     ],
     ids=["no-file", "a-folder", "no-truth"],

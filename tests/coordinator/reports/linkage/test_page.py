@@ -398,7 +398,7 @@ LATENT = {
 
 
 def test_what_the_values_say_is_told_beside_agreement_alone(documents: dict[str, Any]) -> None:
-    assert "What the values say" not in Page(html_of(documents)).text
+    assert "The evidence of the values" not in Page(html_of(documents)).text
     documents["linkage"]["latent"] = LATENT
     text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
     for phrase in (
