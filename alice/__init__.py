@@ -1,7 +1,7 @@
-"""Who Alice is: a custodian, on the specification's side `alice`.
+"""Alice: a custodian, on the specification's side `alice`.
 
-Everything Alice does is `common.custodian`; here is only what makes the program Alice and not Bob. It imports
-nothing of the other parties.
+The program is `common.custodian`; this package only defines in what Alice differs from Bob. It imports nothing of the
+other parties.
 """
 
 from tryst.common.parties import Party, Side

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _gate(columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]) -> LeakageReport:
-    from tryst.risk.leakage.leakage_assessment import assess  # compiled code, which help does not wait for
+    from tryst.risk.leakage.leakage_assessment import assess  # compiled code, which help does not load
 
     return assess(columns, spec, variables)
 

@@ -1,7 +1,7 @@
-"""Who Bob is: a custodian, on the specification's side `bob`.
+"""Bob: a custodian, on the specification's side `bob`.
 
-Everything Bob does is `common.custodian`; here is only what makes the program Bob and not Alice. It imports
-nothing of the other parties.
+The program is `common.custodian`; this package only defines in what Bob differs from Alice. It imports nothing of the
+other parties.
 """
 
 from tryst.common.parties import Party, Side

@@ -142,7 +142,7 @@ app = typer.Typer(
 
 
 def _installed(module: str) -> bool:
-    """Whether a module is there. Carole's image has `carole` and no `coordinator`."""
+    """Whether a module is installed. Carole's image has `carole` and no `coordinator`."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # not even the package it would be in
@@ -165,14 +165,14 @@ def subcommand(name: str) -> TyperCommand | TyperGroup:
 
 
 def main() -> NoReturn:
-    """Run ``tryst``: an error a person can act on is printed as one, without a traceback, and ends with status 1."""
+    """Run ``tryst``: an error a person can act on is printed without a traceback, and ends with status 1."""
     try:
         app()
     except TrystError as error:
         typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
         sys.exit(1)
     except OSError as error:
-        # Of files that the command was told to write: those it reads have errors of their own.
+        # Errors of files to be written: those that are read have errors of their own.
         where = f"{error.filename}: " if error.filename else ""
         typer.secho(f"Error: {where}{(error.strerror or type(error).__name__).lower()}", fg=typer.colors.RED, err=True)
         sys.exit(1)

@@ -1,8 +1,8 @@
 """A party's configuration file: strict YAML, every error reported at once with its line.
 
-The dialect is that of the specification (`yaml_document`); besides, an unknown or repeated key is an error, and text is
-never taken for a number or a number for text. Relative paths are relative to the file. A configuration may hold a
-secret by accident, so no message shows a value that was read.
+The dialect is that of the specification (`yaml_document`); an unknown or repeated key is an error, and text is never
+read as a number or a number as text. Relative paths are relative to the file. A configuration may hold a secret by
+accident, so no message shows a value that was read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _FOLDER = "folder"
 class Configuration(BaseModel):
     """Base of every configuration model: unknown keys refused, values immutable and not shown in errors.
 
-    A model's own validators must run *after* pydantic's: one that runs before turns JSON's rules, by which a list is
-    taken for a tuple, into Python's, by which it is not.
+    A model's own validators must run *after* pydantic's: one that runs before replaces JSON's rules, which accept a
+    list for a tuple, by Python's, which do not.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -61,7 +61,7 @@ def load_configuration(path: Path, model: type[Model]) -> Model:
     Raises
     ------
     TrystError
-        CONFIGURATION, when the file cannot be read, is no YAML, or does not fit: a `TrystErrors` with every
+        CONFIGURATION, when the file cannot be read, is not YAML, or does not fit: a `TrystErrors` with every
         issue, by line and by key, never with a value.
     """
     try:
@@ -82,7 +82,7 @@ def parse_configuration(text: str, model: type[Model], *, folder: Path, where: s
     document = read_yaml(text, where, _KIND)
     data = document.value
     if not isinstance(data, dict):
-        what = "a configuration is a mapping of keys to values"
+        what = "a configuration must be a mapping of keys to values"
         raise document.errors([ValidationIssue((), what, remedy="write `key: value` lines")])
     # A section with every line commented out is null in YAML, and means its defaults.
     optional = {name for name, field in model.model_fields.items() if not field.is_required()}

@@ -1,8 +1,8 @@
-"""The registry of disclosure measures: what each one means, and whom it supposes to attack.
+"""The registry of disclosure measures: the meaning of each one, and the intruder it assumes.
 
 A new measure is an entry here and its computation in a module of ``tryst.carole.assessment``. The limits of a
-specification and their JSON Schema, the judgement, the report's words and order, and the table in docs/assessment.md
-are all read from this registry.
+specification and their JSON Schema, the policy decision, the report's words and order, and the table in
+docs/assessment.md are all read from this registry.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from tryst.common.errors import ErrorCode, TrystError
 
 @dataclass(frozen=True)
 class ResolutionRequest:
-    """What a steward asks of a release; several measures answer it."""
+    """A steward's question about a release, which several measures answer."""
 
     title: str
     explanation: str
 
 
 FOUND = ResolutionRequest(
-    "Could somebody be found?", "An intruder knows something about a person and looks for their record."
+    "Could a person be found?", "An intruder knows something about a person and looks for their record."
 )
 LEARNT = ResolutionRequest(
-    "Could something be learnt about somebody?",
-    "An intruder need not find the record: it is enough if all records that fit say the same.",
+    "Could something be learnt about a person?",
+    "An intruder need not find the record: it is enough if all records that fit have the same value.",
 )
 TABLES = ResolutionRequest(
-    "Do the tables give somebody away?", "Counts that are to be published, attacked all together."
+    "Do the tables disclose anything about a person?", "Counts that are to be published, attacked all together."
 )
 CUSTODIANS = ResolutionRequest(
-    "What do the custodians learn of each other?", "Whoever receives links learns whom the other has."
+    "What do the custodians learn of each other?", "A recipient of links learns who is in the other file."
 )
 QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS)
 """In the order of the report."""
@@ -52,11 +52,11 @@ class DisclosureMeasure:
     meaning
         One sentence, for editors of specifications and the manual.
     intruder
-        Who is supposed to attack, and what they know.
+        The intruder it assumes, and what they know.
     sentence
         One sentence for a steward; ``{value}`` stands for the number.
     method
-        How it is found, in brief.
+        How it is computed, in brief.
     question
         Which of the steward's questions it answers.
     place
@@ -64,7 +64,7 @@ class DisclosureMeasure:
     unit
         ``share`` reads in per cent, ``probability`` as a number.
     needs
-        Without which part of a specification it cannot be limited: ``sensitive`` variables, published ``tables``.
+        The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``.
     minimum, maximum
         Range of its limit.
     """
@@ -105,7 +105,7 @@ def register(measures: Iterable[DisclosureMeasure]) -> None:
     """
     for measure in measures:
         if measure.name in MEASURES:
-            raise TrystError(ErrorCode.PARAMETER, "there is a disclosure measure of this name", got=measure.name)
+            raise TrystError(ErrorCode.PARAMETER, "a disclosure measure of this name exists", got=measure.name)
         MEASURES[measure.name] = measure
 
 
@@ -119,51 +119,51 @@ def report_order() -> list[tuple[ResolutionRequest, list[DisclosureMeasure]]]:
 
 def measures_table() -> str:
     """The table of measures in docs/assessment.md."""
-    head = "| measure | what it is | it supposes | method |\n|---|---|---|---|\n"
+    head = "| measure | what it is | it assumes | method |\n|---|---|---|---|\n"
     return head + "".join(f"| `{m.name}` | {m.meaning} | {m.intruder} | {m.method} |\n" for m in MEASURES.values())
 
 
-_KEYS = "Somebody who knows a person's values of all key variables"
+_KEYS = "An intruder who knows a person's values of all key variables"
 _IN_OUTPUT = f"{_KEYS}, and that this person is in the combined output"
 
 register(
     (
         DisclosureMeasure(
             name="sample_uniques",
-            title="Records like no other",
-            meaning="Share of the linked records that no other linked record resembles in all key variables.",
+            title="Unique records",
+            meaning="Share of the linked records that are unique in the key variables among the linked records.",
             intruder=f"{_IN_OUTPUT}.",
-            sentence="{value} of the linked records are like no other linked record in all key variables.",
+            sentence="{value} of the linked records are unique in the key variables among the linked records.",
             method="counted",
             question=FOUND,
             place=5,
         ),
         DisclosureMeasure(
             name="correct_unique_matches",
-            title="A match with a record like no other is right",
-            meaning="Probability that somebody who matches a linked record that is unique has the right person.",
-            intruder=f"{_KEYS}, goes through the population, and accepts whoever matches a unique record.",
-            sentence="Of those who match a unique linked record, {value} are the right person.",
+            title="A match with a unique record is correct",
+            meaning="Probability that a match of a person with a unique linked record is correct.",
+            intruder=f"{_KEYS}, goes through the population, and accepts everyone who matches a unique record.",
+            sentence="Of the people who match a unique linked record, {value} are the right person.",
             method="DIS, with a 95 % interval",
             question=FOUND,
             place=2,
         ),
         DisclosureMeasure(
             name="population_uniques",
-            title="People like nobody else",
-            meaning="Expected share of the linked records that nobody else in the population resembles.",
-            intruder=f"{_KEYS}, and who would be right for certain if nobody else in the population had the same.",
-            sentence="{value} of the linked records are expected to be like nobody else in the population.",
+            title="Unique people in the population",
+            meaning="Expected share of the linked records that are unique in the population.",
+            intruder=f"{_KEYS}, and is certain of a match if no one else in the population has the same values.",
+            sentence="{value} of the linked records are expected to be unique in the population.",
             method="model",
             question=FOUND,
             place=4,
         ),
         DisclosureMeasure(
             name="correct_matches",
-            title="People found by what is known of them",
+            title="People found by their key variables",
             meaning="Expected share of the linked records that an intruder who knows the keys matches to their person.",
-            intruder=f"{_KEYS}, and picks one of those in the population who have them at random.",
-            sentence="{value} of the linked records would be expected to be matched to the right person.",
+            intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
+            sentence="{value} of the linked records are expected to be matched to the right person.",
             method="model",
             question=FOUND,
             place=1,
@@ -172,8 +172,8 @@ register(
             name="largest_record_risk",
             title="The person most at risk",
             meaning="Greatest probability of any linked record to be matched to its person.",
-            intruder=f"{_KEYS}, and picks one of those in the population who have them at random.",
-            sentence="The riskiest linked record would be matched to the right person with probability {value}.",
+            intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
+            sentence="The linked record at highest risk is matched to the right person with probability {value}.",
             method="model",
             question=FOUND,
             place=3,
@@ -210,7 +210,7 @@ register(
             name="probable_attribution",
             title="Something sensitive is hardly in doubt",
             meaning="Share of the linked records of whose sensitive value the keys leave little doubt.",
-            intruder=f"{_IN_OUTPUT}; how sure the links are is taken into account.",
+            intruder=f"{_IN_OUTPUT}; link probabilities are taken into account.",
             sentence="Of {value} of the linked records the keys leave little doubt of the sensitive value.",
             method="expected counts; posterior of the record's own value at least 1 - `doubt`",
             question=LEARNT,
@@ -219,8 +219,8 @@ register(
         ),
         DisclosureMeasure(
             name="attribution_gain",
-            title="The most that is learnt of anybody",
-            meaning="Greatest rise of the probability of a sensitive value over what everybody may guess.",
+            title="The most that is learnt about any person",
+            meaning="Greatest rise of the probability of a sensitive value over its frequency in the population.",
             intruder=f"{_IN_OUTPUT}, against one who knows only how common values are.",
             sentence="The keys raise the probability of a sensitive value by up to {value}.",
             method="expected counts",
@@ -232,13 +232,9 @@ register(
         DisclosureMeasure(
             name="few_values",
             title="Too few different values",
-            meaning=(
-                "Share of the linked records whose key group has fewer different sensitive values than are asked for."
-            ),
+            meaning=("Share of the linked records whose key group has fewer different sensitive values than required."),
             intruder=f"{_IN_OUTPUT}.",
-            sentence=(
-                "{value} of the linked records share their keys with others of too few different sensitive values."
-            ),
+            sentence=("{value} of the linked records are in a key group with too few different sensitive values."),
             method="counted; fewer than `min_values`",
             question=LEARNT,
             place=4,
@@ -246,13 +242,13 @@ register(
         ),
         DisclosureMeasure(
             name="subtraction",
-            title="An empty cell of a table comes to light",
+            title="An empty cell of a table is recovered",
             meaning="Probability that people who know some of the records recover an empty cell of a published table.",
             intruder=(
                 "People who know some of those counted, take them away from the published tables, and look for empty"
                 " cells."
             ),
-            sentence="With probability {value} they find a cell that nobody else is in.",
+            sentence="With probability {value} they find a cell that contains no one else.",
             method="bounds of the base table, then exact for `known_people` random people",
             question=TABLES,
             unit="probability",

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all after a crash. What goes wrong is an `OSError`, for the caller to word."""
+"""Files that exist whole or not at all after a crash. Errors are `OSError`, for the caller to word."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterator[BinaryIO]:
-    """A file to write, which takes its name when the block ends and is gone if the block fails.
+    """A file to write, which gets its name when the block ends and is removed if the block fails.
 
     Parameters
     ----------
     path
         Its name.
     mode
-        Of the file, less the process's mask.
+        Permissions of the file, less the process's mask.
     replace
-        Whether a file of this name gives way.
+        Whether a file of this name is replaced.
 
     Raises
     ------
     FileExistsError
-        If it does not, and there is one.
+        If it is not, and there is one.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

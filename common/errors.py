@@ -1,4 +1,4 @@
-"""The errors of Tryst: what is wrong, where, what was got, what to do.
+"""The errors of Tryst: what is wrong, where, the value found, and the remedy.
 
 A message never holds a record's value, a key or a secret: it is shown to operators, written to logs and sent to
 the other side of a connection. Codes cross the wire as numbers, so this list is only ever appended to.
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """What went wrong, as a number that means the same in every version. Append only."""
+    """The kind of error, as a number that means the same in every version. Append only."""
 
     INTERNAL = 1
     PARAMETER = 2
@@ -87,13 +87,13 @@ class TrystError(Exception):
 
 
 class TrystErrors(TrystError):
-    """Several errors found in one go, so that they can be mended in one go."""
+    """Several errors found together, so that they can be corrected together."""
 
     def __init__(self, code: ErrorCode, errors: list[TrystError], *, where: str = "") -> None:
         self.errors = tuple(errors)
         count = len(errors)
         lines = "".join(f"\n  - {error}" for error in errors)
-        super().__init__(code, f"{count} mistake{'s' if count != 1 else ''}:{lines}", where=where)
+        super().__init__(code, f"{count} error{'s' if count != 1 else ''}:{lines}", where=where)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (TrystErrors._rebuilt, (int(self.code), list(self.errors), self.where))

@@ -1,4 +1,4 @@
-"""One process at a time in a folder: a lock on a file in it, which ends with the process however it ends."""
+"""One process at a time in a folder: a lock on a file in it, released when the process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tryst.common.errors import ErrorCode, TrystError
 
 
 def lock_folder(folder: Path) -> int:
-    """Lock a folder until the descriptor that is returned is closed.
+    """Lock a folder until the returned descriptor is closed.
 
     Raises
     ------

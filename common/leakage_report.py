@@ -1,6 +1,6 @@
-"""What a custodian is told of what Carole could learn, and who tells it.
+"""The report to a custodian on what Carole could learn, and the type of the function that makes it.
 
-The measurement is the risk library's; a custodian's program hands it to the service and to the commands as a `Gate`.
+The risk library measures it; a custodian's program passes the function to the service and the commands as a `Gate`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tryst.common.specification import Specification
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attack recovered of one field; shares of the records that have a value.
+    """The success of one attack on one field; shares of the records that have a value.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Finding:
     attack
         In words.
     recovered
-        Share of records whose value the attack named rightly.
+        Share of records whose value the attack named correctly.
     chance
         Share recovered by naming the commonest value everywhere.
     attainable
@@ -56,16 +56,16 @@ class LeakageReport:
     records
         In the file.
     limit
-        Largest share above chance that the policy admits.
+        Largest share above chance that the policy allows.
     refuses
         Whether a share above the limit keeps the service from contributing; otherwise it is a warning.
     findings
-        Of every field, and in block-keyed mode of every rule.
+        For every field, and in block-keyed mode for every rule.
     codes
-        Of the variables. The limit does not judge them: a code is a relabelling, whose counts show in every mode, and
-        whoever approves the specification is told so.
+        For the variables. The limit does not apply to them: a code is a relabelling, whose counts are visible in every
+        mode, as the notes to those who approve the specification state.
     notes
-        What the figures do not say.
+        What the figures do not cover.
     """
 
     mode: str

@@ -1,7 +1,7 @@
 """A service's log: JSON lines on standard error that hold no record's value and no secret, whoever writes them.
 
-Its own lines are events with named details. Other libraries may put anything into a message, an exception's text above
-all, so of theirs only the place is kept.
+Its own lines are events with named details. Other libraries may put anything into a message, above all an exception's
+text, so only the place of theirs is logged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class _Foreign(logging.Handler):
-    """Tells that a library had something to say, and where, but not what."""
+    """Logs that a library logged a message, and where, but not its text."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log.warning(
@@ -28,13 +28,13 @@ class _Foreign(logging.Handler):
 
 
 def begin_log(process: str, level: str = "info") -> None:
-    """Send everything to standard error; `process` says whose lines they are: alice, bob, carole, worker."""
+    """Send everything to standard error; `process` names the process that logs: alice, bob, carole, worker."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # What is no plain value is told by its type alone.
+            # Anything but a plain value is shown by its type alone.
             structlog.processors.JSONRenderer(default=lambda value: type(value).__name__),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

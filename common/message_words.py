@@ -1,4 +1,4 @@
-"""Words that error messages are made of: a value cut to a readable length, the nearest known word, names in a row."""
+"""Parts of error messages: a value cut to a readable length, the nearest known word, names in a list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def nearest(word: object, known: Iterable[str]) -> str:
-    """A remedy for a word that is not known: the nearest that is, or all of them."""
+    """A remedy for an unknown word: the nearest known one, or all of them."""
     choices = list(known)
     if (close := closest(word, choices)) is not None:
         return f"did you mean {close}?"
@@ -27,7 +27,7 @@ def nearest(word: object, known: Iterable[str]) -> str:
 
 
 def closest(word: object, known: Iterable[str]) -> str | None:
-    """The known word that is so near to another that it was probably meant, whatever its capitals; None if none is."""
+    """The known word so near to another that it was probably meant, ignoring capitals; None if there is none."""
     by_folded = {choice.casefold(): choice for choice in known}
     close = get_close_matches(str(word).casefold(), list(by_folded), n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None

@@ -1,4 +1,4 @@
-"""Who takes part. Alice and Bob differ only in what this module says of them."""
+"""The parties. Alice and Bob differ only in what this module defines."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ Folder = Annotated[Path, typer.Argument(help="The party's folder, with its keys.
 def enrol(
     folder: Annotated[Path, typer.Argument(help="The folder to make.")],
     name: Annotated[str, typer.Option(help="This party's name, such as alice.")],
-    role: Annotated[Role, typer.Option(help="What this party is to be.")],
+    role: Annotated[Role, typer.Option(help="This party's role.")],
     host: Annotated[
         list[str] | None, typer.Option(help="For the linker: a host name or address at which it will be reached.")
     ] = None,
 ) -> None:
-    """Make this party's keys, and a card with its public keys to send to whoever certifies."""
+    """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies."""
     from tryst.common.pki.enrolment import enrol as make
 
     enrolment_request = make(folder, name, role, host or ())
@@ -42,7 +42,7 @@ def enrol(
 @app.command()
 def authority(
     folder: Annotated[Path, typer.Argument(help="The folder to make.")],
-    name: Annotated[str, typer.Option(help="What the authority is called in certificates.")] = "Tryst authority",
+    name: Annotated[str, typer.Option(help="The authority's name in certificates.")] = "Tryst authority",
 ) -> None:
     """Make an authority that issues certificates. Whoever has its key can make members of its organisation."""
     from tryst.common.pki.authority import Authority
@@ -56,11 +56,11 @@ def authority(
 
 @app.command()
 def certify(
-    enrolment_request: Annotated[Path, typer.Argument(help="The card that a party sent.")],
+    enrolment_request: Annotated[Path, typer.Argument(help="The enrolment request that a party sent.")],
     authority: Annotated[Path, typer.Option(help="The authority's folder.")],
     out: Annotated[Path, typer.Option(help="Where to write the certificate, to be sent back.")],
 ) -> None:
-    """Check a card and issue the certificate that it asks for."""
+    """Check an enrolment request and issue its certificate."""
     from tryst.common.pki.authority import Authority
     from tryst.common.pki.enrolment import certify as issue
     from tryst.common.pki.enrolment_requests import load_enrolment_request
@@ -74,12 +74,12 @@ def certify(
 
 @app.command()
 def assemble(
-    enrolment_request: Annotated[list[Path], typer.Option(help="A party's card; one for each party.")],
-    certificate: Annotated[list[Path], typer.Option(help="A party's certificate, in the order of the cards.")],
+    enrolment_request: Annotated[list[Path], typer.Option(help="A party's enrolment request; one for each party.")],
+    certificate: Annotated[list[Path], typer.Option(help="A party's certificate, in the order of the requests.")],
     authority: Annotated[list[Path], typer.Option(help="The certificate of an authority involved.")],
     out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
 ) -> None:
-    """Make the membership list from all cards, certificates and authorities, to be sent to everyone."""
+    """Make the membership list from all requests, certificates and authorities, to be sent to everyone."""
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.pki.certificates import read_public
     from tryst.common.pki.enrolment import assemble as make
@@ -89,8 +89,8 @@ def assemble(
     if len(enrolment_request) != len(certificate):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "every card needs its certificate",
-            got=f"{len(enrolment_request)} cards and {len(certificate)} certificates",
+            "every enrolment request needs its certificate",
+            got=f"{len(enrolment_request)} requests and {len(certificate)} certificates",
             remedy="give --enrolment-request and --certificate equally often, in the same order",
         )
     enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
@@ -110,15 +110,15 @@ def assemble(
 @app.command()
 def accept(
     folder: Folder,
-    name: Annotated[str, typer.Option(help="This party's name, as on its card.")],
-    certificate: Annotated[Path, typer.Option(help="The certificate that was issued for the card.")],
+    name: Annotated[str, typer.Option(help="This party's name, as in its enrolment request.")],
+    certificate: Annotated[Path, typer.Option(help="The certificate that was issued for the request.")],
     members: Annotated[Path, typer.Option(help="The membership list.")],
     authorities: Annotated[Path, typer.Option(help="The authorities' certificates.")],
 ) -> None:
     """Check certificate, membership list and authorities, and put them into this party's folder.
 
-    Each party checks its own entry; that all have the same list, with everybody's keys in it, its digest shows when
-    it is compared over the phone.
+    Each party checks its own entry; comparing the list's digest over the phone shows that all have the same list, with
+    the keys of all parties.
     """
     from tryst.common.pki.certificates import read_public
     from tryst.common.pki.enrolment import accept as put
@@ -152,11 +152,11 @@ def rotate(
     path = PartyFolder(folder).wrapping
     keys = (retire_wrapping_keys if retire else rotate_wrapping_keys)(path)
     typer.echo(f"{path}: the current wrapping key is {keys.current_id.hex()}. Restart the service.")
-    typer.echo("Back the file up, apart from all else: without it, what is encrypted at rest cannot be read.")
+    typer.echo("Back the file up, apart from all else: without it, data encrypted at rest cannot be read.")
 
 
 def _show(members: Members) -> None:
-    """Who is in a list, and the digest of the list, for the telephone."""
+    """The members of a list, and its digest, to compare by telephone."""
     from tryst.common.keys.fingerprint import fingerprint, in_groups
 
     for member in members:

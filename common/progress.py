@@ -1,4 +1,4 @@
-"""How far a long computation has come: the types of everything that reports it, and a reporter for a terminal."""
+"""The progress of a long computation: the types of functions that report it, and a reporter for a terminal."""
 
 from __future__ import annotations
 

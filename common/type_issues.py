@@ -1,4 +1,4 @@
-"""What pydantic refuses in a document, in the words of this project: one issue for each place, none said twice."""
+"""Pydantic's errors of a document, in the words of this project: one issue for each place, none repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tryst.common.message_words import listed, nearest, shown
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 FOLLOWS_FROM_ANOTHER = "default_factory_not_called"
-"""Pydantic's type of an error that only says that another value, from which a default is taken, is wrong."""
+"""Pydantic's type of an error that only follows from another wrong value, from which a default is taken."""
 
 _WORDS = {
     "bool_type": "must be true or false",
@@ -44,7 +44,7 @@ def type_issues(
     Parameters
     ----------
     error
-        What pydantic raised.
+        The exception from pydantic.
     model
         The model, whose keys are proposed for one that is not known.
     present
@@ -69,7 +69,7 @@ def type_issues(
         else:
             issue = _mistyped(path, kind, detail["msg"], detail["input"], remedy)
         issues.setdefault(path, issue)
-    # A list one of whose items is wrong is also reported as too short: the item says it better.
+    # A list one of whose items is wrong is also reported as too short: the item's issue is more precise.
     return [
         issue
         for path, issue in issues.items()
@@ -78,7 +78,7 @@ def type_issues(
 
 
 def _in_document(location: DocumentPath, present: Container[DocumentPath], kind: str) -> DocumentPath:
-    """Drop what pydantic adds to a location (the tags of a union's members) and the document does not have."""
+    """Drop the parts of a location that pydantic adds and the document lacks (the tags of a union's members)."""
     path: DocumentPath = ()
     for position, part in enumerate(location):
         if (*path, part) in present or (kind == "missing" and position == len(location) - 1):

@@ -1,4 +1,4 @@
-"""A validation error of a document: where, what, what was got and what to do; the paths that say where."""
+"""A validation error of a document: its path, what is wrong, the value found and the remedy."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The dialect: mappings, lists, text, numbers, true, false and null. Aliases (which can make a small file huge), tags
 (which can name code), several documents and a key given twice are refused; bytes and depth are bounded. Plain scalars
 are read by the core schema of YAML 1.2, less octal and hexadecimal: ``no``, ``on`` and ``2020-01-01`` are text,
-``1e-8`` is a number, and ``0777``, ``1_000`` and ``1:30`` stay text, which no number is then taken from.
+``1e-8`` is a number, and ``0777``, ``1_000`` and ``1:30`` stay text, which is then no valid number.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None
 
 @dataclass(frozen=True)
 class DocumentKind:
-    """What kind of document is read: how it is called, how long it may be, and how it is refused."""
+    """A kind of document: its name, its maximum size, and the code of its errors."""
 
     noun: str
     """Such as ``a specification``."""
     code: ErrorCode
-    """Of its errors."""
+    """Code of its errors."""
     max_bytes: int
-    """More are refused before they are parsed."""
+    """A larger document is refused before it is parsed."""
     shows_values: bool
-    """Whether an error may show what was read. Not where a secret could have been written by accident."""
+    """Whether an error may show values. Not where a secret could have been written by accident."""
 
 
 @dataclass
 class YamlDocument:
-    """Values by key and position, and where each stands."""
+    """Values by key and position, with their lines."""
 
     kind: DocumentKind
     source: str
-    """What the document is called in errors: its file name."""
+    """The document's name in errors: its file name."""
     value: Any = None
     lines: dict[DocumentPath, int] = field(default_factory=dict)
     repeated: list[ValidationIssue] = field(default_factory=list)
     """Keys given twice, the first of which is kept."""
 
     def line(self, path: DocumentPath) -> int | None:
-        """The line of a path, or of the nearest thing around it that the document has."""
+        """The line of a path, or of the nearest enclosing path that the document has."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path)
@@ -64,7 +64,7 @@ class YamlDocument:
     def errors(self, issues: Iterable[ValidationIssue]) -> TrystErrors:
         """Issues of the document as one error, in the order of their lines; without values where none may show."""
         hidden = [i if self.kind.shows_values else ValidationIssue(i.path, i.what, remedy=i.remedy) for i in issues]
-        # What is missing has no line of its own and goes with the section around it; at the top it comes first.
+        # A missing key has no line of its own and is reported at the enclosing section; at the top it comes first.
         numbered = sorted(((self.line(i.path), i) for i in hidden), key=lambda pair: pair[0] or 0)
         code = self.kind.code
         return TrystErrors(code, [issue.error(code, line) for line, issue in numbered], where=self.source)
@@ -78,15 +78,15 @@ def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
     text
         The document.
     source
-        What to call it in an error: a file name.
+        Its name in errors: a file name.
     kind
-        How it is bounded and refused.
+        Its limits and errors.
 
     Raises
     ------
     TrystErrors
-        If it is too large, no YAML, or uses what is refused here. Repeated keys are listed in the document, so that
-        they can be reported with whatever else is wrong.
+        If it is too large, not YAML, or uses a refused feature. Repeated keys are listed in the document, so that they
+        can be reported with all other issues.
     """
     document = YamlDocument(kind, source)
     size = len(text.encode("utf-8", errors="replace"))
@@ -100,10 +100,10 @@ def read_yaml(text: str, source: str, kind: DocumentKind) -> YamlDocument:
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error, document) from None
     except yaml.reader.ReaderError as error:
-        # Its own text would show the bytes around.
+        # The exception's own text would show the surrounding bytes.
         document.lines[()] = text.count("\n", 0, error.position) + 1
         got = f"U+{error.character:04X}"
-        issue = ValidationIssue((), "a character that text does not have", got, "save it as UTF-8")
+        issue = ValidationIssue((), "a character that is not allowed in text", got, "save it as UTF-8")
         raise document.errors([issue]) from None
     return document
 
@@ -120,7 +120,7 @@ def read_scalar(text: str) -> str | int | float | bool | None:
 
 
 class _RefusedError(yaml.composer.ComposerError):
-    """Refused by this dialect, though YAML; its words are ours and show nothing of the document."""
+    """Valid YAML that this dialect refuses; the message shows nothing of the document."""
 
 
 def _unreadable(error: yaml.MarkedYAMLError, document: YamlDocument) -> TrystErrors:
@@ -128,9 +128,9 @@ def _unreadable(error: yaml.MarkedYAMLError, document: YamlDocument) -> TrystErr
     if mark is not None:
         document.lines[()] = mark.line + 1
     problem = error.problem or error.context or "unreadable"
-    # PyYAML's own words may hold a character or a name out of the document.
+    # PyYAML's own message may contain a character or a name from the document.
     shows = document.kind.shows_values or isinstance(error, _RefusedError)
-    what = f"no readable YAML: {problem}" if shows else "no readable YAML"
+    what = f"not readable as YAML: {problem}" if shows else "not readable as YAML"
     return document.errors([ValidationIssue((), what, remedy=_remedy(problem))])
 
 

@@ -2,10 +2,10 @@
 
 `load_specification` reads one and reports everything that is wrong with it at once; `Specification` is the immutable
 result; `encoding_digest` and `specification_digest` name it; `dump_specification` writes one for people;
-`specification_notes` says what those who approve it should know; `json_schema` helps editors.
+`specification_notes` lists what those who approve it should know; `json_schema` helps editors.
 
-Four rooms, each above the next: `text` (read, write, digests, schema, reference), `notes`, `validation` (what values
-must make together, and `Specification`, which is content that was found consistent), `model` (the sections).
+Four packages, each above the next: `text` (read, write, digests, schema, reference), `notes`, `validation` (checks
+across values, and `Specification`, which is content that was found consistent), `model` (the sections).
 """
 
 from tryst.common.specification.model.blocking import BlockingRule

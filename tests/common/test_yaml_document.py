@@ -83,8 +83,8 @@ def test_lines_are_known() -> None:
         ("a: b: c", "quotes"),
         ("a: \x00", "U+0000"),
         ("a: [1", "expected ',' or ']'"),
-        ("? [a]\n: b", "line 1: no readable YAML: a key must be a word"),
-        ("a:\n  b: {{c}}", "line 2: no readable YAML: a key must be a word"),
+        ("? [a]\n: b", "line 1: not readable as YAML: a key must be a word"),
+        ("a:\n  b: {{c}}", "line 2: not readable as YAML: a key must be a word"),
         ("#" * 262_145, "at most 262144 bytes"),
     ],
 )
@@ -119,9 +119,9 @@ def test_any_text_is_read_or_refused_politely(text: str) -> None:
         ("a: SECRET: b", "put text with a colon in quotes"),
         ('a: "\\S"', "check the indentation, brackets and quotes"),
         ("a: @SECRET", "check the indentation, brackets and quotes"),
-        ("a: \x07", "a character that text does not have"),
-        ("%SECRET x", "no readable YAML"),
-        ("%TAG !SECRET! x", "no readable YAML"),
+        ("a: \x07", "a character that is not allowed in text"),
+        ("%SECRET x", "not readable as YAML"),
+        ("%TAG !SECRET! x", "not readable as YAML"),
     ],
 )
 def test_a_document_that_may_hold_a_secret_shows_nothing_of_itself(text: str, what: str) -> None:
@@ -135,7 +135,7 @@ def test_a_document_that_may_hold_a_secret_shows_nothing_of_itself(text: str, wh
 
 def test_values_show_in_errors_of_public_documents_only() -> None:
     issue = ValidationIssue(("a",), "is wrong", "SECRET", "mend it")
-    assert "x: 1 mistake:\n  - line 1, a: is wrong, got SECRET; mend it" in str(read("a: 1").errors([issue]))
+    assert "x: 1 error:\n  - line 1, a: is wrong, got SECRET; mend it" in str(read("a: 1").errors([issue]))
     assert "SECRET" not in str(read_yaml("a: 1", "x", SECRET).errors([issue]))
 
 

@@ -1,1 +1,1 @@
-"""The sections of a specification, and what one of their values can tell by itself."""
+"""The sections of a specification, and the checks of each value by itself."""

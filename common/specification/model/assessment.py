@@ -1,4 +1,4 @@
-"""The assessment of the combined output's disclosure risk: what it supposes, and the limits it is judged by.
+"""The assessment of the combined output's disclosure risk: its assumptions, and the limits it is judged by.
 
 Every limit is an upper one: a measure above it is a breach. Where a measure has an interval, the upper end is judged.
 """
@@ -17,7 +17,7 @@ MAX_AXES = 8
 
 
 class MeasureLimits(Section):
-    """The policy: upper limits of the measures of risk that matter to the project. What has none is only reported."""
+    """The policy: upper limits of measures of risk. A measure without a limit is only reported."""
 
     @property
     def given(self) -> dict[str, float]:
@@ -43,7 +43,7 @@ else:
 
 
 class Fractions(Section):
-    """Which share of the population is in a file; 1 if everybody is. No default: it decides every risk."""
+    """Which share of the population is in a file; 1 if everyone is. No default: it determines every risk."""
 
     alice: float = Field(gt=0, le=1, allow_inf_nan=False)
     """Alice's records as a share of the population they were taken from."""

@@ -25,12 +25,12 @@ class Bands(Section):
     2f)^2 J stands for J. bands times bits must fit into the field's bits."""
 
     def chance(self, jaccard: float, randomised_response: float = 0.0) -> float:
-        """Probability that two values of a similarity share a band, each bit flipped with that probability."""
+        """Probability that two values of a similarity share a band, given randomised response."""
         return float(1 - (1 - ((1 + (1 - 2 * randomised_response) ** 2 * jaccard) / 2) ** self.bits) ** self.bands)
 
 
 class Canopies(Section):
-    """Canopies: values picked at random and what is similar to them; rows whose values lie in a common canopy."""
+    """Canopies: values picked at random and those similar to them; rows whose values lie in a common canopy."""
 
     field: Name
     """The field."""
@@ -54,7 +54,7 @@ class BlockingRule(Section):
     custodians make the keys, Carole the others by herself from the signatures."""
 
     name: Name
-    """What the rule is called on every screen."""
+    """The rule's name on every screen."""
     keys: tuple[BlockingKey, ...] = Field(default=(), strict=False, max_length=8)
     """What rows must agree on."""
     lsh: Bands | None = None

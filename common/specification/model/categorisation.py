@@ -1,12 +1,12 @@
-"""Categories that two custodians code differently, brought to common ones: the table that both approve and apply.
+"""Categories that two custodians code differently, mapped to common ones: the table that both approve and apply.
 
     categorisation:
       - {category: 0-24, alice: [0-15, 16-24], bob: [0-17, 18-24]}
       - {category: 25+, alice: {minimum: 25}, bob: [25-64, 65+]}
 
-Each row is a category that both can be brought to, with the values that mean it in either file. The finest such table
-is found by `tryst keyvars export`; here it is plain, so that those who approve a specification see what becomes of
-every value, and so that a custodian needs nothing else to apply it.
+Each row is a common category, with the values that mean it in either file. The finest such table is found by
+`tryst keyvars export`; here it is written out, so that those who approve a specification see how every value is mapped,
+and so that a custodian needs nothing else to apply it.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class CommonCategory(Section):
     """One common category."""
 
     category: Word
-    """What it is called here and on every screen."""
+    """Its name here and on every screen."""
     alice: Values = ()
     """The values that mean it in Alice's file: a list, or numbers as `{minimum: 16, below: 25}`."""
     bob: Values = ()
     """The values that mean it in Bob's file."""
 
     def values_of(self, side: Side | str) -> tuple[str, ...] | Span:
-        """What means the category in the file of one custodian."""
+        """The values that mean the category in the file of one custodian."""
         return self.alice if Side(side) is Side.ALICE else self.bob
 
 

@@ -1,10 +1,10 @@
 """The content of a specification, `linkage.yaml`, as immutable typed objects.
 
-Every section refuses keys it does not know and values of another type (`"1024"` is no number), and checks what one
-value can tell. What several values must make together is checked above, in `validation`: a `Specification` is a
-`SpecificationContent` that was found consistent, and everything that uses one asks for that type.
+Every section refuses keys it does not know and values of another type (`"1024"` is not a number), and checks each value
+by itself. Checks across values are in `validation`: a `Specification` is a `SpecificationContent` that was found
+consistent, and everything that uses one requires that type.
 
-Sections that have more to say than their shape are modules of their own (`fields`, `blocking`, `latent`, ...).
+Larger sections are modules of their own (`fields`, `blocking`, `latent`, ...).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ModelSpec(Section):
     tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
     """EM has converged when no parameter moves by more."""
     expected_matches: int | None = Field(default=None, ge=1)
-    """How many matches to start from; null: as many as the smaller file has rows."""
+    """Number of matches to start from; null: as many as the smaller file has rows."""
 
 
 class Cost(Section):
@@ -141,7 +141,7 @@ class ReleaseSpec(Section):
 
     assessment: Literal["none", "policy"] = "none"
     """policy: the combined output is assessed before the release and judged by the section `assessment`, which makes
-    this the default; none: it is released without, and all parties sign that."""
+    this the default; none: it is released without an assessment, and all parties sign that."""
     alice: Release = "links"
     """What Alice receives: the links of her own rows; pairs: also every pair that came near to a link, with its
     probabilities; statistics only; or nothing."""
@@ -159,7 +159,7 @@ class ReleaseSpec(Section):
 
 
 class Retention(Section):
-    """After how many days what is stored is erased. There is no default: the parties have to decide it."""
+    """After how many days stored data are erased. There is no default: the parties have to decide it."""
 
     uploads_days: Days
     """Signatures at the linkage unit."""
@@ -170,7 +170,7 @@ class Retention(Section):
 
 
 class SpecificationContent(Section):
-    """Sections of a specification, each sound by itself."""
+    """Sections of a specification, each valid by itself."""
 
     version: Annotated[Literal[1], BeforeValidator(_no_truth_value)]
     """The version of this format."""
@@ -188,7 +188,8 @@ class SpecificationContent(Section):
     """Rules that choose the pairs to compare; none: every pair is compared."""
     padding: Padding | None = None
     """In mode block_keyed: dummy rows bring every block up to the next power of two of rows (powers_of_two), or to the
-    next multiple of a number (20), so that the linkage unit does not see how many a block truly has. Default: none."""
+    next multiple of a number (20), so that the linkage unit does not see how many records a block has. Default:
+    none."""
     swaps: tuple[Swap, ...] = Field(default=(), strict=False)
     """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
     too, and an exchange is a comparison level of its own. They must share a key domain."""
@@ -210,7 +211,7 @@ class SpecificationContent(Section):
     release: ReleaseSpec = ReleaseSpec()
     """The recipients of the result."""
     retention: Retention
-    """How long what is stored is kept."""
+    """How long stored data are kept."""
 
     @model_validator(mode="before")
     @classmethod
@@ -223,7 +224,7 @@ class SpecificationContent(Section):
     @model_validator(mode="before")
     @classmethod
     def _assessed(cls, data: object) -> object:
-        # Who writes the section wants its judgement; to go without must be said.
+        # A specification with the section is judged by it, unless the release explicitly goes without.
         if isinstance(data, Mapping) and data.get("assessment") is not None:
             release = data.get("release", {})
             if isinstance(release, Mapping) and "assessment" not in release:
@@ -242,8 +243,8 @@ class SpecificationContent(Section):
     def rules_undoing_salt(self, field: FieldSpec) -> tuple[BlockingRule, ...]:
         """The blocking rules whose keys join values of a salted field across its salts.
 
-        A blocking key is the same whatever the salt: rows with equal keys agree on what these take of the field. Only
-        a rule that settles the salt too does not join.
+        A blocking key is the same whatever the salt: rows with equal keys agree on the parts of the field that these
+        use. Only a rule whose keys also determine the salt does not join.
         """
         salt = field.salt
         if salt is None:

@@ -1,14 +1,14 @@
-"""What a field gets by its kind when the specification does not say: cleaning, tokens, levels, bits, missing codes.
+"""The defaults of a field by its kind: cleaning, tokens, levels, bits, missing codes.
 
-Every choice that a kind decides is in this module, so that it can be read, and argued with, in one place. The
-levels are the comparison levels of Smith and Shlomo's experiment; the tokenisations are the ones that linked best
-on files of which the truth is known.
+Every default that depends on a kind is in this module, so that it can be reviewed in one place. The levels are the
+comparison levels of Smith and Shlomo's experiment; the tokenisations are the ones that linked best on files whose true
+matches are known.
 
 Missing-value codes are compared ignoring case, blanks at the ends and Unicode compatibility forms. They differ by
-kind because a code in one column is a person in another: *Null*, *None*, *Na* and *Nan* are real names, ``9999`` is
-a real house number and postcode. So a field of kind ``name`` drops none of these, and a ``code`` drops only runs of
-nines and zeros that are not given out as postcodes or numbers. What the files at hand use besides, such as ``999``
-for an unknown age, goes into the field's own ``missing``.
+kind because a missing code in one column is a value in another: *Null*, *None*, *Na* and *Nan* are real names, ``9999``
+is a real house number and postcode. So a field of kind ``name`` drops none of these, and a ``code`` drops only runs of
+nines and zeros that are not issued as postcodes or numbers. Other codes of the files at hand, such as ``999`` for an
+unknown age, are listed in the field's own ``missing``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STEPS: dict[Step, str] = {
     "case": "case folded (also final sigma and sharp s)",
     "accents": "accents dropped: é to e, ø to o, ß to ss",
     "punctuation": "apostrophes dropped, other punctuation and symbols made a blank",
-    "stop_words": "the field's stop words dropped, wherever they stand as whole words",
+    "stop_words": "the field's stop words dropped, wherever they occur as whole words",
     "whitespace": "runs of blanks made one, none at the ends",
     "alphanumeric": "all but letters and digits dropped, blanks too",
     "digits": "all but the digits 0 to 9 dropped",
@@ -65,12 +65,12 @@ _WORDS_MISSING = ("na", "nan", "null", "none", "nil", "#null!", "#value!")
 
 @dataclass(frozen=True)
 class KindDefaults:
-    """What a kind of field gets unless its specification says otherwise."""
+    """The defaults of a kind of field, which its specification may override."""
 
     meaning: str
     clean: tuple[Step, ...]
     allowed: frozenset[Step]
-    """The steps that make sense for the kind; a date's digits, say, must not be taken out of their places."""
+    """The steps that make sense for the kind; the digits of a date, for example, must keep their places."""
     tokens: Tokenisation
     levels: LevelTable
     bits: int

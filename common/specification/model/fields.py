@@ -1,4 +1,4 @@
-"""The compared fields: where a field's values stand in the two files, and how they are cleaned, signed and compared.
+"""The compared fields: a field's columns in the two files, and how its values are cleaned, signed and compared.
 
 A field's `clean`, `tokens`, `bits` and `levels` come from its kind when they are not given (see `defaults`).
 """
@@ -55,7 +55,7 @@ class Columns(Section):
 
 
 class DateFormat(Section):
-    """How a date field is written, and what of it is compared."""
+    """How a date field is written, and which parts of it are compared."""
 
     order: DateOrder
     """The order in which day, month and year are written. It is never guessed: 03/04/1965 is two different days."""
@@ -86,7 +86,7 @@ def _of_kind(attribute: str) -> Any:
     """A default taken from the field's kind, which pydantic has validated before."""
 
     def default(validated: dict[str, Any]) -> Any:
-        # Pydantic before 2.14 asks also where the kind was refused: whatever it is given, the refusal stands.
+        # Pydantic before 2.14 calls this also where the kind was refused; the result is then ignored.
         return getattr(KINDS[validated.get("kind", "text")], attribute)
 
     return default
@@ -96,7 +96,7 @@ class FieldSpec(Section):
     """A field on which the two files are compared."""
 
     name: Name
-    """What the field is called here and on every screen."""
+    """The field's name here and on every screen."""
     kind: Kind
     """What it holds. The kind decides the defaults marked *by kind* below."""
     column: OneOrSeveral | None = None
@@ -106,8 +106,8 @@ class FieldSpec(Section):
     columns: Columns | None = None
     """Its column in each file, when they differ."""
     categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=1000)
-    """For categories that the files code differently: what becomes of every value of either, a row for each category
-    that both can be brought to. `tryst keyvars export` finds the finest."""
+    """For categories that the files code differently: the common category of every value of either file, a row for each
+    common category. `tryst keyvars export` finds the finest."""
     clean: tuple[Step, ...] = Field(default_factory=_of_kind("clean"), strict=False)
     """The cleaning steps: unicode, case, accents, punctuation, stop_words, whitespace, alphanumeric, digits,
     leading_zeros. They run in this order, whatever order they are written in. Dates and numbers are parsed
@@ -120,26 +120,26 @@ class FieldSpec(Section):
     date: DateFormat | None = None
     """For dates only, and then required: the order they are written in."""
     tokens: Tokenisation = Field(default_factory=_of_kind("tokens"))
-    """What a value is cut into; two values are as similar as the tokens they share. bigrams: pairs of neighbouring
-    characters. positional_bigrams, positional_characters: with their place. date_parts: year, month and day. words:
-    whole words. value: the value as a whole, equal or not."""
+    """How a value is split into tokens; two values are as similar as the tokens they share. bigrams: pairs of
+    neighbouring characters. positional_bigrams, positional_characters: with their place. date_parts: year, month and
+    day. words: whole words. value: the value as a whole, equal or not."""
     bits: int = Field(default_factory=_of_kind("bits"), ge=64, le=8192, multiple_of=64)
     """Length of the signature. More bits distinguish similarities more finely (standard error 1/sqrt(bits) at
     most), and cost time and space."""
     randomised_response: float = Field(default=0.0, ge=0, le=0.4, allow_inf_nan=False)
-    """Probability with which each bit of a signature is flipped before it is sent, by noise of the custodian's own
+    """Probability with which each bit of a signature is inverted before it is sent, by noise of the custodian's own
     (randomised response): once for every distinct signature, and the same in every upload. It hides which values of the
-    two files are exactly equal. It does not hide how often a value occurs, nor what it resembles, is not differential
-    privacy, and costs linkage quality. 0: none; otherwise 0.001 to 0.4."""
+    two files are exactly equal. It does not hide how often a value occurs, nor which values it resembles, is not
+    differential privacy, and costs linkage quality. 0: none; otherwise 0.001 to 0.4."""
     comparator: Comparator | None = None
     """In mode trusted: how two values are compared, jaro or jaro_winkler (which favours equal beginnings). Default:
     jaro. In the other modes there is no choice: signatures estimate the Jaccard similarity of the
     tokens."""
     levels: Levels = Field(default_factory=_of_kind("levels"))
-    """Comparison levels: em8, em15, exact, or the upper bounds of one's own, each inclusive, ascending to 1. Where bits
-    are flipped the tables are merged to what can be distinguished; bounds of one's own are taken as they are."""
+    """Comparison levels: em8, em15, exact, or a list of upper bounds, each inclusive, ascending to 1. With randomised
+    response the levels of a table that cannot be distinguished are merged; a list of bounds is used as it is."""
     missing_as: Literal["random", "level"] = "random"
-    """What a missing value counts for. random: nothing. level: evidence like any comparison level, estimated from
+    """How a missing value counts. random: not at all. level: as evidence like any comparison level, estimated from
     the data; for fields that one kind of people lack more often than another, in both files."""
     value_frequencies: bool = False
     """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
@@ -151,8 +151,8 @@ class FieldSpec(Section):
     """In mode open: a stable attribute of the record, such as `{field: date_of_birth, part: year}`. Values are equal or
     similar to Carole only where it is equal, and a record without it is sent without a value. Default: none."""
     only_similar: tuple[Word, ...] = Field(default=(), strict=False, max_length=MAX_LISTED)
-    """A public list of the values that show how similar they are, cleaned as the field is. Any other value is sent as a
-    code: equal to itself, like nothing. Default: all values show it."""
+    """A public list of the values whose similarity can be estimated, cleaned as the field is. Any other value is sent
+    as a code: equal to itself, similar to no other. Default: all values."""
 
     @field_validator("clean")
     @classmethod
@@ -174,14 +174,14 @@ class FieldSpec(Section):
         return self.tolerant_bounds(LEVELS[self.levels]) if self.randomised_response else LEVELS[self.levels]
 
     def tolerant_bounds(self, bounds: tuple[float, ...]) -> tuple[float, ...]:
-        """Those of some bounds that the field's bits can tell apart."""
+        """Those of some bounds that the field's bits can distinguish."""
         if self.randomised_response and self.tokens == "value":
             return (halfway(self.randomised_response), 1.0)
         return tolerant_bounds(bounds, self.bits, self.randomised_response)
 
     @property
     def defaults(self) -> KindDefaults:
-        """What a field of this kind gets when the specification does not say."""
+        """The defaults of a field of this kind."""
         return KINDS[self.kind]
 
     @property

@@ -12,21 +12,21 @@ MAX_KEYS = 16
 
 
 class LatentSpec(Section):
-    """The extended latent step, after Fellegi-Sunter: a pair is judged by whether its values agree and also by what
-    they are, and the joint distribution of all variables is estimated with it. It needs `variables` of both files, or
-    `keys`."""
+    """The extended latent step, after Fellegi-Sunter: a pair's probability depends on whether its values agree and also
+    on the values themselves, and the joint distribution of all variables is estimated with it. It needs `variables` of
+    both files, or `keys`."""
 
     keys: tuple[Name, ...] = Field(default=(), strict=False, max_length=MAX_KEYS)
-    """Compared fields whose value counts too where it agrees exactly: an agreement on a rare one says more. A key that
-    is among the `variables` of both files takes its categories from there."""
+    """Compared fields whose value counts too where it agrees exactly: agreement on a rare value is stronger evidence. A
+    key that is among the `variables` of both files takes its categories from there."""
     search: Literal["greedy", "annealing"] = "greedy"
     """How the decomposable model of the joint distribution is found: by steepest ascent, or by annealing."""
     p: Literal["held", "free"] = "held"
-    """Whether the share of matches stays what Fellegi-Sunter made of it, or is estimated again and can run away."""
+    """Whether the share of matches stays at the Fellegi-Sunter estimate, or is estimated again and can diverge."""
     separate: bool = False
     """Whether the values of non-matches have a model of their own for each file, or the margins of the joint model."""
     rounds: int = Field(default=0, ge=0, le=10)
     """Rounds of estimating the joint distribution again from the new match probabilities. More than none can over-fit;
-    the report says so."""
+    the report warns of it."""
     precision: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
     """Total prior precision of the joint distribution: pseudo-observations spread evenly over all cells."""

@@ -14,8 +14,8 @@ class LeakageSpec(Section):
     """How much the linkage unit may be able to learn, as each custodian measures it on its own records."""
 
     limit: float = Field(default=0.05, ge=0, le=1, allow_inf_nan=False)
-    """Share of a field's records whose value known attacks may recover, beyond what guessing the commonest value
-    brings."""
+    """Share of a field's records whose value known attacks may recover, above the share recovered by guessing the
+    commonest value."""
     above: Literal["warn", "refuse"] | None = None
     """Above the limit: warn, or refuse to contribute until the custodian's operator overrides with a reason. Default:
     refuse in mode block_keyed, which promises little leakage; warn in the others, which leak by design."""

@@ -1,15 +1,16 @@
-r"""Comparison levels that an estimated similarity can tell apart: merged where the bits are few or noisy.
+r"""Comparison levels that an estimated similarity can distinguish: merged where the bits are few or noisy.
 
-From M bits, each flipped on both sides with probability r, a similarity J is estimated with standard error
+From M bits, each inverted on both sides with probability r, a similarity J is estimated with standard error
 
 .. math:: \frac{\sqrt{1 - c^2 J^2}}{c \sqrt{M}}, \qquad c = (1 - 2r)^2 .
 
 So two similarities lie :math:`\sqrt{M} (\arcsin c J_2 - \arcsin c J_1)` standard errors apart, which is the integral of
-its inverse. Bounds of levels less than `SEPARATION` of them apart are merged. A level need not be hit surely to be of
-use, since m and u are those of the estimates: merged up to two standard errors, levels of 64 bits lost more links than
-the short signatures themselves. Where bits are flipped, equal values do not have equal signatures; the top level then
-begins so low that they reach it with probability `REACHED`. Values that are equal or have nothing in common have one
-bound, half-way between: a category of two values has but two draws of the noise, on which all its pairs depend.
+its inverse. Bounds of levels less than `SEPARATION` of them apart are merged. A level need not be reached with
+certainty to be of use, since m and u are those of the estimates: merged up to two standard errors, levels of 64 bits
+lost more links than the short signatures themselves. With randomised response, equal values do not have equal
+signatures; the top level then begins so low that they reach it with probability `REACHED`. Values that are equal or
+have nothing in common have one bound, half-way between: a category of two values has only two draws of the noise, on
+which all its pairs depend.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SEPARATION = 1.0
 
 DISTINGUISHABLE_ERRORS = 2 * 1.96
 """Standard errors between equal values and values with nothing in common, at least: some bound lies so far from both
-that either is estimated beyond it once in forty times."""
+that either estimate crosses it once in forty times."""
 
 REACHED = 0.975
 """Probability with which two equal values reach the top level, at least."""
@@ -35,7 +36,7 @@ _GRAIN = 1000
 
 
 def contrast(randomised_response: float) -> Fraction:
-    """By how much noise on both sides shrinks a similarity: (1 - 2r)^2, r as the decimal number it prints as."""
+    """Factor by which noise on both sides shrinks a similarity: (1 - 2r)^2, r as the decimal number it prints as."""
     return (1 - 2 * Fraction(str(randomised_response))) ** 2
 
 
@@ -57,14 +58,14 @@ def is_distinguishable(bits: int, randomised_response: float) -> bool:
 
 
 def min_bits(randomised_response: float) -> int:
-    """The smallest length of signatures that is telling, a multiple of 64; more than are possible if none is."""
+    """The smallest signature length that is distinguishable, a multiple of 64; more than are possible if none is."""
     words = math.ceil((DISTINGUISHABLE_ERRORS / math.asin(float(contrast(randomised_response)))) ** 2 / 64)
     return 64 * max(1, words)
 
 
 @lru_cache(maxsize=1024)
 def reached_by_equals(bits: int, randomised_response: float) -> float:
-    """Greatest similarity, in thousandths, that two equal values are estimated beyond with probability `REACHED`.
+    """Greatest similarity, in thousandths, that the estimate for two equal values exceeds with probability `REACHED`.
 
     Notes
     -----
@@ -85,7 +86,7 @@ def halfway(randomised_response: float) -> float:
 
 
 def confused(bits: int, randomised_response: float) -> float:
-    """About how probably equal values are estimated below `halfway`, and values with nothing in common above it."""
+    """Approximate probability that equal values are estimated below `halfway`, or unrelated ones above it."""
     return math.erfc(separation(0.0, 1.0, bits, randomised_response) / 2 / math.sqrt(2)) / 2
 
 
@@ -99,19 +100,20 @@ def tolerant_bounds(bounds: Sequence[float], bits: int, randomised_response: flo
     bits
         Length of the signatures.
     randomised_response
-        Probability with which each bit is flipped.
+        Probability with which each bit is inverted.
 
     Returns
     -------
     tuple of float
-        Some of `bounds`, the last of them 1. The one before, where the top level begins, stays unless bits are flipped;
-        of bounds too close together the higher one stays. `bounds` unchanged where nothing can be distinguished at all.
+        Some of `bounds`, the last of them 1. The one before, where the top level begins, stays unless there is
+        randomised response; of bounds too close together the higher one stays. `bounds` unchanged where nothing can be
+        distinguished at all.
 
     Examples
     --------
-    >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024)
+    >>> tolerant_bounds((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024)
     (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
-    >>> widened((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024, 0.25)
+    >>> tolerant_bounds((0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0), 1024, 0.25)
     (0.2, 0.4, 0.6, 0.765, 1.0)
     """
     if not is_distinguishable(bits, randomised_response):

@@ -1,4 +1,4 @@
-"""Padding: whether dummy rows hide how many rows a block has, and why they do so in mode block_keyed only."""
+"""Padding of blocks with dummy rows, which hide how many rows a block has in mode block_keyed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Padding = Annotated[
     Annotated[Literal["powers_of_two"], Tag("powers")] | Annotated[int, Field(ge=2, le=MAX_ROWS), Tag("multiple")],
     Discriminator(_padding_tag),
 ]
-"""What blocks are padded to: the next power of two, or the next multiple of a number of rows."""
+"""The size blocks are padded to: the next power of two, or the next multiple of a number of rows."""
 
 
 def max_rows(padding: Padding) -> int:
-    """How many rows a block of one record, or any other for each of its records, may have after padding."""
+    """The maximum number of rows per record of a block after padding."""
     return 2 if padding == "powers_of_two" else padding

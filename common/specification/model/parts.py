@@ -1,4 +1,4 @@
-"""What a blocking rule or a salt takes of one field: the whole value, its beginning, or a part of a date."""
+"""The part of a field that a blocking rule or a salt uses: the whole value, its beginning, or a part of a date."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tryst.common.specification.model.section import Name, Section
 
 
 class BlockingKey(Section):
-    """What a blocking rule, or a salt, takes of one field."""
+    """The part of one field that a blocking rule, or a salt, uses."""
 
     field: Name
     """The field."""

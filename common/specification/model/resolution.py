@@ -15,10 +15,10 @@ class ResolutionSpec(Section):
 
     by: Literal["coordinator", "carole"] = "coordinator"
     """coordinator: its process, which holds no signature. carole: the linkage unit itself, which does hold them; it is
-    the fall-back, for when no coordinator's process can be online, and gives part of the mode's protection up."""
+    the fall-back, for when no coordinator's process can be online, and loses part of the mode's protection."""
     max_records: int | None = Field(default=None, ge=1)
-    """With by: carole, and then required: of at most how many records of either file she may learn which rows are
-    one. A custodian counts its own over all runs, and refuses above."""
+    """With by: carole, and then required: the maximum number of records of either file of which she may learn which
+    rows are one. A custodian counts its own over all runs, and refuses above it."""
 
     @property
     def joined(self) -> bool:

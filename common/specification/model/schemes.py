@@ -1,7 +1,7 @@
-"""The schemes a specification can name: how similarity enters the model, and what each can be combined with.
+"""The schemes a specification can name: how similarity enters the model, and which options each allows.
 
 A scheme has an entry here and its computation in `tryst.carole.fellegi_sunter.schemes`. Everything else (validation,
-notes, the plan of a run, its documents, the report) reads these facts and compares no name, so that a new scheme is an
+notes, the plan of a run, its documents, the report) reads these facts and not the name, so that a new scheme is an
 entry here and a class there.
 """
 
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Literal
 
 @dataclass(frozen=True)
 class SchemeFacts:
-    """What a scheme is, and what it allows.
+    """The properties of a scheme.
 
     Attributes
     ----------
     name
-        As a specification has it.
+        As in a specification.
     summary
-        What it does, for the author of a specification.
+        For the author of a specification.
     title
-        What it does, for the reader of a report.
+        For the reader of a report.
     binary
         Whether the model has two levels of each field, agreement (the top level) and disagreement.
     graded

@@ -1,4 +1,4 @@
-"""What every section of the specification is made of: strictness, and the small types that several of them use."""
+"""The base of every section of the specification, and the small types that several of them use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_COLUMN_NAME = 256
 
 
 def _text_of_integer(value: object) -> object:
-    # YAML reads `9999` as a number. Integers are written back exactly as they were read; nothing else would be.
+    # YAML reads `9999` as a number. Only integers have one text form, so only they are taken as text.
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -27,6 +27,6 @@ def folded_label(label: str) -> str:
 
 
 class Section(BaseModel):
-    """A part of the specification: immutable, strict, and without room for keys it does not know."""
+    """A part of the specification: immutable, strict, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True)

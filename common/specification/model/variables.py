@@ -1,7 +1,7 @@
-"""Category variables: what the custodians know of a person besides the compared fields, carried as keyed codes.
+"""Category variables: attributes of a person besides the compared fields, sent as keyed codes.
 
-They do not say who a record is. They enter the risk assessment and, where there is a `latent` section, the joint
-model of everything the two files hold. Their labels never leave the custodians.
+They do not identify a record. They enter the risk assessment and, where there is a `latent` section, the joint model of
+both files. Their labels never leave the custodians.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class VariableSpec(Section):
     """A variable with a public list of categories, which one custodian holds, or both."""
 
     name: Name
-    """What it is called here and on every screen."""
+    """Its name here and on every screen."""
     holder: Holder
     """Whose file has it: alice, bob, or both, each with its own value of a person."""
     column: ColumnName | None = None
@@ -50,11 +50,11 @@ class VariableSpec(Section):
     missing: tuple[Word, ...] = Field(default=(), strict=False, max_length=MAX_CATEGORIES)
     """Values that mean *not known*, besides an empty one and the common codes (n/a, ?, ...) that are no category."""
     categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=MAX_CATEGORIES)
-    """Where the files code it differently: what becomes of every value of either, a row for each of `categories`, in
-    their order. `tryst keyvars export` finds the finest that both can be brought to."""
+    """Where the files code it differently: the category of every value of either file, a row for each of `categories`,
+    in their order. `tryst keyvars export` finds the finest."""
     role: Role = "other"
-    """What it is to the assessment of disclosure risk: key, something that an intruder may know of a person;
-    sensitive, something that no one may learn; or other."""
+    """Its role in the assessment of disclosure risk: key, something that an intruder may know of a person; sensitive,
+    something that no one may learn; or other."""
 
     @field_validator("missing")
     @classmethod

@@ -1,1 +1,1 @@
-"""What those who approve a specification should know about it."""
+"""Notes for those who approve a specification."""

@@ -1,4 +1,4 @@
-"""What everyone who approves a specification should know about it: all notes, the most serious first."""
+"""All notes for those who approve a specification, the most serious first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tryst.common.specification.validation.specification import Specification
 
 
 def specification_notes(spec: Specification) -> tuple[str, ...]:
-    """Remarks and warnings on a valid specification: what it shows the linkage unit, and what may disappoint.
+    """Notes and warnings on a valid specification: what it reveals to the linkage unit, and risks to linkage quality.
 
     Returns
     -------

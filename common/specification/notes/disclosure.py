@@ -1,4 +1,4 @@
-"""What a specification shows the linkage unit and the custodians, in plain words."""
+"""What a specification reveals to the linkage unit and the custodians, in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tryst.common.specification.validation.specification import Specification
 
 
 def disclosure_notes(spec: Specification) -> Iterator[str]:
-    """What those who approve should know of what everyone learns, the most serious first."""
+    """Notes on what each party learns, the most serious first."""
     parts = (_leakage, randomised_response_notes, hardening_notes, _released, _variables, _latent, _harmonised)
     for part in parts:
         yield from part(spec)
@@ -40,13 +40,13 @@ def _leakage(spec: Specification) -> Iterator[str]:
     yield (
         "Mode open: equal values have equal signatures and similar values similar ones, so Carole can count how often"
         " each value of a field occurs and see which values resemble each other. With public counts of names she can"
-        " recover many of them without any key. Use it with a Carole trusted not to try."
+        " recover many of them without any key. Use it with a Carole trusted not to attack the signatures."
     )
     if spec.keyed_rules:
         rules = listed([rule.name for rule in spec.keyed_rules])
         yield (
             f"Blocking ({rules}): Carole also sees which rows of the two files share a key of a rule, though not the"
-            " key; rows joined by several rules can be told apart more easily."
+            " key; rows joined by several rules can be distinguished more easily."
         )
     domains: dict[str, list[str]] = {}
     for field in spec.fields:
@@ -70,12 +70,12 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     rules = listed([rule.name for rule in spec.keyed_rules])
     if spec.resolution.joined:
         yield (
-            "The fall-back of mode block_keyed (resolution: by carole): CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES"
+            "The fall-back of mode block_keyed (resolution: by carole): CAROLE LEARNS WHICH ROWS OF DIFFERENT RULES"
             f" ARE ONE RECORD, for the records of candidate pairs, at most {spec.resolution.max_records or 0:,} of"
             f" either file{', and which row of codes is theirs' if spec.assessment else ''}. She can follow equal and"
             " similar values of these records from block to block, at most as in mode open, and with public counts of"
-            " names recover some. Each custodian refuses above the cap, and her audit log says of how many records the"
-            " rows were joined. `by: coordinator` keeps it from her."
+            " names recover some. Each custodian refuses above the cap, and her audit log states for how many records"
+            " the rows were joined. `by: coordinator` keeps it from her."
         )
     yield (
         f"Mode block_keyed: each record is sent once per blocking rule ({rules}), under a pseudonym of that rule, and"
@@ -91,24 +91,24 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     if not spec.resolution.joined:
         yield (
             "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it"
-            " sees the comparison levels of candidate pairs, and no signature. Together with Carole it could undo what"
-            " the mode protects."
+            " sees the comparison levels of candidate pairs, and no signature. Together with Carole it could undo the"
+            " protection of the mode."
         )
-    yield "Each custodian learns which of its records came near to a link."
+    yield "Each custodian learns which of its records are in candidate pairs near a link."
     if spec.padding is not None:
         target, cost = _padding_words(spec.padding)
         yield (
             f"Each custodian brings the number of rows of every block up to {target} by dummy rows, {cost}. It hides"
             " how many records a block has, not how many blocks there are; and a row that resembles one of the other"
             " file is no dummy, so it hides little where nearly every record has a match. In our attacks it lowered"
-            " what sizes alone tell of names, and not what similarities inside large blocks do: narrower rules do."
-            " The resolver is told of dummies and links none."
+            " what sizes alone reveal of names, but not what similarities inside large blocks reveal: narrower rules"
+            " do. The resolver knows the dummies and links none."
         )
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:
         yield (
-            f"In mode block_keyed a rule's `split` is part of every key ({listed(split)}), not of large blocks' only:"
-            " which blocks are large, neither custodian can know without telling."
+            f"In mode block_keyed a rule's `split` is part of every key ({listed(split)}), not only of those of large"
+            " blocks: neither custodian can know which blocks are large without disclosing its own."
         )
 
 
@@ -123,7 +123,7 @@ def _variables(spec: Specification) -> Iterator[str]:
     )
     apart = spec.mode == "block_keyed"
     recognised = (
-        "whoever works the codes out and knows a person recognises a row whose combination is rare, and learns the rest"
+        "whoever decodes the codes and knows a person recognises a row whose combination is rare, and learns the rest"
         if apart
         else "a row whose combination is rare can be recognised by it wherever it appears"
     )
@@ -142,7 +142,9 @@ def _variables(spec: Specification) -> Iterator[str]:
         for side in Side:
             field = keyed[side].get(variable.column_of(side)) if variable.held_by(side) else None
             if field is not None:
-                joined = ", and which records lack it shows in both: where few do, that joins them" if apart else ""
+                joined = (
+                    ", and a missing value shows in both: where few records lack it, that joins them" if apart else ""
+                )
                 yield (
                     f"Variable {variable.name} reads the same column of {side} as field {field}: its value is sent as a"
                     f" signature and as a code{joined}."
@@ -150,21 +152,21 @@ def _variables(spec: Specification) -> Iterator[str]:
 
 
 def _codes_apart(spec: Specification) -> Iterator[str]:
-    """What of the codes is known in mode block_keyed, and what is not."""
+    """What codes reveal in mode block_keyed, and what they do not."""
     joined = spec.resolution.joined and spec.assessment is not None
     yield (
         "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
-        f" {'but the fall-back ' if joined else ''}tells which signatures a row of codes belongs to."
+        f" {'but the fall-back ' if joined else ''}shows which signatures a row of codes belongs to."
     )
     if spec.assessment is None:
         yield "Nothing uses the codes in this mode but an assessment: drop the variables unless one is to be added."
     if spec.assessment is None or joined:
         return
     yield (
-        "For the assessment the coordinator's process tells Carole which rows of codes of the two files are links,"
-        " with probabilities that at least 20 links share. Pairs that came near to a link are not told, so expected"
-        " counts are of links only; and where links are few, or few are links in one run and not in another, so are the"
-        " rows that each may belong to."
+        "For the assessment the coordinator's process reports to Carole which rows of codes of the two files are links,"
+        " with probabilities that at least 20 links share. Pairs near a link are not reported, so expected counts are"
+        " of links only; and where links are few, or few are links in one run and not in another, so are the rows that"
+        " each may belong to."
     )
     if spec.links.assignment in ("many_to_one", "none"):
         yield (
@@ -189,19 +191,19 @@ def _latent(spec: Specification) -> Iterator[str]:
     keys = f" and of the agreed values of {listed(list(spec.latent.keys))}" if spec.latent.keys else ""
     yield (
         f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
-        " both files, and keeps it with the run. It tells, in codes, how what Alice knows goes with what Bob knows."
+        " both files, and keeps it with the run. It shows, in codes, how Alice's variables are associated with Bob's."
     )
     for side in Side:
         if spec.release.joint_to(side):
             yield (
-                f"{side.title()} receives the joint distribution and can put the labels of ALL variables in. With it"
-                f" {side} can infer what {side.other} likely knows of each of {side}'s own records; no assessment of"
-                " risk looks at that."
+                f"{side.title()} receives the joint distribution and can add the labels of ALL variables. With it"
+                f" {side} can infer what {side.other} likely knows of each of {side}'s own records; no risk assessment"
+                " covers that."
             )
     if spec.latent.p == "free":
-        yield "Latent with p free: the share of matches can run away; compare it with what Fellegi-Sunter found."
+        yield "Latent with p free: the share of matches can diverge; compare it with the Fellegi-Sunter estimate."
     if spec.latent.rounds:
-        yield "Latent with rounds: the joint distribution learns from its own decisions and may over-fit."
+        yield "Latent with rounds: the joint distribution is estimated from its own decisions and may over-fit."
 
 
 def _holder(variable: VariableSpec) -> str:
@@ -209,14 +211,14 @@ def _holder(variable: VariableSpec) -> str:
 
 
 def _padding_words(padding: Padding) -> tuple[str, str]:
-    """What the rows of a block are brought up to, and what that costs at most, in words."""
+    """The padded size of a block, and the maximum cost, in words."""
     if padding == "powers_of_two":
         return "the next power of two", "less than twice the rows"
     return f"the next multiple of {padding}", f"up to {padding} times the rows, where blocks are small"
 
 
 def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:
-    """What the table makes of either side's categories, in words."""
+    """How many categories the table leaves of either side's values, in words."""
     sentences = []
     for side in sides:
         joined = [len(values) for row in rows if not isinstance(values := row.values_of(side), Span)]

@@ -10,24 +10,25 @@ from tryst.common.specification.validation.specification import Specification
 
 
 def hardening_notes(spec: Specification) -> Iterator[str]:
-    """What the defences do and cost, for those who approve."""
+    """What the hardening options do and cost, for those who approve."""
     for field in spec.fields:
         if field.salt is not None:
             yield from _salt_notes(spec, field, field.salt)
         if field.only_similar:
             yield (
-                f"Field {field.name}: {len(field.only_similar):,} listed values show how similar they are; any other is"
-                " sent as a code, equal to itself and like nothing. Misspellings are hardly ever on the list, so a"
-                " misspelt value is compared as different from the right one. How often each code occurs still shows."
+                f"Field {field.name}: only {len(field.only_similar):,} listed values show their similarity; any other"
+                " is sent as a code, equal to itself and similar to no other. Misspellings are hardly ever on the list,"
+                " so a misspelt value is compared as different from the right one. How often each code occurs is still"
+                " visible."
             )
 
 
 def _salt_notes(spec: Specification, field: FieldSpec, salt: BlockingKey) -> Iterator[str]:
     yield (
         f"Field {field.name} is salted by {salt.words}: Carole can compare two of its values only where that is equal."
-        f" Who differs in it, by a mistake or in truth, is compared as different in {field.name}, and whose"
-        f" {salt.field} is not known there, as if {field.name} were missing. A salt that a thousand records share can"
-        " be read like a file of its own: `tryst alice leakage` measures it."
+        f" Records that differ in it, by an error or in truth, are compared as different in {field.name}; where"
+        f" {salt.field} is missing, {field.name} counts as missing too. Values under a salt that a thousand records"
+        " share can be attacked like a file of its own: `tryst alice leakage` measures it."
     )
     for rule in spec.rules_undoing_salt(field):
         yield (

@@ -1,4 +1,4 @@
-"""What of a linkage may disappoint: its estimation, its blocking, its levels, in the words of its notes."""
+"""Notes on risks to linkage quality: estimation, blocking, levels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tryst.common.specification.validation.specification import Specification
 
 
 def linkage_notes(spec: Specification) -> Iterator[str]:
-    """What to know of the quality of the links."""
+    """Notes on the quality of the links."""
     for part in (_scheme, _values, _learning, _comparison, _oddities):
         yield from part(spec)
 
@@ -21,23 +21,23 @@ def linkage_notes(spec: Specification) -> Iterator[str]:
 def _scheme(spec: Specification) -> Iterator[str]:
     scheme = SCHEMES[spec.model.scheme]
     if not scheme.graded:
-        yield f"Scheme {scheme.name}: nearly equal values count as different ones, and `levels` are not looked at."
+        yield f"Scheme {scheme.name}: nearly equal values count as different ones, and `levels` are not used."
         flipping = [
             f"{field.name} above {field.tolerant_bounds(LEVELS['exact'])[0]:g}"
             for field in spec.fields
             if field.randomised_response
         ]
         if flipping:
-            yield f"Scheme {scheme.name} with flipped bits: what is estimated {listed(flipping)} counts as equal."
+            yield f"Scheme {scheme.name} with randomised bits: an estimate of {listed(flipping)} counts as equal."
     if not scheme.calibrated:
         yield (
-            f"Scheme {scheme.name}: its match probabilities rank the pairs but are not calibrated, so the threshold"
-            f" means less than it says. The {DEFAULT_SCHEME} scheme is."
+            f"Scheme {scheme.name}: its match probabilities rank the pairs but are not calibrated, so the threshold is"
+            f" not a probability. Those of the {DEFAULT_SCHEME} scheme are calibrated."
         )
     if scheme.binary and scheme.graded:
         blunt = [field.name for field in spec.fields if field.bounds[-2] < 0.95]
         if blunt:
-            yield f"Scheme {scheme.name} takes the top level for agreement, which is wide in {listed(blunt)}."
+            yield f"Scheme {scheme.name} counts the top level as agreement, which is wide in {listed(blunt)}."
 
 
 def _values(spec: Specification) -> Iterator[str]:
@@ -45,13 +45,13 @@ def _values(spec: Specification) -> Iterator[str]:
     if counted:
         yield (
             f"Agreement on a rare value of {listed(counted)} counts for more. Whoever receives pairs with their"
-            " weights can tell from them how frequent the value of each of his own linked records is in both files."
+            " weights can infer from them how frequent the value of each own linked record is in both files."
         )
     if len(counted) > 1:
-        yield f"Frequencies of {listed(counted)} multiply: right only where one does not tell the other."
+        yield f"Frequencies of {listed(counted)} multiply: right only where these fields are independent."
     levels = [field.name for field in spec.fields if field.missing_as == "level"]
     if levels:
-        yield f"It counts as evidence whether both records have {listed(levels)} (missing_as: level)."
+        yield f"Whether both records have {listed(levels)} counts as evidence (missing_as: level)."
 
 
 def _learning(spec: Specification) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _learning(spec: Specification) -> Iterator[str]:
     if in_all:
         yield (
             f"Every blocking rule uses {listed(in_all)}: pairs that disagree there are never compared, and its m"
-            " (agreement among matches) cannot be learnt from the compared pairs. Add a rule without it."
+            " (agreement among matches) cannot be estimated from the compared pairs. Add a rule without it."
         )
     if len(spec.blocking) == 1:
         yield (
@@ -82,23 +82,23 @@ def _learning(spec: Specification) -> Iterator[str]:
         )
     unused = [field.name for field in spec.fields if not any(field.name in fields for fields in used)]
     if not unused:
-        yield "Every compared field is also in a blocking rule: how good the rules are is then judged by little else."
+        yield "Every compared field is also in a blocking rule: little else remains to evaluate the rules by."
 
 
 def _comparison(spec: Specification) -> Iterator[str]:
     if spec.mode == "trusted":
-        yield "`tokens` are not looked at in mode trusted; `bits` is the room of a value, eight to a byte of UTF-8."
+        yield "`tokens` are not used in mode trusted; `bits` is the room of a value, eight to a byte of UTF-8."
         return
     for field in spec.fields:
         if field.tokens == "value" and len(field.bounds) > 2:
             yield (
-                f"Field {field.name}: tokens `value` know only equal and unequal, so the levels between stay empty;"
-                " `levels: exact` says the same."
+                f"Field {field.name}: tokens `value` distinguish only equal and unequal, so the levels between stay"
+                " empty; `levels: exact` has the same effect."
             )
         elif field.tokens != "value" and len(field.bounds) == 2 and field.bits < 1024:
             yield (
                 f"Field {field.name}: with {field.bits} bits, values that are merely similar can have equal"
-                " signatures; `tokens: value` tells equal from unequal at any length."
+                " signatures; `tokens: value` distinguishes equal from unequal at any length."
             )
         if (field.tokens != "value" or field.randomised_response) and (note := levels_note(field)):
             yield note
@@ -116,7 +116,7 @@ def _oddities(spec: Specification) -> Iterator[str]:
                 if column == identifier:
                     yield (
                         f"Field {field.name} compares {side}'s identifier column: right for a shared identifier only,"
-                        " since an own one matches nobody else's."
+                        " since a custodian's own identifiers never match the other's."
                     )
                 if column in columns:
                     yield (

@@ -1,4 +1,4 @@
-"""What a mode lets the linkage unit see, in the words that screens and reports use for it."""
+"""What a mode lets the linkage unit see, in the words of screens and reports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tryst.common.specification.model.defaults import Mode
 SENT: dict[Mode, str] = {
     "open": (
         "Names never leave the custodians, but Carole sees which rows have equal or similar values in each field. "
-        "With public counts of names she could guess common ones. Use it with a Carole trusted not to try."
+        "With public counts of names she could guess common ones. Use it with a Carole trusted not to attack them."
     ),
     "block_keyed": (
         "Names never leave the custodians, and Carole can compare two values inside a block only: a row is sent once "
         "per blocking rule, under a pseudonym of that rule. She sees the sizes of blocks and what is equal or similar "
-        "within them, and per field a sample of signatures that belong to no row. Codes of variables come apart from "
-        "all signatures."
+        "within them, and per field a sample of signatures that belong to no row. Codes of variables are sent "
+        "separately from all signatures."
     ),
     "trusted": (
         "THE VALUES THEMSELVES ARE SENT to Carole: every compared field of every row, cleaned but not hidden from her. "
@@ -23,7 +23,7 @@ SENT: dict[Mode, str] = {
 """By mode, one or two sentences."""
 
 JOINED = (
-    "The fall-back (resolution: by carole): of the records of candidate pairs, up to a cap, she is also told which "
+    "The fall-back (resolution: by carole): of the records of candidate pairs, up to a cap, she also learns which "
     "rows of different rules are one record, and can follow their values from block to block, at most as in mode open."
 )
-"""What is to be added to mode block_keyed where its specification lets Carole join rows herself."""
+"""Added to mode block_keyed where its specification lets Carole join rows herself."""

@@ -1,4 +1,4 @@
-"""What flipped bits do, and do not do, for those who approve; levels that are finer than the bits can tell apart."""
+"""What randomised response does and does not do, for those who approve; levels finer than the bits can distinguish."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ _WORTH_NOTING = 0.001
 
 
 def randomised_response_notes(spec: Specification) -> Iterator[str]:
-    """What flipped bits do and do not do, for those who approve."""
+    """What randomised response does and does not do, for those who approve."""
     flipping = [field for field in spec.fields if field.randomised_response]
     if not flipping:
         return
     each = ", ".join(f"{field.name} {field.randomised_response:g}" for field in flipping)
     yield (
-        f"Bits of signatures are flipped (randomised_response: {each}), by noise that only the custodian"
-        " itself can make, the same in"
-        " every upload. It hides which values of the two files are exactly equal, and no more; that they are more alike"
-        " than nearly all others, Carole still estimates. Within a file equal values still have equal signatures, so"
-        " how often each occurs shows as before, and similar values still have similar ones. It is not differential"
-        " privacy. `tryst alice leakage` measures what is left."
+        f"Bits of signatures are randomised (randomised_response: {each}), by noise that only the custodian itself can"
+        " make, the same in every upload. It hides which values of the two files are exactly equal, and no more; Carole"
+        " can still estimate that they are more alike than nearly all others. Within a file equal values still have"
+        " equal signatures, so how often each occurs is as visible as before, and similar values still have similar"
+        " ones. It is not differential privacy. `tryst alice leakage` measures the remaining leakage."
     )
     costs: dict[str, list[str]] = {}
     for field in flipping:
         costs.setdefault(_cost(field), []).append(field.name)
     for cost, names in costs.items():
-        yield f"Flipped bits cost linkage quality in {', '.join(names)}. {cost}"
+        yield f"Randomised bits cost linkage quality in {', '.join(names)}. {cost}"
 
 
 def _cost(field: FieldSpec) -> str:
@@ -51,14 +50,12 @@ def _cost(field: FieldSpec) -> str:
 
 
 def levels_note(field: FieldSpec) -> str | None:
-    """Says that a field's levels are finer than its bits can tell apart, and which are not; None if they are well."""
+    """A note that a field's levels are finer than its bits can distinguish, with those that are not; None otherwise."""
     better = field.tolerant_bounds(field.bounds)
     if better == field.bounds:
         return None
-    noise = (
-        f" of which each is flipped with probability {field.randomised_response:g}" if field.randomised_response else ""
-    )
+    noise = f", each randomised with probability {field.randomised_response:g}," if field.randomised_response else ""
     return (
-        f"Field {field.name}: its levels are finer than {field.bits} bits{noise} can tell apart;"
-        f" `levels: [{', '.join(f'{bound:g}' for bound in better)}]` would do."
+        f"Field {field.name}: its levels are finer than {field.bits} bits{noise} can distinguish;"
+        f" `levels: [{', '.join(f'{bound:g}' for bound in better)}]` is as fine as they allow."
     )

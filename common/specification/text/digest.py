@@ -1,8 +1,8 @@
-"""Two fingerprints of a specification, so that the parties know they speak of the same one.
+"""Two digests of a specification, by which the parties check that they have the same one.
 
 The *encoding digest* covers what decides how a value becomes a signature: two custodians with different ones must
 not be linked, and it enters their keys. The *specification digest* covers everything and enters approvals and
-releases. A new threshold changes the second alone, so nobody has to sign his records again for it.
+releases. A new threshold changes the second alone, so no custodian has to sign its records again for it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def encoding_digest(spec: Specification) -> bytes:
     Covers the version, the mode, each field's name, kind, cleaning, date format, tokens, bits and key domain (all
     defaults filled in), the keys of the blocking rules, the category variables where there are any (name, holder,
     categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
-    tables that this Python carries: a letter that one custodian's table knows and the other's does not is
-    cleaned differently. In mode block_keyed the rules' order and the fields they are split by decide signatures too.
-    So do tables of categorisation, salts, lists of similar values, the probability of flipped bits and the padding of
-    blocks, where there are any.
+    tables of this Python: a letter that one custodian's table has and the other's does not is cleaned differently. In
+    mode block_keyed the rules' order and the fields they are split by decide signatures too. So do tables of
+    categorisation, salts, lists of similar values, the probability of randomised response and the padding of blocks,
+    where there are any.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 

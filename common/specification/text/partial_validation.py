@@ -1,7 +1,7 @@
-"""The issues between values of a document some of whose values are mistyped.
+"""The issues between values of a document some of whose values have the wrong type.
 
-A person who corrects one error to be shown the next one gives up. So a field with a mistyped value is checked without
-that value, and what may only seem inconsistent because the value is gone is left out.
+All errors are to be reported at once. So a field with a value of the wrong type is checked without that value, and
+issues that may only arise because the value was left out are not reported.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ S = TypeVar("S", bound=Section)
 
 
 def issues_despite_types(data: Mapping[str, Any]) -> list[ValidationIssue]:
-    """The issues between the sound values of a document that does not fit the model."""
+    """The issues between the valid values of a document that does not fit the model."""
     fields, spoilt = _sound(FieldSpec, data.get("fields"), "field")
     rules, spoilt_rules = _sound(BlockingRule, data.get("blocking"), "rule")
     for position, gone in spoilt_rules.items():
-        # Without what it is made of a rule says nothing that could be checked.
+        # Without its keys or bands there is nothing in a rule to check.
         if gone & set(RULE_KINDS):
             del rules[position]
     variables, spoilt_variables = _sound(VariableSpec, data.get("variables"), "variable")
@@ -68,7 +68,7 @@ def issues_despite_types(data: Mapping[str, Any]) -> list[ValidationIssue]:
 
 
 def _identifiers(custodians: object) -> dict[Side, str]:
-    """The identifier columns, where the document names them rightly."""
+    """The identifier columns, where the document names them correctly."""
     found = {}
     for side in Side:
         custodian = custodians.get(str(side)) if isinstance(custodians, dict) else None
@@ -79,7 +79,7 @@ def _identifiers(custodians: object) -> dict[Side, str]:
 
 
 def _sound(section: type[S], listed: object, stand_in: str) -> tuple[dict[int, S], dict[int, frozenset[str]]]:
-    """Sections by position, and of those that had mistyped values the keys of these."""
+    """Sections by position, and the keys of values of the wrong type, which were left out."""
     sound: dict[int, S] = {}
     spoilt: dict[int, frozenset[str]] = {}
     for position, item in enumerate(listed if isinstance(listed, list) else []):

@@ -1,7 +1,7 @@
-"""From the text of `linkage.yaml` to a `Specification`, or to everything that is wrong with it at once.
+"""From the text of `linkage.yaml` to a `Specification`, or to all its issues at once.
 
-The types of all values, unknown keys, and what values must make together are reported in one go, each with its path,
-its line, what was got and what to do.
+Wrong types, unknown keys and inconsistent values are reported together, each with its path, its line, the value and a
+remedy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tryst.common.yaml_document import DocumentKind, read_yaml
 MAX_BYTES = 256 * 1024
 
 SPECIFICATION_DOCUMENT = DocumentKind("a specification", ErrorCode.SPECIFICATION, MAX_BYTES, shows_values=True)
-"""How the text of a specification is bounded and refused; it is public, so errors show what was read."""
+"""Limits and errors of a specification's text; it is public, so errors show the values read."""
 
 _REMEDIES: dict[str, str] = {
     "version": "write `version: 1`",
@@ -71,7 +71,7 @@ def read_specification(path: Path) -> Specification:
     except UnicodeDecodeError as error:
         raise TrystError(
             ErrorCode.TEXT_ENCODING,
-            "a specification is UTF-8 text",
+            "a specification must be UTF-8 text",
             where=str(path),
             got=f"another encoding at byte {error.start}",
             remedy="save it as UTF-8",
@@ -87,7 +87,7 @@ def load_specification(text: str, source: str = "linkage.yaml") -> Specification
     text
         The YAML document.
     source
-        What to call it in errors: its file name.
+        Its name in errors: the file name.
 
     Raises
     ------
@@ -97,7 +97,8 @@ def load_specification(text: str, source: str = "linkage.yaml") -> Specification
     document = read_yaml(text, source, SPECIFICATION_DOCUMENT)
     if not isinstance(document.value, dict):
         got = shown(document.value)
-        raise document.errors([ValidationIssue((), "a specification is a mapping", got, "begin with `version: 1`")])
+        issue = ValidationIssue((), "a specification must be a mapping", got, "begin with `version: 1`")
+        raise document.errors([issue])
     issues = document.repeated
     try:
         spec = Specification.model_validate(document.value)

@@ -1,6 +1,6 @@
 """The reference of `linkage.yaml`: every option of every section with its values, default and meaning, from the model.
 
-`docs/specification.md` holds it; nothing there is written by hand but what stands above it.
+`docs/specification.md` contains it; only the text above it is written by hand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPUTED = {"key_domain": "the field's `name`"}
 def specification_reference() -> str:
     """The sections of a specification as Markdown: a heading, a sentence and a table of options for each.
 
-    A section that stands in several places has one heading, which names all of them.
+    A section that occurs in several places has one heading, which names all of them.
     """
     places: dict[type[Section], list[str]] = {}
     _collect(SpecificationContent, "", places)
@@ -46,7 +46,7 @@ def specification_reference() -> str:
 
 
 def _collect(section: type[Section], path: str, places: dict[type[Section], list[str]]) -> None:
-    """Sections below one, in the order of the document, with the places where each stands."""
+    """Sections below one, in the order of the document, with the places where each occurs."""
     for name, field in section.model_fields.items():
         here = f"{path}.{name}" if path else name
         for inner in _sections(field.annotation):
@@ -91,7 +91,7 @@ def _default(name: str, field: FieldInfo) -> str:
 
 
 def _values(schema: Mapping[str, Any], headings: Mapping[str, str]) -> str:
-    """The values that a part of a JSON Schema allows, in words."""
+    """The values that a JSON Schema allows, in words."""
     if "$ref" in schema:
         heading = headings[schema["$ref"].rpartition("/")[2]]
         anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
@@ -140,7 +140,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 def _kinds() -> Iterator[str]:
     common = [code for code in KINDS["name"].missing if all(code in given.missing for given in KINDS.values())]
-    yield from ("## Kinds of fields", "", "What a field gets by its `kind` unless it says otherwise.", "")
+    yield from ("## Kinds of fields", "", "The defaults of a field by its `kind`.", "")
     yield from ("| kind | holds | clean | tokens | levels | bits |", "|---|---|---|---|---|---:|")
     for kind, given in KINDS.items():
         clean = ", ".join(given.clean)

@@ -1,4 +1,4 @@
-"""The JSON Schema of `linkage.yaml`, for editors that complete and check while one writes."""
+"""The JSON Schema of `linkage.yaml`, for editors that complete and check while typing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tryst.common.specification.validation.specification import Specification
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the specification, its descriptions written to teach.
+    """JSON Schema (draft 2020-12) of the specification, with explanatory descriptions.
 
     An editor with a YAML language server takes it from a first line such as
     ``# yaml-language-server: $schema=linkage.schema.json``. It knows the shape of a specification; the checks

@@ -1,6 +1,6 @@
-"""A specification as YAML that people read: one line per thought, defaults left out, a comment where one was given.
+"""A specification as YAML for people: one line per option, defaults left out, a comment where one was given.
 
-Comments are addressed by path: ``{"fields[2]": "...", "blocking": "..."}``. They stand above what they speak of.
+Comments are addressed by path: ``{"fields[2]": "...", "blocking": "..."}``. They are written above their option.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WIDTH = 100
 _DEEPEST = 4
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_. /+-]*(?<! )")
 _NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
-"""Words that are no text to this reader of YAML, or to a reader of YAML 1.1."""
+"""Words that this reader of YAML, or one of YAML 1.1, does not read as text."""
 
 
 def dump_specification(spec: Specification, comments: Mapping[str, str] | None = None) -> str:
@@ -34,9 +34,9 @@ def dump_specification(spec: Specification, comments: Mapping[str, str] | None =
     spec
         The specification.
     comments
-        Remarks by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
-        ``"end"`` for the end), wrapped and set above what they speak of. An attribute with a comment is written
-        even when it is the default.
+        Comments by path (`""` for the head of the file, ``"fields[0]"``, ``"fields[0].levels"``, ``"blocking"``,
+        ``"end"`` for the end), wrapped and written above their option. An attribute with a comment is written even when
+        it is the default.
     """
     return "\n".join(_Writer(dict(comments or {})).lines(spec)) + "\n"
 
@@ -215,7 +215,7 @@ def _scalar(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # Quoted whenever any reader could take it for something else.
+        # Quoted whenever any reader could read it as something else.
         plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
         return value if plain else f'"{"".join(map(_quoted, value))}"'
     if isinstance(value, float):

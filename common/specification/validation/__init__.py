@@ -1,1 +1,1 @@
-"""What the values of a specification must make together, one subject a module; the consistent `Specification`."""
+"""Checks across the values of a specification, one subject a module; the consistent `Specification`."""

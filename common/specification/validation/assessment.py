@@ -1,4 +1,4 @@
-"""What the assessment must make together with the variables, the compared fields and the release."""
+"""Checks of the assessment against the variables, the compared fields and the release."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def assessment_issues(
     variables: Mapping[int, VariableSpec],
     fields: frozenset[str],
 ) -> Iterator[ValidationIssue]:
-    """Every issue that lies between the assessment and the rest of a specification.
+    """Every issue between the assessment and the rest of a specification.
 
     Parameters
     ----------
@@ -42,32 +42,32 @@ def assessment_issues(
     if release == "none":
         yield ValidationIssue(
             ("release", "assessment"),
-            "there is an `assessment` section, and the release is to go without",
+            "there is an `assessment` section, but the release is to go without an assessment",
             "none",
             "drop this line, or the section",
         )
     if not assessment.limits.given:
         yield ValidationIssue(
-            (*path, "limits"), "no limit is set: every release would pass", remedy="limit some measure"
+            (*path, "limits"), "no limit is set: every release would pass", remedy="limit at least one measure"
         )
     named = {variable.name: variable for variable in variables.values()}
     if not any(variable.role == "key" for variable in named.values()):
         yield ValidationIssue(
             path,
-            "no variable has the role key: nothing is known by which an intruder would find anybody",
+            "no variable has the role key: an intruder would have nothing by which to find a person",
             remedy="give at least one of `variables` the role key",
         )
     if assessment.fractions.combined > min(assessment.fractions.alice, assessment.fractions.bob):
         yield ValidationIssue(
             (*path, "fractions", "combined"),
-            "those in both files cannot be more than those in either",
+            "the fraction in both files cannot be larger than the fraction in either",
             str(assessment.fractions.combined),
         )
     for position, variable in variables.items():
         if variable.role == "sensitive" and variable.name in fields:
             yield ValidationIssue(
                 ("variables", position, "role"),
-                "a sensitive variable is also a compared field: whoever links by it knows it already",
+                "a sensitive variable is also a compared field, which both custodians know already",
                 variable.name,
                 "drop the field from the comparison, or give the variable another role",
             )

@@ -1,4 +1,4 @@
-"""What mode block_keyed cannot do, and why: values compare inside a block and nowhere else."""
+"""Options that mode block_keyed excludes, because values can be compared inside a block only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tryst.common.validation_issue import ValidationIssue
 _FORMED = {
     "lsh": "bands of signature bits are formed over the whole file",
     "canopies": "canopies are formed over the whole file",
-    "similar": "similar values are looked for over the whole file",
+    "similar": "similar values are searched over the whole file",
 }
 
 
@@ -21,7 +21,7 @@ def block_keyed_issues(
     *,
     rules_elsewhere: bool = False,
 ) -> Iterator[ValidationIssue]:
-    """Everything in a specification of mode block_keyed that only works where values compare across a file.
+    """Everything in a specification of mode block_keyed that requires comparing values across a whole file.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def block_keyed_issues(
     if not rules and not rules_elsewhere:
         yield ValidationIssue(
             ("blocking",),
-            "mode block_keyed needs a blocking rule: without one, everything is one block",
+            "mode block_keyed needs a blocking rule: without one, the whole file is one block",
             "none",
             "add rules, or link in mode open",
         )
@@ -50,7 +50,7 @@ def block_keyed_issues(
         if field.value_frequencies:
             yield ValidationIssue(
                 ("fields", position, "value_frequencies"),
-                "how often a value occurs is not to be seen where each block has a key of its own",
+                "how often a value occurs cannot be counted where each block has a key of its own",
                 "true",
                 "drop it, or link in mode open",
             )

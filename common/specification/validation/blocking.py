@@ -1,4 +1,4 @@
-"""What a blocking rule must be made of: one kind, fields that exist, parts that they have."""
+"""Checks of a blocking rule: exactly one kind, fields that exist, parts that they have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 def rule_issues(
     rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], other_names: frozenset[str], mode: object
 ) -> Iterator[ValidationIssue]:
-    """Mistakes of one rule, under a mode.
+    """Issues of one rule, under a mode.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _one_kind(rule: BlockingRule, path: DocumentPath) -> Iterator[ValidationIssu
 def _signatures(
     rule: BlockingRule, path: DocumentPath, fields: Mapping[str, FieldSpec], other_names: frozenset[str]
 ) -> Iterator[ValidationIssue]:
-    """Mistakes in what a rule takes of signatures."""
+    """Issues of a rule's kinds that use signatures."""
     named: list[tuple[DocumentPath, str]] = [
         ((*path, kind, "field"), part.field) for kind in RULE_KINDS[1:] if (part := getattr(rule, kind)) is not None
     ]

@@ -1,4 +1,4 @@
-"""What the rows of a table of categorisation must make together: each value means one category."""
+"""Checks of a table of categorisation: each value means one category."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 def categorisation_issues(
     rows: Sequence[CommonCategory], sides: Sequence[Side], missing: frozenset[str], path: DocumentPath
 ) -> Iterator[ValidationIssue]:
-    """Every issue that lies between the rows of a table.
+    """Every issue between the rows of a table.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def categorisation_issues(
     missing
         Folded values that mean *not known*.
     path
-        Where the table stands.
+        Where the table is.
     """
     if len(rows) == 1:
         yield ValidationIssue(
             path,
-            "all values come to one category, so nothing is left to compare: the two codings cannot be harmonised",
+            "all values map to one category, so nothing is left to compare: the two codings cannot be harmonised",
             shown(rows[0].category),
             "leave it out, or have one custodian code more finely",
         )
@@ -41,9 +41,7 @@ def categorisation_issues(
         here = (*path, place, "category")
         if not label or label in missing:
             remedy = "list its values under `missing` instead"
-            yield ValidationIssue(
-                here, "a category of what is not known cannot be compared", shown(row.category), remedy
-            )
+            yield ValidationIssue(here, "a category of missing values cannot be compared", shown(row.category), remedy)
         if (first := seen.setdefault(label, place)) != place:
             yield ValidationIssue(
                 here, f"the category is that of row {first} already", shown(row.category), "join the two"
@@ -70,7 +68,7 @@ def _side_issues(
             continue
         for value in values:
             if (first := seen.setdefault(folded_label(value), place)) != place:
-                remedy = "a value means one category; if it lies in both, join the two"
+                remedy = "a value means one category; if it belongs to both, join the two"
                 yield ValidationIssue(here, f"the value is in row {first} already", shown(value), remedy)
     for (_, below, first), (minimum, _, place) in pairwise(sorted(spans)):
         if minimum < below:

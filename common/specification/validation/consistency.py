@@ -1,7 +1,7 @@
-"""What several values of a specification must make together: names that exist, levels that ascend, one meaning per key.
+"""Checks across the values of a specification: names that exist, levels that ascend, one meaning per key.
 
-Most checks take sections by their position rather than a whole specification, so that a document with one mistyped
-field still has all the others checked in the same go.
+Most checks take sections by their position rather than a whole specification, so that in a document with one field of
+the wrong type all the others are still checked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tryst.common.validation_issue import ValidationIssue
 
 @dataclass(frozen=True)
 class SoundSections:
-    """What of a document is sound by itself, and can be checked beside the rest of it."""
+    """The sections of a document that are valid by themselves, for the checks across sections."""
 
     fields: Mapping[int, FieldSpec]
     """The compared fields by their position in the document."""
@@ -48,7 +48,7 @@ class SoundSections:
     swaps: object
     """The pairs of fields that may be exchanged, as the document has them."""
     padding: object
-    """What blocks are padded to, as the document has it."""
+    """The padding, as the document has it."""
     identifiers: Mapping[Side, str]
     """The custodians' identifier columns, where they are known."""
     latent: LatentSpec | None
@@ -56,9 +56,9 @@ class SoundSections:
     other_names: frozenset[str] = frozenset()
     """Names of fields that are in the document but not in `fields`, because they have issues of their own."""
     other_rules: bool = False
-    """Whether there are blocking rules besides, which have issues of their own."""
+    """Whether there are other blocking rules, which have issues of their own."""
     other_variables: bool = False
-    """Whether there are variables besides, which have issues of their own."""
+    """Whether there are other variables, which have issues of their own."""
 
     @classmethod
     def of(cls, content: SpecificationContent) -> SoundSections:
@@ -76,7 +76,7 @@ class SoundSections:
 
 
 def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
-    """Every issue that lies between values of a specification rather than in one of them."""
+    """Every issue between values of a specification rather than in one of them."""
     sections = SoundSections.of(content)
     names = frozenset(field.name for field in content.fields)
     yield from issues_between(sections)
@@ -87,7 +87,7 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
 
 
 def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:
-    """Every issue that lies between fields, rules, variables and the latent step, as far as these are sound."""
+    """Every issue between fields, rules, variables and the latent step, as far as these are valid."""
     fields, rules, variables, mode = sections.fields, sections.rules, sections.variables, sections.mode
     other_names = sections.other_names
     by_name = {field.name: field for field in fields.values()}

@@ -1,4 +1,4 @@
-"""What the section `model` must make together with the compared fields."""
+"""Checks of the section `model` against the compared fields."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tryst.common.validation_issue import ValidationIssue
 
 
 def estimation_issues(model: ModelSpec, fields: Mapping[int, FieldSpec]) -> Iterator[ValidationIssue]:
-    """Frequencies of values under a scheme whose weights are no ratios of probabilities."""
+    """Value frequencies under a scheme whose weights are not ratios of probabilities."""
     if SCHEMES[model.scheme].calibrated:
         return
     for position, field in fields.items():
         if field.value_frequencies:
             yield ValidationIssue(
                 ("fields", position, "value_frequencies"),
-                "a shaded weight is no ratio of probabilities that a value's frequency could enter",
+                "value frequencies need weights that are ratios of probabilities, which shaded weights are not",
                 f"model.scheme {model.scheme}",
                 "drop it, or use the multinomial scheme",
             )

@@ -1,4 +1,4 @@
-"""What the attributes of a field must make together, and what compared fields must make beside each other."""
+"""Checks across the attributes of a field, and across compared fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator[ValidationIssue]:
-    """Mistakes of one field by itself, under a mode."""
+    """Issues of one field by itself, under a mode."""
     for check in _FIELD_CHECKS:
         yield from check(field, path)
     if field.randomised_response:
@@ -26,7 +26,7 @@ def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator
             (*path, "comparator"),
             "values can be compared in mode trusted only",
             field.comparator,
-            "drop it: signatures tell the Jaccard similarity of the tokens",
+            "drop it: signatures estimate the Jaccard similarity of the tokens",
         )
 
 
@@ -68,7 +68,7 @@ def _cleaning(field: FieldSpec, path: DocumentPath) -> Iterator[ValidationIssue]
         if step not in field.defaults.allowed:
             allowed = ", ".join(step for step in STEPS if step in field.defaults.allowed)
             yield ValidationIssue(
-                (*path, "clean"), f"the step would spoil a {field.kind}", step, f"possible here: {allowed}"
+                (*path, "clean"), f"this step is not allowed for a {field.kind}", step, f"possible here: {allowed}"
             )
     if field.stop_words and "stop_words" not in field.clean:
         yield ValidationIssue(
@@ -80,10 +80,10 @@ def _cleaning(field: FieldSpec, path: DocumentPath) -> Iterator[ValidationIssue]
 
 
 def _zeros(field: FieldSpec, path: DocumentPath) -> Iterator[ValidationIssue]:
-    # After the zeros are gone a stop word could appear that was none before: cleaning twice would change more.
+    # Dropping zeros could create a new stop word, and cleaning would no longer be idempotent.
     if field.stop_words and "leading_zeros" in field.clean:
         remedy = "drop one of them: zeros are dropped from codes, stop words from texts"
-        yield ValidationIssue((*path, "clean"), "stop words and leading_zeros do not go together", remedy=remedy)
+        yield ValidationIssue((*path, "clean"), "stop words and leading_zeros cannot be combined", remedy=remedy)
 
 
 def _tokens(field: FieldSpec, path: DocumentPath) -> Iterator[ValidationIssue]:

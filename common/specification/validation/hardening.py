@@ -1,7 +1,7 @@
-"""What a field may hold back from the linkage unit in mode open: a salt, and similarity of listed values only.
+"""The hardening of a field in mode open: a salt, and similarity of listed values only; what excludes them.
 
-A salted field's values compare where the salt agrees and nowhere else. Of a field with `only_similar`, values that are
-not on the list are equal or not, and like nothing. Here is what does not go together with them.
+A salted field's values can be compared where the salt agrees and nowhere else. Of a field with `only_similar`, values
+that are not on the list are equal or not, and have no similarity.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def hardening_issues(
     mode: object,
     latent: LatentSpec | None,
 ) -> Iterator[ValidationIssue]:
-    """Everything that salts and lists of similar values do not go together with.
+    """Everything that salts and lists of similar values cannot be combined with.
 
     Parameters
     ----------
     fields
         By their position in the document.
     other_names
-        Names of fields besides, whose issues are reported elsewhere.
+        Names of other fields, whose issues are reported elsewhere.
     mode
         The specification's, where it is known.
     latent
@@ -46,7 +46,7 @@ def hardening_issues(
         if latent is not None and field.name in latent.keys:
             yield ValidationIssue(
                 (*path, "salt"),
-                "signatures of the same value under another salt differ, and would be another category",
+                "signatures of one value under different salts differ, and would be different categories",
                 f"{field.name} among latent.keys",
                 "drop the salt, or take the field from latent.keys",
             )
@@ -80,12 +80,12 @@ def _salt_issues(
     if field.value_frequencies:
         yield ValidationIssue(
             (*path[:2], "value_frequencies"),
-            "how often a salted value occurs is not to be seen",
+            "how often a salted value occurs cannot be counted",
             "true",
             "drop it, or the salt",
         )
     if salt.field == field.name:
-        remedy = "name another field, which does not change in a life, such as the year of a date of birth"
+        remedy = "name another field, which does not change over a lifetime, such as the year of a date of birth"
         yield ValidationIssue((*path, "field"), "a field cannot be salted by itself", shown(salt.field), remedy)
     elif salt.field in fields:
         yield from key_issues(salt, path, fields[salt.field])

@@ -1,4 +1,4 @@
-"""What fields that are signed with the same keys must have in common."""
+"""The attributes that fields signed with the same keys must have in common."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SHARED = (
     "salt",
     "only_similar",
 )
-"""What fields of one key domain must have in common."""
+"""The attributes that fields of one key domain must have in common."""
 
 
 def key_domain_issues(fields: Mapping[int, FieldSpec]) -> Iterator[ValidationIssue]:
     """Fields of one key domain that are encoded differently."""
-    # One key for two encodings would make equal values differ, and tell Carole more than either encoding alone.
+    # One key for two encodings would make equal values differ, and reveal more to Carole than either encoding alone.
     seen: dict[str, int] = {}
     for position, field in fields.items():
         first = fields[seen.setdefault(field.key_domain, position)]

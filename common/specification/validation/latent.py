@@ -1,4 +1,4 @@
-"""What the extended latent step does not go together with."""
+"""Checks of the extended latent step against the rest of a specification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tryst.common.validation_issue import ValidationIssue
 def latent_issues(
     latent: LatentSpec, variables: Iterable[VariableSpec], fields: Mapping[str, object], unsure: bool, mode: object
 ) -> Iterator[ValidationIssue]:
-    """Every issue that lies between the latent section and the rest.
+    """Every issue between the latent section and the rest.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def latent_issues(
     fields
         The compared fields by name.
     unsure
-        Whether there are fields or variables besides, whose issues are reported elsewhere.
+        Whether there are other fields or variables, whose issues are reported elsewhere.
     mode
         The specification's mode, where it is known.
     """
@@ -32,7 +32,7 @@ def latent_issues(
         yield ValidationIssue(
             ("latent",),
             "the extended latent step is not possible in mode block_keyed: it needs candidate pairs' codes beside their"
-            " comparison, the very join that the mode cuts",
+            " comparison, which is the join that the mode prevents",
             remedy="drop it, or link in mode open",
         )
     for position, key in enumerate(latent.keys):
@@ -43,15 +43,16 @@ def latent_issues(
             what = "its value would count twice, here and by its value_frequencies"
             yield ValidationIssue(("latent", "keys", position), what, shown(key), "drop one of the two")
         if getattr(fields.get(key), "randomised_response", 0.0):
-            what = "values that agree exactly cannot be seen to where bits are flipped"
-            yield ValidationIssue(("latent", "keys", position), what, shown(key), "drop it here, or set its flip to 0")
+            what = "exact agreement cannot be observed in a field with randomised response"
+            remedy = "drop it here, or set its randomised_response to 0"
+            yield ValidationIssue(("latent", "keys", position), what, shown(key), remedy)
         if key in latent.keys[:position]:
             yield ValidationIssue(
                 ("latent", "keys", position), "the key is named already", shown(key), "drop one of them"
             )
     for key, field in fields.items():
         if getattr(field, "value_frequencies", False) and key not in latent.keys:
-            what = "value_frequencies and the extended latent step do not go together"
+            what = "value_frequencies and the extended latent step cannot be combined"
             yield ValidationIssue(
                 ("latent",), what, f"field {key}", f"name {key} among `latent.keys` instead, which does the same"
             )
@@ -60,7 +61,7 @@ def latent_issues(
         one = held & {"alice", "bob"}
         yield ValidationIssue(
             ("latent",),
-            "the values of one file alone say nothing of a pair" if one else "there are no values to judge a pair by",
+            "the values of one file alone are no evidence on a pair" if one else "there are no values to use of a pair",
             f"variables of {one.pop()} and no keys" if one else "no variables of one file and no keys",
             "add `variables` that Alice holds and others that Bob holds, or name compared fields as `keys`",
         )

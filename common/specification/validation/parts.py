@@ -1,4 +1,4 @@
-"""What a blocking rule or a salt takes of a field that has no such thing."""
+"""Parts that a blocking rule or a salt names of a field that does not have them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 
 def key_issues(key: BlockingKey, path: DocumentPath, field: FieldSpec) -> Iterator[ValidationIssue]:
-    """What a key takes of a field that has no such thing."""
+    """A part or prefix that the field does not have."""
     if key.part is not None:
         if field.kind != "date":
             remedy = "drop the part, or name a date field"

@@ -1,4 +1,4 @@
-"""What the section `release` must make together with the latent step, whose joint distribution it grants."""
+"""Checks of the section `release` against the latent step, whose joint distribution it grants."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tryst.common.validation_issue import ValidationIssue
 
 
 def release_issues(release: ReleaseSpec, latent: LatentSpec | None) -> Iterator[ValidationIssue]:
-    """A joint distribution that does not exist, or is granted to whoever receives nothing."""
+    """A joint distribution that does not exist, or is granted to a custodian that receives nothing."""
     path = ("release", "joint")
     if release.joint != "nobody" and latent is None:
         what = "without a latent step there is no joint distribution to receive"
         yield ValidationIssue(path, what, release.joint, "drop it, or add the section `latent`")
     for side in Side:
         if release.joint_to(side) and getattr(release, str(side)) == "nothing":
-            what = f"{side} receives nothing, and so no joint distribution"
+            what = f"{side} receives nothing, and therefore no joint distribution"
             yield ValidationIssue(path, what, release.joint, f"grant {side} statistics at least")

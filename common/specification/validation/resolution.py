@@ -1,4 +1,4 @@
-"""What the section `resolution` must make together with the mode."""
+"""Checks of the section `resolution` against the mode."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def resolution_issues(resolution: ResolutionSpec, mode: Mode, padding: Padding |
         return
     if mode != "block_keyed":
         yield ValidationIssue(
-            ("resolution",), "only in mode block_keyed are there rows to join", f"mode {mode}", "drop the section"
+            ("resolution",), "there are rows to join in mode block_keyed only", f"mode {mode}", "drop the section"
         )
     if resolution.joined and resolution.max_records is None:
         yield ValidationIssue(
             ("resolution", "max_records"),
-            "a join by the linkage unit has a cap that all approve",
+            "a join by the linkage unit needs a cap that all approve",
             "nothing",
             "write `resolution: {by: carole, max_records: 20000}` with your own number",
         )
@@ -33,6 +33,6 @@ def resolution_issues(resolution: ResolutionSpec, mode: Mode, padding: Padding |
             "drop it, or write `by: carole`",
         )
     if padding is not None and resolution.joined:
-        what = "whoever joins rows learns which are dummies', and the linkage unit must not know"
+        what = "the party that joins rows learns which are dummies, and the linkage unit must not know"
         remedy = "drop it, or let the coordinator's process resolve"
         yield ValidationIssue(("padding",), what, "resolution by carole", remedy)

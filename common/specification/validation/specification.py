@@ -1,4 +1,4 @@
-"""A specification: content that was found consistent. There is no other way to get one than through the checks."""
+"""A specification: content that was found consistent. It can only be made through the checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tryst.common.validation_issue import ValidationIssue
 
 
 class InconsistentError(TrystErrors):
-    """The inconsistencies of a specification each of whose values is sound by itself.
+    """The inconsistencies of a specification each of whose values is valid by itself.
 
     Attributes
     ----------

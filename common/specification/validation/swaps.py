@@ -1,4 +1,4 @@
-"""Which fields may be exchanged with each other."""
+"""Checks of the fields that may be exchanged with each other."""
 
 from __future__ import annotations
 

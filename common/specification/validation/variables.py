@@ -1,4 +1,4 @@
-"""What category variables must make together: names, columns and labels that differ from each other."""
+"""Checks of category variables: names, columns and labels that differ from each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 def variable_issues(
     variables: Mapping[int, VariableSpec], fields: frozenset[str], identifiers: Mapping[Side, str]
 ) -> Iterator[ValidationIssue]:
-    """Every issue that lies between the values of the variables.
+    """Every issue between the values of the variables.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def variable_issues(
                 (*path, "name"),
                 "a compared field has this name, and both files have that field",
                 shown(variable.name),
-                "name it otherwise, or set `holder: both`",
+                "use another name, or set `holder: both`",
             )
         for side in Side:
             if variable.held_by(side) and variable.column_of(side) == identifiers.get(side):
@@ -71,7 +71,7 @@ def _label_issues(variable: VariableSpec, path: DocumentPath) -> Iterator[Valida
         folded = folded_label(label)
         if not folded:
             yield ValidationIssue(
-                (*path, "categories", place), "a category is not blank", remedy="an empty value is missing"
+                (*path, "categories", place), "a category must not be blank", remedy="an empty value is missing"
             )
         elif (first := seen.setdefault(folded, place)) != place:
             yield ValidationIssue(

@@ -92,5 +92,5 @@ def test_the_report_shows_every_measure_once_under_its_question() -> None:
 
 
 def test_a_name_is_given_once() -> None:
-    with pytest.raises(TrystError, match="there is a disclosure measure of this name"):
+    with pytest.raises(TrystError, match="a disclosure measure of this name exists"):
         register([MEASURES["correct_matches"]])

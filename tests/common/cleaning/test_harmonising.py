@@ -93,12 +93,12 @@ def test_the_canary_is_the_same_on_both_sides():
 @pytest.mark.parametrize(
     ("change", "where", "what"),
     [
-        (TABLE[:1], "", "all values come to one category.*cannot be harmonised"),
+        (TABLE[:1], "", "all values map to one category.*cannot be harmonised"),
         ([*TABLE[:2], {**TABLE[2], "bob": {"minimum": 60}}], "[2].bob", "overlaps that of row 1, got 60"),
         ([*TABLE[:2], {**TABLE[2], "alice": ["0-15"]}], "[2].alice", "the value is in row 0 already"),
         ([*TABLE[:2], {**TABLE[2], "alice": []}], "[2].alice", "no value of alice's means '65[+]'"),
         ([*TABLE[:2], {**TABLE[2], "category": "0-24 "}], "[2].category", "that of row 0 already"),
-        ([*TABLE[:2], {**TABLE[2], "category": "n/a"}], "[2].category", "not known"),
+        ([*TABLE[:2], {**TABLE[2], "category": "n/a"}], "[2].category", "missing values"),
         ([*TABLE[:2], {**TABLE[2], "bob": {"minimum": 6, "below": 5}}], "[2].bob", "must ascend"),
         ([*TABLE[:2], {**TABLE[2], "bob": {}}], "[2].bob", "at least one bound"),
         ([*TABLE[:2], {**TABLE[2], "carole": ["x"]}], "[2].carole", "unknown key"),

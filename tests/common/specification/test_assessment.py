@@ -73,7 +73,7 @@ def test_every_measure_of_the_registry_can_be_limited() -> None:
         ("correct_matches: 0.05", "correct_match: 0.05", "did you mean correct_matches"),
         ("correct_matches: 0.05", "correct_matches: 1.5", "limits.correct_matches"),
         ("limits: {correct_matches: 0.05, subtraction: 0.2}", "limits: {}", "no limit is set"),
-        ("combined: 0.05", "combined: 0.15", "those in both files"),
+        ("combined: 0.05", "combined: 0.15", "the fraction in both files"),
         ("[age, illness]", "[age, ilness]", "did you mean illness"),
         ("[age, illness]", "[age, age]", "named twice"),
         ("base: 5", "base: 4", "odd base"),

@@ -79,7 +79,7 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
         (
             "retention:",
             "latent: {keys: [sex]}\nretention:",
-            r"latent.*candidate pairs' codes beside their comparison, the very join that the mode cuts",
+            r"latent.*candidate pairs' codes beside their comparison, which is the join that the mode prevents",
         ),
     ],
 )
@@ -112,26 +112,34 @@ def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
     assert len({specification_digest(spec) for spec in (plain, capped, more)}) == 3
     first, second, *others = specification_notes(capped)
     assert "fall-back" in first
-    assert "CAROLE IS TOLD WHICH ROWS OF DIFFERENT RULES ARE ONE RECORD" in first
+    assert "CAROLE LEARNS WHICH ROWS OF DIFFERENT RULES ARE ONE RECORD" in first
     assert "20,000 of either file" in first
     assert "nothing in common, but for those records" in second
     assert not any("known to the coordinator's process alone" in note for note in others)
     assert not any("fall-back" in note for note in specification_notes(plain))
     coded = specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT + CAPPED))
     assert "which row of codes is theirs" in coded[0]
-    assert any("nothing but the fall-back tells which signatures a row of codes belongs to" in note for note in coded)
-    assert not any("coordinator's process tells Carole" in note for note in coded)
+    assert any("nothing but the fall-back shows which signatures a row of codes belongs to" in note for note in coded)
+    assert not any("coordinator's process reports to Carole" in note for note in coded)
 
 
 @pytest.mark.parametrize(
     ("section", "mode", "reason"),
     [
-        ("resolution: {by: carole}", "block_keyed", r"resolution\.max_records.*has a cap that all approve"),
+        ("resolution: {by: carole}", "block_keyed", r"resolution\.max_records.*needs a cap that all approve"),
         ("resolution: {max_records: 5}", "block_keyed", r"resolution\.max_records.*has no cap"),
         ("resolution: {by: carole, max_records: 0}", "block_keyed", r"resolution\.max_records.*greater than"),
         ("resolution: {by: bob, max_records: 5}", "block_keyed", r"resolution\.by.*must be coordinator or carole"),
-        ("resolution: {by: carole, max_records: 5}", "open", r"resolution: only in mode block_keyed"),
-        ("resolution: {by: carole, max_records: 5}", "trusted", r"resolution: only in mode block_keyed"),
+        (
+            "resolution: {by: carole, max_records: 5}",
+            "open",
+            r"resolution: there are rows to join in mode block_keyed only",
+        ),
+        (
+            "resolution: {by: carole, max_records: 5}",
+            "trusted",
+            r"resolution: there are rows to join in mode block_keyed only",
+        ),
     ],
 )
 def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: str, mode: str, reason: str):
@@ -174,23 +182,23 @@ def test_a_rule_on_a_category_and_a_split_are_possible_and_told():
 def test_the_notes_say_what_the_codes_tell_and_what_they_do_not():
     reported = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
     assert "keyed codes of every row" in reported
-    assert "nothing tells which signatures a row of codes belongs to" in reported
+    assert "nothing shows which signatures a row of codes belongs to" in reported
     assert "with probabilities that at least 20 links share" in reported
-    assert "Pairs that came near to a link are not told" in reported
-    assert "field sex: its value is sent as a signature and as a code, and which records lack it" in reported
+    assert "Pairs near a link are not reported" in reported
+    assert "field sex: its value is sent as a signature and as a code, and a missing value shows in both" in reported
     assert "several links share a record" not in reported
     unassessed = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + "release: {assessment: none}\n")))
-    assert "nothing tells which signatures" in unassessed
+    assert "nothing shows which signatures" in unassessed
     assert "at least 20 links" not in unassessed
     assert "Nothing uses the codes in this mode but an assessment" in unassessed
     assert "Nothing uses the codes" not in reported
     joined = specification_notes(
         load_specification(TEXT + VARIABLES + ASSESSMENT + "resolution: {by: carole, max_records: 9}\n")
     )
-    assert any("nothing but the fall-back tells which signatures" in note for note in joined)
+    assert any("nothing but the fall-back shows which signatures" in note for note in joined)
     assert not any("at least 20 links" in note for note in joined)
     many = TEXT + VARIABLES + ASSESSMENT + "links: {assignment: many_to_one}\n"
     assert "several links share a record" in "\n".join(specification_notes(load_specification(many)))
-    assert "nothing tells which signatures" not in "\n".join(
+    assert "nothing shows which signatures" not in "\n".join(
         specification_notes(load_specification((TEXT + VARIABLES).replace("block_keyed", "open")))
     )

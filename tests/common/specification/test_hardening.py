@@ -70,7 +70,7 @@ def listed(words: str, text: str = PLAIN) -> str:
             PLAIN.replace("kind: code", f"kind: code, only_similar: [{', '.join(map(str, range(MAX_LISTED + 1)))}]"),
             r"fields\[4\]\.only_similar: has too many entries",
         ),
-        (salted() + "latent: {keys: [given]}\n", r"fields\[1\]\.salt: signatures of the same value under another salt"),
+        (salted() + "latent: {keys: [given]}\n", r"fields\[1\]\.salt: signatures of one value under different salts"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_a_remedy(text: str, reason: str) -> None:
@@ -132,11 +132,11 @@ def test_a_list_of_ten_thousand_names_fits_into_a_specification() -> None:
 def test_approvers_are_told_what_it_does_and_costs() -> None:
     reported = "\n".join(specification_notes(load_specification(salted())))
     assert "Field surname is salted by the year of born" in reported
-    assert "Who differs in it, by a mistake or in truth, is compared as different in surname" in reported
-    assert "as if surname were missing" in reported
+    assert "Records that differ in it, by an error or in truth, are compared as different in surname" in reported
+    assert "surname counts as missing too" in reported
     assert "salted" not in "\n".join(specification_notes(load_specification(PLAIN)))
     reported = "\n".join(specification_notes(load_specification(listed("smith, jones"))))
-    assert "Field given: 2 listed values show how similar they are" in reported
+    assert "Field given: only 2 listed values show their similarity" in reported
     assert "a misspelt value is compared as different" in reported
 
 

@@ -184,9 +184,9 @@ links: {treshold: 2, threshold: 1.5}
         (
             with_field(kind="text", stop_words=["st"], clean=["stop_words", "leading_zeros"]),
             "fields[5].clean",
-            "do not go together",
+            "cannot be combined",
         ),
-        (with_field(kind="number", clean=["digits"]), "fields[5].clean", "would spoil a number"),
+        (with_field(kind="number", clean=["digits"]), "fields[5].clean", "not allowed for a number"),
         (with_field(kind="date"), "fields[5].date", "never guessed"),
         (with_field(kind="date", date={"parts": ["year"]}), "fields[5].date.order", "is missing"),
         (with_field(kind="date", date={"order": "ydm"}), "fields[5].date.order", "ymd, dmy or mdy"),

@@ -28,12 +28,12 @@ def test_blocking_shows_rows_that_share_a_key() -> None:
     assert "every row of one file is compared" in text(blocking=())
 
 
-def test_a_field_in_every_rule_is_not_learnt() -> None:
+def test_m_of_a_field_in_every_rule_is_not_estimated() -> None:
     rules = [{"name": "a", "keys": [{"field": "sex"}, {"field": "surname"}]}, {"name": "b", "keys": [{"field": "sex"}]}]
     reported = text(blocking=rules)
     assert "Every blocking rule uses sex:" in reported
-    assert "cannot be learnt" in reported
-    assert "cannot be learnt" not in text()
+    assert "cannot be estimated" in reported
+    assert "cannot be estimated" not in text()
 
 
 def test_all_fields_in_rules_and_a_single_rule() -> None:
@@ -57,7 +57,7 @@ def test_levels_that_tokens_or_bits_cannot_tell_apart() -> None:
     )
     assert "Field f0: tokens `value`" in reported
     assert (
-        "Field f1: its levels are finer than 64 bits can tell apart; `levels: [0.2, 0.4, 0.6, 0.7, 0.85, 0.925,"
+        "Field f1: its levels are finer than 64 bits can distinguish; `levels: [0.2, 0.4, 0.6, 0.7, 0.85, 0.925,"
         in reported
     )
     assert "Field f2: with 64 bits" in reported

@@ -31,7 +31,7 @@ def test_it_is_refused_where_it_would_only_cost() -> None:
     text = f"{TEXT}padding: 20\n"
     with pytest.raises(TrystErrors, match=r"padding: dummy records do not protect mode open.*mode block_keyed"):
         load_specification(text.replace("block_keyed", "open"))
-    with pytest.raises(TrystErrors, match="padding: there is nothing to hide"):
+    with pytest.raises(TrystErrors, match="padding: padding hides nothing"):
         load_specification(text.replace("block_keyed", "trusted"))
-    with pytest.raises(TrystErrors, match="padding: whoever joins rows learns which are dummies"):
+    with pytest.raises(TrystErrors, match="padding: the party that joins rows learns which are dummies"):
         load_specification(f"{text}resolution: {{by: carole, max_records: 100}}\n")

@@ -74,8 +74,8 @@ def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
     own = changed("{name: surname, kind: name, randomised_response: 0.1, levels: [0.5, 0.95, 1]}")
     assert own.fields[0].bounds == (0.5, 0.95, 1.0)
     reported = " ".join(specification_notes(own))
-    assert "finer than 1024 bits of which each is flipped with probability 0.1 can tell apart" in reported
-    assert "`levels: [0.5, 0.924, 1]` would do" in reported
+    assert "finer than 1024 bits, each randomised with probability 0.1, can distinguish" in reported
+    assert "`levels: [0.5, 0.924, 1]` is as fine as they allow" in reported
     assert "finer" not in " ".join(specification_notes(SPEC))
 
 
@@ -84,7 +84,7 @@ def test_approvers_are_told_what_it_does_and_what_not() -> None:
     for words in (
         "randomised_response: surname 0.1",
         "exactly equal",
-        "how often each occurs shows as before",
+        "how often each occurs is as visible as before",
         "not differential privacy",
         "cost linkage quality",
         "within 0.046 instead of 0.027",
@@ -101,7 +101,7 @@ def test_approvers_are_told_what_it_does_and_what_not() -> None:
     assert "surname above 0.924 counts as equal" in exact
 
 
-def test_the_chance_of_sharing_a_band_is_that_of_flipped_bits() -> None:
+def test_the_chance_of_sharing_a_band_is_that_of_randomised_bits() -> None:
     plain = " ".join(specification_notes(SPEC))
     noisy = " ".join(
         specification_notes(changed("{name: given, kind: name, randomised_response: 0.1}", "{name: given, kind: name}"))
@@ -117,8 +117,8 @@ def test_the_chance_of_sharing_a_band_is_that_of_flipped_bits() -> None:
         ("randomised_response: -0.1", "greater than or equal to 0"),
         ("randomised_response: .nan", "must be a number"),
         ("randomised_response: 0.0001", "use 0, or 0.001 to 0.4"),
-        ("randomised_response: 0.25, bits: 128", "use at least 256 bits, or flip fewer"),
-        ("randomised_response: 0.1, value_frequencies: true", "takes equal signatures"),
+        ("randomised_response: 0.25, bits: 128", "use at least 256 bits, or a lower probability"),
+        ("randomised_response: 0.1, value_frequencies: true", "equal values to have equal signatures"),
         ('randomised_response: "0.1"', "must be a number"),
     ],
 )
@@ -127,10 +127,10 @@ def test_what_cannot_work_is_refused_with_a_remedy(field: str, said: str) -> Non
 
 
 def test_what_needs_equal_signatures_in_both_files_is_refused() -> None:
-    assert "no bits to flip" in refused("mode: trusted", "mode: open")
+    assert "no bits to randomise" in refused("mode: trusted", "mode: open")
     split = "{name: name, keys: [{field: given, prefix: 3}], split: surname}"
     assert "split by another field" in refused(split, "{name: name, keys: [{field: given, prefix: 3}]}")
-    assert "set its flip to 0" in refused(FIRST, more="latent: {keys: [surname]}\n")
+    assert "set its randomised_response to 0" in refused(FIRST, more="latent: {keys: [surname]}\n")
     shared = "{name: given, kind: name, key_domain: surname}"
     assert "same key domain but has other randomised_response" in refused(shared, "{name: given, kind: name}")
 

@@ -62,5 +62,5 @@ def test_frequencies_and_missing_as_a_level_need_no_new_signatures_and_reach_the
     assert [field.value_frequencies for field in plan_of(spec).fields][:2] == [True, False]
     assert plan_of(spec).present == (spec.fields[0].name,)
     data["model"]["scheme"] = "lr_weighted"
-    with pytest.raises(TrystErrors, match="no ratio of probabilities"):
+    with pytest.raises(TrystErrors, match="need weights that are ratios of probabilities"):
         Specification.model_validate(data)

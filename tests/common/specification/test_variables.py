@@ -95,7 +95,7 @@ def test_what_must_be_sent_again(change: dict[str, Any]):
         ({"categories": ["one"]}, "variables[0].categories", "too few"),
         ({"categories": "one"}, "variables[0].categories", "must be a list"),
         ({"categories": ["a", " A "]}, "variables[0].categories[1]", "categories[0] already"),
-        ({"categories": ["a", " "]}, "variables[0].categories[1]", "not blank"),
+        ({"categories": ["a", " "]}, "variables[0].categories[1]", "must not be blank"),
         ({"missing": ["POOR"]}, "variables[0].missing[0]", "one of the categories"),
         ({"columns": {"alice": "a", "bob": "b"}}, "variables[0].columns", "only one file"),
         (
@@ -168,16 +168,21 @@ def test_the_latent_step_is_absent_unless_it_is_asked_for():
     assert load_specification(latent({"keys": ["sex"]}, [])).latent is not None
     reported = "\n".join(specification_notes(spec))
     assert "joint distribution of the codes of all variables and of the agreed values of surname and sex" in reported
-    assert "can run away" in reported
+    assert "can diverge" in reported
     assert "may over-fit" in reported
 
 
 @pytest.mark.parametrize(
     ("section", "variables", "where", "what"),
     [
-        ({}, [], "latent", "no values to judge a pair by"),
-        ({}, VARIABLES[2:], "latent", "no values to judge a pair by"),
-        ({}, VARIABLES[:1], "latent", "one file alone say nothing of a pair, got variables of alice and no keys"),
+        ({}, [], "latent", "no values to use of a pair"),
+        ({}, VARIABLES[2:], "latent", "no values to use of a pair"),
+        (
+            {},
+            VARIABLES[:1],
+            "latent",
+            "one file alone are no evidence on a pair, got variables of alice and no keys",
+        ),
         ({"keys": ["surnam"]}, VARIABLES, "latent.keys[0]", "did you mean surname?"),
         ({"keys": ["sex", "sex"]}, VARIABLES, "latent.keys[1]", "named already"),
         ({"search": "random"}, VARIABLES, "latent.search", "greedy or annealing"),
