@@ -75,6 +75,8 @@ def _shares(text: str | None) -> list[float]:
 
 
 def _print(found: dict[str, Any], minimum: float) -> None:
+    from tryst.common.documents.result_warning import ResultWarning
+
     also = f", beside {', '.join(found['known'])}" if found["known"] else ""
     typer.echo(
         f"{found['people']:,} people known by {', '.join(found['keys'])}{also}; {found['records']:,} records released"
@@ -84,7 +86,7 @@ def _print(found: dict[str, Any], minimum: float) -> None:
     _table(found["intruders"], minimum)
     for name, intruder in found["intruders"].items():
         for warning in intruder["warnings"]:
-            typer.echo(f"  {name}: {warning}")
+            typer.echo(f"  {name}: {ResultWarning.model_validate(warning).line}")
     for part in found["dummies"]:
         typer.echo(f"\nWith {part['share']:.0%} dummy records ({part['kind']}):")
         _table(part["intruders"], minimum)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tryst.carole.projects.diagram import state_diagram
 from tryst.common.disclosure_measures import measures_table
 from tryst.common.documents.reference import reference
+from tryst.common.documents.result_warning import warnings_tables
 from tryst.common.specification.text.reference import specification_reference
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -17,6 +18,7 @@ STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
     ("assessment.md", "measures"): measures_table,
     ("specification.md", "options"): specification_reference,
     ("documents.md", "documents"): reference,
+    ("documents.md", "warnings"): warnings_tables,
 }
 """By page and mark, what makes the text."""
 

@@ -15,6 +15,7 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check
 from tryst.carole.engine.sources import BlockedPairs, Source, take_index
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
@@ -91,14 +92,14 @@ class BlockKeyedFiles:
         """None of the rules: nothing tells which ones pairs of the samples satisfy."""
         return _no_rules
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[ResultWarning]:
         """Of records that no rule may have a row for: nothing tells which rules' rows are one record."""
         for side, part in (("Alice", self._a), ("Bob", self._b)):
             fewest = part.n_records - max(part.rows_per_rule)
             if fewest > 0:
-                yield (
-                    f"up to {fewest:,} of {side}'s {part.n_records:,} records have no blocking key under any rule and "
-                    "cannot be linked"
+                number = f"Up to {fewest:,}"
+                yield result_warning(
+                    "records_without_key", number=number, side=side, total=part.n_records, unit="records"
                 )
 
 

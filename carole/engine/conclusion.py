@@ -15,8 +15,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.duplicates import duplicates
-from tryst.carole.engine.duplicates import warnings as duplicate_warnings
+from tryst.carole.engine.duplicates import duplicate_warnings, duplicates
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan, RulePlan
 from tryst.carole.engine.refinement import estimation, refine
@@ -36,6 +35,7 @@ from tryst.carole.fellegi_sunter import (
 )
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.progress import Progress
 
 
@@ -85,7 +85,7 @@ class Candidates:
     lacking: tuple[FieldsPresent, FieldsPresent]
     equal: tuple[int, int]
     missing: dict[str, tuple[float, float]]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
     seconds: dict[str, float]
     peak_bytes: int
     rarity: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Duplicates, ScoredPairs
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 
 STRONG = 0.5
@@ -42,19 +43,16 @@ def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, 
     return Duplicates(equal[0], _sharing(row_a, row_b)), Duplicates(equal[1], _sharing(row_b, row_a))
 
 
-def warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[str]:
+def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[ResultWarning]:
     """What to say of duplicates where a record should have one match at most."""
     many_allowed = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",)}.get(plan.assignment, ())
     for side, one in zip(("Alice", "Bob"), found, strict=True):
         if side in many_allowed:
             continue
         if one.equal:
-            yield f"{one.equal:,} of {side}'s records equal another of {side}'s in every field: the same person twice?"
+            yield result_warning("equal_records", records=one.equal, side=side)
         if one.same_partner:
-            yield (
-                f"{one.same_partner:,} of {side}'s records match a record of the other file that another of {side}'s "
-                "matches too; one of them at most is linked"
-            )
+            yield result_warning("shared_partner", records=one.same_partner, side=side)
 
 
 def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:

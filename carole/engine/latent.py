@@ -36,6 +36,7 @@ from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
 from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
 from tryst.carole.fellegi_sunter.model import probability
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -68,7 +69,7 @@ def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> Non
                 )  # fmt: skip
 
 
-def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[str]]:
+def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[ResultWarning]]:
     """The codes of the value model's variables, and what had to be left out.
 
     A variable of which nobody has a value is left out, as is a key that only one file has values of. Without anything
@@ -79,12 +80,11 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
     Values or None
         Keys first, in the order of the plan. A key among the variables that both hold has its categories for levels;
         another has the distinct signatures of both files, equal ones of both files under one code.
-    list of str
-        Warnings.
+    list of ResultWarning
     """
     variables: list[Variable] = []
     columns: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-    warnings: list[str] = []
+    warnings: list[ResultWarning] = []
     both = {variable.name: variable for variable in latent.variables if variable.holder == "both"}
     for key in latent.keys:
         if key in both:
@@ -95,7 +95,8 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
             levels = max(int(part.max(initial=-1)) for part in joint) + 1
             codes = joint[0].astype(np.int32), joint[1].astype(np.int32)
         if levels < 2 or not all((part >= 0).any() for part in codes):
-            warnings.append(f"{key} is left out of the value model: a file has no values of it, or it has only one")
+            reason = "a file has no values of it, or it has only one"
+            warnings.append(result_warning("variable_left_out", variable=key, reason=reason))
             continue
         variables.append(Variable(key, "both", levels))
         columns.append(codes)
@@ -104,17 +105,15 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
             continue
         own = (a if variable.holder == "alice" else b).variables[variable.name].codes.astype(np.int32)
         if not (own >= 0).any():
-            warnings.append(f"{variable.name} is left out of the value model: no record has a category of it")
+            reason = "no record has a category of it"
+            warnings.append(result_warning("variable_left_out", variable=variable.name, reason=reason))
             continue
         variables.append(Variable(variable.name, variable.holder, variable.categories))
         nothing = np.full((b if variable.holder == "alice" else a).n_rows, MISSING, dtype=np.int32)
         columns.append((own, nothing) if variable.holder == "alice" else (nothing, own))
     held = {variable.holder for variable in variables}
     if "both" not in held and not {"alice", "bob"} <= held:
-        warnings.append(
-            "the extended latent step was left out: no values remain that could say anything of a pair; links are those"
-            " of Fellegi-Sunter"
-        )
+        warnings.append(result_warning("latent_step_left_out"))
         return None, warnings
     codes_a, codes_b = (np.stack([column[side] for column in columns], axis=1) for side in (0, 1))
     return Values(tuple(variables), codes_a, codes_b), warnings

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.sources import BlockedPairs, Source
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import StageProgress
 
@@ -60,5 +61,5 @@ class LinkageInput(Protocol):
     def sample_mark(self, pairs: BlockedPairs) -> Mark:
         """What marks pairs of the samples by the blocking rules that they satisfy, as far as that is known."""
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[ResultWarning]:
         """What a reader of the results must know of the contributions beside what holds in every mode."""

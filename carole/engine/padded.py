@@ -19,6 +19,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.progress import Progress
 
 
@@ -67,10 +68,7 @@ def conclude_padded(
     link[among_all] = linkage.pairs.link_probability
     pairs = ScoredPairs(a, b, found.pattern, scored.weight[found.pattern], scored.probability[found.pattern], link)
     n_left_out = len(a) - int(real.sum())
-    warning = (
-        f"{n_left_out:,} of the {len(a):,} pairs that came near to a link are with dummies and were left out; counts of"
-        " candidate pairs hold other pairs with dummies"
-    )
+    warning = result_warning("pairs_with_dummies", dummies=n_left_out, pairs=len(a))
     linkage = replace(linkage, warnings=(*linkage.warnings, warning))
     links = np.sort(among_all[linkage.links])
     return linkage, replace(linkage, pairs=pairs, links=links), np.arange(len(a), dtype=np.int64)

@@ -23,6 +23,7 @@ from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import TrystErrors
 
@@ -97,7 +98,7 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         "scale": None if found.outside_blocks is None else found.outside_blocks.scale,
         "equal": list(found.equal),
         "missing": {name: list(shares) for name, shares in found.missing.items()},
-        "warnings": list(found.warnings),
+        "warnings": [warning.plain() for warning in found.warnings],
         "seconds": found.seconds,
         "peak_bytes": found.peak_bytes,
         "threads": request.threads,
@@ -146,7 +147,7 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
             lacking=(lacking[0], lacking[1]),
             equal=(int(document["equal"][0]), int(document["equal"][1])),
             missing={str(name): (float(a), float(b)) for name, (a, b) in document["missing"].items()},
-            warnings=tuple(str(text) for text in document["warnings"]),
+            warnings=tuple(ResultWarning.model_validate(warning) for warning in document["warnings"]),
             seconds={str(name): float(value) for name, value in document["seconds"].items()},
             peak_bytes=int(document["peak_bytes"]),
         )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.risk.models import JointDistribution
 
 
@@ -225,7 +226,7 @@ class Linkage:
     candidates_per_rule: dict[str, int]
     blocking: BlockingRecall
     missing: dict[str, tuple[float, float]]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
     seconds: dict[str, float]
     peak_bytes: int
     latent: LatentResult | None = None

@@ -90,7 +90,6 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "iterations": int(model.iterations),
         "converged": bool(model.converged),
         "warnings": list(model.warnings),
-        "notes": list(model.notes),
     }
 
 

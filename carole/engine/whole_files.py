@@ -13,6 +13,7 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check
 from tryst.carole.engine.sources import BlockedPairs, Source, pair_source
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import StageProgress
 
@@ -49,6 +50,6 @@ class WholeFiles:
         """The rules' own."""
         return pairs.mark
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[ResultWarning]:
         """None."""
         yield from ()

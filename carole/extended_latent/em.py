@@ -143,7 +143,6 @@ def extended_em(
             matches_behind_m=matches_behind_m,
             warnings=model.warnings,
             history=model.history,
-            notes=model.notes,
         ),
         matches=matches,
         log_likelihood=np.array(trace),

@@ -22,6 +22,7 @@ from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.schemes import FittedScheme
 from tryst.carole.fellegi_sunter.settings import RuleFields
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.progress import Progress, StageProgress
 from tryst.risk.models.fitted import FittedModel
 
@@ -63,7 +64,7 @@ class ExtendedFit:
     classes: Classes = field(repr=False)
     factors: BayesFactors = field(repr=False)
     rounds: tuple[Round, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
     @property
     def joint(self) -> FittedModel | None:
@@ -241,36 +242,27 @@ def _check(values: Values, fitted: FittedScheme, patterns: PatternCounts, bounds
         raise wrong("each compared field needs its bounds", "bounds", f"{len(bounds)} for {patterns.n_fields}")
 
 
-def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -> tuple[str, ...]:
+def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -> tuple[ResultWarning, ...]:
     found = []
     if not value_fit.converged:
-        found.append("the joint distribution had not settled when its estimation was ended")
+        found.append(result_warning("joint_distribution_not_settled"))
     if not em.converged:
-        found.append(f"m had not settled after {em.iterations} steps beside the values' Bayes factors")
+        found.append(result_warning("m_not_settled_beside_values", iterations=em.iterations))
     n_pairs = float(em.model.n_a) * em.model.n_b
     expected = em.model.p * n_pairs
     if settings.p == "held" and not 0.5 * expected <= em.unconstrained_matches <= 2 * expected:
-        found.append(
-            f"with the values there seem to be {em.unconstrained_matches:.0f} matches, while the prevalence was held"
-            f" at "
-            f"{expected:.0f}: probabilities may be off by as much"
-        )
+        found.append(result_warning("values_disagree_with_p", found=em.unconstrained_matches, held=expected))
     if settings.p == "free" and settings.one_to_one and em.model.p >= (1 - 1e-9) / max(em.model.n_a, em.model.n_b):
-        found.append("the prevalence ran to the greatest that one-to-one allows: hold it")
+        found.append(result_warning("p_at_limit_beside_values"))
     return tuple(found)
 
 
-def _overfitting(rounds: Sequence[Round]) -> list[str]:
+def _overfitting(rounds: Sequence[Round]) -> list[ResultWarning]:
     found = []
     for number, done in enumerate(rounds):
         if done.overfit > MAX_OVERFIT:
-            found.append(
-                f"estimation {number + 1} of the value model over-fits: it says {done.overfit:.1f} bits more of an "
-                "expected match that it was learnt from than of another"
-            )
+            found.append(result_warning("value_model_overfits", number=number + 1, bits=done.overfit))
     if len(rounds) > 1 and rounds[-1].matches > 1.5 * rounds[0].matches:
-        found.append(
-            f"estimating the value model again raised the expected matches from {rounds[0].matches:.0f} to "
-            f"{rounds[-1].matches:.0f}: it takes for matches what it was fitted to"
-        )
+        first, last = rounds[0].matches, rounds[-1].matches
+        found.append(result_warning("value_model_inflates_matches", first=first, last=last))
     return found

@@ -31,7 +31,7 @@ from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_
 from tryst.carole.fellegi_sunter.kernels import expectation
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import History, Model
-from tryst.carole.fellegi_sunter.model_warnings import notes_of, warnings_of
+from tryst.carole.fellegi_sunter.model_warnings import warnings_of
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
@@ -173,7 +173,6 @@ def fit(
             u=np.array([visited.u for visited, _ in best.path]),
             log_likelihood=np.array([value for _, value in best.path]),
         ),
-        notes=notes_of(fields, everywhere),
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter.kernels import summed
 from tryst.carole.fellegi_sunter.settings import FieldLevels
+from tryst.common.documents.result_warning import ResultWarning
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,9 @@ class Model:
         False if other parameters fit these counts as well.
     matches_behind_m : ndarray of float64, shape (n_fields,)
         Expected matches that taught each row of `m`.
-    warnings : tuple of str
-        What a user should know before believing the numbers.
+    warnings : tuple of ResultWarning
+        What a user should know before relying on the numbers.
     history : History
-    notes : tuple of str
-        What to know when reading m and u, and nothing to worry about.
     """
 
     fields: tuple[FieldLevels, ...]
@@ -73,9 +72,8 @@ class Model:
     distance: float
     identified: bool
     matches_behind_m: NDArray[np.float64]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
     history: History
-    notes: tuple[str, ...] = ()
 
     @property
     def expected_matches(self) -> float:

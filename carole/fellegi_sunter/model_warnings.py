@@ -1,4 +1,4 @@
-"""What a user should know of a fitted model before believing it: in words, with field names and counts only."""
+"""What a user should know of a fitted model before relying on it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter.estimation_mask import TOP_SHARE_BY_DEFAULT
 from tryst.carole.fellegi_sunter.settings import FieldLevels
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 
 FEW_MATCHES = 10.0
 """Expected matches below which a field's m is called poorly learnt."""
@@ -29,8 +30,8 @@ def warnings_of(
     fewest: float,
     iterations: int | None,
     distance: float,
-) -> tuple[str, ...]:
-    """Warnings about a fit, most serious first.
+) -> tuple[ResultWarning, ...]:
+    """Warnings about a fit, and notes on its levels.
 
     Parameters
     ----------
@@ -53,22 +54,18 @@ def warnings_of(
 
     Returns
     -------
-    tuple of str
+    tuple of ResultWarning
     """
-    found: list[str] = []
+    found: list[ResultWarning] = []
     if reason is not None:
-        found.append(reason)
+        found.append(result_warning("model_not_identified", reason=reason))
     if iterations is not None:
         far = f"about {distance:.1g} from its fixed point" if math.isfinite(distance) else "still moving away"
-        found.append(f"not converged: after {iterations} steps EM is {far}; raise model.max_iterations")
+        found.append(result_warning("estimation_not_converged", iterations=iterations, distance=far))
     if unconstrained_matches <= fewest:
-        found.append("no sign of matches: their expected number fell to 0")
+        found.append(result_warning("no_matches"))
     elif unconstrained_matches > maximum * (1 + 1e-9):
-        found.append(
-            f"p wants {unconstrained_matches:.1f} matches but one-to-one linkage allows {maximum:.0f},"
-            " where it is held: "
-            "either nearly every record has its match, or something else than matching makes pairs agree"
-        )
+        found.append(result_warning("p_at_one_to_one_limit", expected=unconstrained_matches, maximum=maximum))
     for q, field in enumerate(fields):
         found.extend(_about_field(field, m[q], u[q], level_counts[q], bool(unidentified_fields[q])))
     poorly = [
@@ -79,20 +76,17 @@ def warnings_of(
         if learnt < FEW_MATCHES and np.count_nonzero(counts) > 1 and not never
     ]
     if poorly and unconstrained_matches > fewest:
-        found.append(f"m was learnt from few expected matches: {', '.join(poorly)}")
-    return tuple(found)
+        found.append(result_warning("m_from_few_matches", fields=", ".join(poorly)))
+    return (*found, *_levels_not_observed(fields, level_counts))
 
 
-def notes_of(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> tuple[str, ...]:
-    """What to know when reading m and u, and nothing to worry about: levels that no pair takes."""
+def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> list[ResultWarning]:
     parts = []
     for field, counts in zip(fields, level_counts, strict=True):
         unseen = np.flatnonzero(counts[: field.n_levels] == 0)
         if len(unseen) and np.count_nonzero(counts) > 1:
             parts.append(f"{field.name} {', '.join(str(k) for k in unseen)}")
-    if not parts:
-        return ()
-    return (f"levels that no pair takes (0 is the least similar), where the prior stands in: {'; '.join(parts)}",)
+    return [result_warning("levels_not_observed", levels="; ".join(parts))] if parts else []
 
 
 def _about_field(
@@ -101,19 +95,16 @@ def _about_field(
     u: NDArray[np.float64],
     counts: NDArray[np.float64],
     unidentified_fields: bool,
-) -> list[str]:
+) -> list[ResultWarning]:
     counts = counts[: field.n_levels]
     if counts.sum() == 0:
-        return [f"{field.name} is missing in every pair: it says nothing"]
+        return [result_warning("field_always_missing", field=field.name)]
     if np.count_nonzero(counts) == 1:
-        return [f"{field.name} takes one level in every pair: it says nothing"]
+        return [result_warning("field_constant", field=field.name)]
     found = []
     if unidentified_fields and not field.exception:
-        found.append(
-            f"every blocking rule involves {field.name}, so how often matches agree on it cannot be learnt: assumed "
-            f"{TOP_SHARE_BY_DEFAULT:.0%} at the top level; add a rule without it"
-        )
+        found.append(result_warning("m_assumed", field=field.name, share=TOP_SHARE_BY_DEFAULT))
     top = field.n_levels - 1
     if m[top] < u[top]:
-        found.append(f"{field.name}: agreement counts against a match (m < u at the top level); check the field")
+        found.append(result_warning("agreement_counts_against_match", field=field.name))
     return found

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
 from tryst.carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
@@ -55,7 +56,7 @@ class LinkProbabilities:
     converged : bool
     rounds : int
         Most rounds of messages that a connected component took.
-    warnings : tuple of str
+    warnings : tuple of ResultWarning
     """
 
     probability: NDArray[np.float64]
@@ -63,7 +64,7 @@ class LinkProbabilities:
     log_prior_odds: float
     converged: bool
     rounds: int
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
 
 @dataclass(frozen=True)
@@ -131,25 +132,21 @@ def link_probabilities(
     maximum = float(prior.maximum)
     low = _fixed_point(messages, prior, 0.0, maximum, tolerance, lambda done: progress(0.5 * done))
     high = _fixed_point(messages, prior, maximum, low.n, tolerance, lambda done: progress(0.5 + 0.5 * done))
-    warnings: list[str] = []
+    warnings: list[ResultWarning] = []
     chosen = low
     converged = low.beliefs.not_converged == 0 == high.beliefs.not_converged
     if converged and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
         chosen = max(low, high, key=lambda point: point.log_posterior)
         other = high if chosen is low else low
-        warnings.append(
-            f"{chosen.n:.1f} links explain the pairs best, but so do {other.n:.1f} less well "
-            f"(log posterior lower by {chosen.log_posterior - other.log_posterior:.2g})"
-        )
+        difference = chosen.log_posterior - other.log_posterior
+        warnings.append(result_warning("second_solution", links=chosen.n, other=other.n, difference=difference))
     if not converged:
         chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
-        warnings.append(f"the expected number of links had not settled after {MAX_PRIORS} steps")
+        warnings.append(result_warning("expected_links_not_settled", steps=MAX_PRIORS))
     if chosen.beliefs.not_converged:
-        warnings.append(
-            f"{chosen.beliefs.not_converged} groups of competing records had not settled after "
-            f"{chosen.beliefs.rounds} rounds: their probabilities are approximate"
-        )
+        groups, rounds = chosen.beliefs.not_converged, chosen.beliefs.rounds
+        warnings.append(result_warning("competing_records_not_settled", groups=groups, rounds=rounds))
     return LinkProbabilities(
         probability=probability(chosen.beliefs.log_odds),
         expected_links=chosen.n,

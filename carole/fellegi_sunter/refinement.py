@@ -30,6 +30,7 @@ from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_proba
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.progress import StageProgress
 
 MAX_UNSETTLED_ROUNDS = 3
@@ -154,17 +155,14 @@ def believed_model(
     return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
-def _disagreement(model: Model, posterior: LinkProbabilities, converged: bool) -> list[str]:
-    """What to say of a pairwise fit that one-to-one does not bear out."""
+def _disagreement(model: Model, posterior: LinkProbabilities, converged: bool) -> list[ResultWarning]:
+    """Warnings about a pairwise fit that one-to-one does not bear out."""
     found = []
     pairwise, links = model.expected_matches, posterior.expected_links
     if pairwise > 1.25 * links + 5:
-        found.append(
-            f"pair by pair {pairwise:.0f} matches seem to be there, but one-to-one allows about {links:.0f}: something "
-            "else than matching makes pairs agree; m, u and p are those of one-to-one"
-        )
+        found.append(result_warning("matches_exceed_one_to_one", pairwise=pairwise, links=links))
     if not converged:
-        found.append("estimates under one-to-one had not settled: the number of links still moves")
+        found.append(result_warning("one_to_one_not_settled"))
     return found
 
 

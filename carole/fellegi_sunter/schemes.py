@@ -37,9 +37,10 @@ from tryst.carole.fellegi_sunter.model import Model, log2_ratios, probability
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model import schemes as known
-from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SchemeFacts
+from tryst.common.specification.model.schemes import SchemeFacts
 
 Levels = NDArray[np.float64]
 Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]
@@ -47,12 +48,6 @@ Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]
 
 LOWEST = 0.1
 """What the least similar level counts as, at most; the lowest of EM(8) has its middle there."""
-
-UNCALIBRATED = (
-    "scheme {}: weights shaded by similarity rank the pairs but are no ratio of probabilities, so match probabilities "
-    f"and what is expected of the decision are not calibrated; choose the threshold with that in mind, or the "
-    f"{DEFAULT_SCHEME} scheme"
-)
 
 
 @dataclass(frozen=True)
@@ -170,10 +165,10 @@ class FittedScheme:
     standard_errors: StandardErrors | None = None
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should know of the scheme before believing its probabilities."""
+    def warnings(self) -> tuple[ResultWarning, ...]:
+        """What a user should know of the scheme before relying on its probabilities."""
         facts = self.scheme.facts
-        return () if facts.calibrated else (UNCALIBRATED.format(facts.name),)
+        return () if facts.calibrated else (result_warning("scheme_not_calibrated", scheme=facts.name),)
 
     def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
         """Match weights of comparison vectors, in bits: shape (n_patterns,)."""

@@ -21,6 +21,7 @@ from tryst.carole.fellegi_sunter.model import probability as logistic
 from tryst.carole.fellegi_sunter.settings import U
 from tryst.carole.intruder.files import AttackedFiles
 from tryst.carole.intruder.pairs import BOUNDS, AllPairs
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
@@ -64,7 +65,7 @@ class Suspicions:
     record: NDArray[np.int32] = field(repr=False)
     probability: NDArray[np.float64] = field(repr=False)
     expected_matches: float
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
 
 def fellegi_sunter_attack(
@@ -221,7 +222,7 @@ def _suspicions(
     weight: NDArray[np.float64],
     prior: float,
     one_to_one: bool,
-    warnings: tuple[str, ...],
+    warnings: tuple[ResultWarning, ...],
 ) -> Suspicions:
     expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
     if one_to_one and len(person):
@@ -237,7 +238,7 @@ def _suspicions(
                 (*warnings, *links.warnings),
             )
         # An intruder who sees nothing where pairs are judged together still has his guess about each.
-        warnings = (*warnings, "the keys are too weak to judge pairs together: each pair is judged by itself")
+        warnings = (*warnings, result_warning("judged_pair_by_pair"))
     believed = logistic(weight * _LOG2 + prior)
     high = believed >= FLOOR
     return Suspicions(method, person[high], record[high], believed[high], expected, warnings)

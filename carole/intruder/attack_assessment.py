@@ -34,7 +34,7 @@ def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dic
             ),
         },
         "minimum": minimum,
-        "warnings": list(found.warnings),
+        "warnings": [warning.plain() for warning in found.warnings],
     }
     if truth is not None:
         n_matches = files.n_matches or 0

@@ -28,6 +28,7 @@ from tryst.carole.service.ending import end_run
 from tryst.carole.store import Store
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.carole.store.runs import Lease
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.columns import random_order
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
@@ -110,9 +111,8 @@ def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progr
     store.runs.join(lease, reader.name, records, maximum)
     for side, count in records.items():
         spec.resolution.refuse_above(count, side.title(), _where(lease))
-    warning = (
-        f"Carole joined the rows of {records[Side.ALICE]:,} of Alice's and {records[Side.BOB]:,} of Bob's records, of"
-        f" at most {maximum:,} each: the fall-back of mode block_keyed (resolution: by carole)"
+    warning = result_warning(
+        "joined_by_carole", records_a=records[Side.ALICE], records_b=records[Side.BOB], maximum=maximum
     )
     requested = replace(requested, found=replace(requested.found, warnings=(warning, *requested.found.warnings)))
     return decide(requested, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), progress, lease.run)

@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from tryst.common.documents.document import Count, Document, Part, one_length
+from tryst.common.documents.result_warning import ResultWarning
 
 
 class Counts(Part):
@@ -214,4 +215,5 @@ class LinkageDocument(Document):
     """Null where every pair was compared."""
     patterns: list[Pattern] = Field(default_factory=list)
     """Candidate pairs by comparison vector, the most frequent ones."""
-    warnings: list[str] = Field(default_factory=list)
+    warnings: list[ResultWarning] = Field(default_factory=list)
+    """On the files, the pairs and the links."""

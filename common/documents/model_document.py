@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from tryst.common.documents.document import Count, Document, Part, Share, one_length
+from tryst.common.documents.result_warning import ResultWarning
 
 
 class Shares(Part):
@@ -139,7 +140,5 @@ class ModelDocument(Document):
     history: History | None = None
     iterations: Count
     converged: bool
-    warnings: list[str]
-    """Shown before everything else."""
-    notes: list[str] = Field(default_factory=list)
-    """Shown beside the parameters."""
+    warnings: list[ResultWarning]
+    """On the model alone."""

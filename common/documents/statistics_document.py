@@ -5,6 +5,7 @@ from __future__ import annotations
 from tryst.common.documents.document import Count, Document, Part
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.model_document import ModelDocument
+from tryst.common.documents.result_warning import ResultWarning
 
 
 class Stage(Part):
@@ -29,5 +30,5 @@ class StatisticsDocument(Document):
     model: ModelDocument
     linkage: LinkageDocument
     timings: Timings
-    warnings: list[str]
+    warnings: list[ResultWarning]
     """Of the model and of the linkage, each once."""

@@ -14,6 +14,7 @@ from tryst.common.durable import whole_file
 from tryst.risk.report.palette import colour_rules
 
 _HERE = "tryst.risk.report"
+_SHARED = ("shell.html.j2", "warnings.html.j2")
 
 
 def rendered(
@@ -39,7 +40,7 @@ def rendered(
     filters : mapping
         How the template writes numbers.
     """
-    loader = DictLoader({"shell.html.j2": _text(_HERE, "shell.html.j2"), template: _text(package, template)})
+    loader = DictLoader({**{name: _text(_HERE, name) for name in _SHARED}, template: _text(package, template)})
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= filters
     style = colour_rules() + _text(_HERE, "page.css") + "".join(_text(package, name) for name in styles)

@@ -141,7 +141,7 @@ def test_the_report_names_the_fall_back(joined: Joined) -> None:
     records = [entry["details"][f"records_{side}"] for side in Side]
     page = render_report(report_content(load_specification(capped(CAP)), joined.statistics, None))
     said = f"Carole joined the rows of {records[0]} of Alice's and {records[1]} of Bob's records, of at most {CAP} each"
-    assert any(warning.startswith(said) for warning in joined.statistics.linkage.warnings)
+    assert any(warning.text.startswith(said) for warning in joined.statistics.linkage.warnings)
     assert "block_keyed mode, joined by Carole" in page
     assert "Carole herself received which rows of different rules are one record" in page
     plain = render_report(report_content(load_specification(RESOLVED), joined.statistics, None))

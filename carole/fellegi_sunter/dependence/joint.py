@@ -46,6 +46,7 @@ from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, expected_levels
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.progress import StageProgress
 
 Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
@@ -231,8 +232,8 @@ def fit_joint(
             graphs = chosen
     joint = replace(joint, rounds=rounds, converged=converged, misfits=estimator.misfits(matches, others))
     if not converged:
-        text = f"the model of dependent fields had not settled after {rounds} rounds: the number of matches still moves"
-        current = replace(current, warnings=(*current.warnings, text))
+        warning = result_warning("dependence_not_settled", rounds=rounds)
+        current = replace(current, warnings=(*current.warnings, warning))
     return current, joint, posterior
 
 

@@ -10,6 +10,7 @@ from tryst.common.documents.document import Count, Document, Part
 from tryst.common.documents.evaluation_document import EvaluationDocument
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.model_document import FieldParameters, ModelDocument
+from tryst.common.documents.result_warning import ResultWarning, by_severity
 from tryst.common.documents.statistics_document import Timings
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 
@@ -75,17 +76,9 @@ class ReportContent:
         return stated if stated is not None else _log2_odds(self.linkage.threshold) - _log2_odds(self.model.p)
 
     @property
-    def warnings(self) -> list[str]:
-        """Warnings of the model and of the linkage, each once, failure to converge first and in plain words."""
-        given = [*self.model.warnings, *self.linkage.warnings]
-        if self.model.converged:
-            return list(dict.fromkeys(given))
-        plain = (
-            f"The estimation stopped after {self.model.iterations} iterations without converging. "
-            "Every probability below is provisional: raise model.max_iterations, or look for fields that separate "
-            "matches from non-matches poorly."
-        )
-        return [plain, *dict.fromkeys(text for text in given if not text.startswith("not converged"))]
+    def warnings(self) -> list[ResultWarning]:
+        """Warnings of the model and of the linkage, each once, the most serious first."""
+        return by_severity([*self.model.warnings, *self.linkage.warnings])
 
 
 def _log2_odds(probability: float) -> float:

@@ -52,7 +52,7 @@ def check() -> None:
         runs[scheme] = link(files.a, files.b, plan, enough, lambda stage, fraction: None)
     halved, whole = runs.values()
     assert np.allclose(halved.scheme.weights, whole.scheme.weights / 2)
-    assert any(warning.startswith("scheme halved: ") for warning in halved.warnings)
+    assert any(warning.text.startswith("Scheme halved: ") for warning in halved.warnings)
     document = findings(halved, files.plan(blocked=True, scheme="halved"), enough, {}).plain()
     assert document["model"]["scheme"] == "halved"
     assert "shaded" in document["model"]["fields"][0]

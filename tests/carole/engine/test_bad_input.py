@@ -9,6 +9,7 @@ import pytest
 
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from tryst.carole.fellegi_sunter import SCHEMES
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -49,7 +50,7 @@ def rows(part, n):
 def test_a_constant_field_says_nothing_and_is_named(files, scheme):
     plan = files.plan(blocked=False, scheme=scheme)
     found = run(constant(files.a, "town"), constant(files.b, "town"), plan)
-    assert any("town takes one level in every pair" in warning for warning in found.warnings)
+    assert result_warning("field_constant", field="town") in found.warnings
     q = [field.name for field in plan.fields].index("town")
     spread = found.scheme.weights[q]
     others = np.delete(found.scheme.weights, q, axis=0)
@@ -60,8 +61,8 @@ def test_a_constant_field_says_nothing_and_is_named(files, scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_field_that_one_side_lacks_says_nothing_and_is_named(files, scheme):
     found = run(emptied(files.a, "given"), files.b, files.plan(blocked=False, scheme=scheme))
-    assert any("given is missing in every pair" in warning for warning in found.warnings)
-    assert any("Alice has no value of given in 100% of the rows" in warning for warning in found.warnings)
+    assert result_warning("field_always_missing", field="given") in found.warnings
+    assert result_warning("field_mostly_missing", side="Alice", field="given", share=1.0) in found.warnings
     assert (found.patterns.gamma[:, 0] == -1).all()
     assert len(found.links) > (0.4 if scheme == "lr_weighted" else 0.7) * files.n_common
 

@@ -148,8 +148,9 @@ def test_records_without_a_key_are_told() -> None:
     part["surname"] = pl.Series(["smith"] * 100 + [None] * 200, dtype=pl.String)
     (_, a), (_, b) = contribution(part), contribution(other)
     (reported, *others) = BlockKeyedFiles(a, b).warnings()
-    assert reported.startswith("up to 200 of Alice's 300 records")
-    assert all("of Bob's 300 records" in text for text in others)
+    assert reported.code == "records_without_key"
+    assert reported.text.startswith("Up to 200 of Alice's 300 records")
+    assert all("of Bob's 300 records" in warning.text for warning in others)
 
 
 def test_rows_are_of_no_fewer_records_than_one_rule_has_of_them() -> None:

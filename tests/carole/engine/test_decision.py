@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tryst.carole.engine import Resources, link
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
@@ -61,7 +62,10 @@ def test_records_that_come_twice_are_counted(files):
     assert run.duplicates[0].equal == before.duplicates[0].equal + 14
     assert run.duplicates[1].equal == before.duplicates[1].equal
     assert run.duplicates[0].same_partner >= 10
-    assert any("records equal another of Alice's" in warning for warning in run.warnings)
-    assert any("that another of Alice's matches too" in warning for warning in run.warnings)
+    for code, records in (
+        ("equal_records", run.duplicates[0].equal),
+        ("shared_partner", run.duplicates[0].same_partner),
+    ):
+        assert result_warning(code, records=records, side="Alice") in run.warnings
     several = link(doubled(files.a, again), files.b, files.plan(blocked=False, assignment="none"), ENOUGH, silent)
-    assert not any("of Alice's" in warning for warning in several.warnings)
+    assert not {"equal_records", "shared_partner"} & {warning.code for warning in several.warnings}

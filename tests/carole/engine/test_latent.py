@@ -14,6 +14,7 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
 from tryst.common.cleaning import clean
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
 from tryst.common.errors import TrystError
@@ -160,17 +161,19 @@ def test_a_variable_that_nobody_has_is_left_out_and_told(insured: Insured):
     found, warnings = values_of(emptied(a, "SocioEcon"), b, PLAN.latent)
     assert found is not None
     assert "SocioEcon" not in [variable.name for variable in found.variables]
-    assert warnings == ["SocioEcon is left out of the value model: no record has a category of it"]
+    assert [warning.text for warning in warnings] == [
+        "SocioEcon is left out of the value model: no record has a category of it."
+    ]
     found, warnings = values_of(emptied(a, KEY), b, PLAN.latent)
     assert found is not None
-    assert warnings[0].startswith(f"{KEY} is left out")
+    assert warnings[0].text.startswith(f"{KEY} is left out")
 
 
 def test_without_any_values_the_links_are_those_of_fellegi_sunter(insured: Insured, plain: Linkage):
     a, b = insured.sets
     nothing = link(emptied(a, *ALICES, KEY), b, PLAN, RESOURCES, lambda stage, done: None)
     assert nothing.latent is None
-    assert any("the extended latent step was left out" in warning for warning in nothing.warnings)
+    assert result_warning("latent_step_left_out") in nothing.warnings
     np.testing.assert_array_equal(nothing.pairs.weight, plain.pairs.weight)
 
 

@@ -11,6 +11,7 @@ import tryst.carole.engine.stream as stream_module
 from tests.carole.blocking.definition import candidate_pairs
 from tests.carole.comparison import definition
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, RulePlan, link, preparation
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -148,7 +149,7 @@ def test_the_floor_rises_when_there_are_too_many_pairs(files, monkeypatch):
     run = link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     reach = int((run.patterns.count * (run.patterns.probability >= 0.5)).sum())
     assert len(run.pairs.row_a) <= max(250, reach)
-    assert any("were kept" in warning for warning in run.warnings)
+    assert "pairs_not_kept" in {warning.code for warning in run.warnings}
     assert run.matches_below_floor > 0
 
 
@@ -189,10 +190,9 @@ def test_blocks_that_propose_nothing_are_told(files):
     nothing = np.zeros(files.b.n_rows, np.uint64)
     b = SignatureSet("", files.b.n_rows, files.b.fields, {**files.b.blocks, "by-born": nothing})
     run = link(files.a, b, files.plan(blocked=True), ENOUGH, silent)
-    assert any("blocking rule by-born proposes no pairs" in warning for warning in run.warnings)
-    assert any("rows have no blocking key under any rule" in warning for warning in run.warnings)
+    assert result_warning("rule_without_pairs", rule="by-born") in run.warnings
     assert run.blocking_recall is None
-    assert any("what blocking lost cannot be estimated" in warning for warning in run.warnings)
+    assert {"records_without_key", "blocking_recall_unknown"} <= {warning.code for warning in run.warnings}
 
 
 def refused(a, b, plan):
@@ -247,7 +247,7 @@ def test_no_candidate_at_all_is_a_run_without_links(files):
     run = link(files.a, b, files.plan(blocked=True), ENOUGH, silent)
     assert run.n_candidates == len(run.pairs.row_a) == len(run.links) == len(run.patterns.count) == 0
     assert run.matches_below_floor == 0
-    assert any("proposes no pairs" in warning for warning in run.warnings)
+    assert "rule_without_pairs" in {warning.code for warning in run.warnings}
 
 
 def test_a_field_that_one_side_lacks_everywhere_is_told_and_adds_nothing(files):
@@ -257,5 +257,5 @@ def test_a_field_that_one_side_lacks_everywhere_is_told_and_adds_nothing(files):
         run = link(files.a, b, files.plan(blocked=blocked), ENOUGH, silent)
         assert (run.patterns.gamma[:, 3] == -1).all()
         assert run.missing["town"][1] == 1
-        assert "Bob has no value of town in 100% of the rows" in run.warnings
+        assert result_warning("field_mostly_missing", side="Bob", field="town", share=1.0) in run.warnings
         assert len(run.links) > 0.8 * files.n_common

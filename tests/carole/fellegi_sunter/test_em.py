@@ -12,6 +12,7 @@ from tryst.carole.fellegi_sunter.em import fit
 from tryst.carole.fellegi_sunter.kernels import expectation
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import ErrorCode, TrystError
 
 M = [[0.02, 0.08, 0.9], [0.1, 0.9], [0.05, 0.05, 0.1, 0.8], [0.3, 0.7]]
@@ -113,8 +114,9 @@ def test_a_field_in_every_rule_gets_the_stated_default_and_a_warning():
     rules = [RuleFields("surname", (0,)), RuleFields("both", (0, 1))]
     model = fit(patterns, FIELDS, N, N, PLAIN, rules, everywhere)
     np.testing.assert_allclose(model.m[0, :3], [0.05, 0.05, 0.9])
-    assert any("every blocking rule involves surname" in warning for warning in model.warnings)
-    assert not any("involves born" in warning for warning in model.warnings)
+    assert [warning for warning in model.warnings if warning.code == "m_assumed"] == [
+        result_warning("m_assumed", field="surname", share=0.9)
+    ]
 
 
 def test_one_binary_field_is_refused():
@@ -124,7 +126,8 @@ def test_one_binary_field_is_refused():
     assert raised.value.code is ErrorCode.NOT_IDENTIFIED
     anyway = fit(patterns, [FieldLevels("age", 2)], 1167, 2, Estimation(refuse_unidentified=False, prior=0))
     assert not anyway.identified
-    assert "not identifiable from one binary field" in anyway.warnings[0]
+    assert anyway.warnings[0].code == "model_not_identified"
+    assert "not identifiable from one binary field" in anyway.warnings[0].text
     assert anyway.p * anyway.m[0, 1] + (1 - anyway.p) * anyway.u[0, 1] == pytest.approx(50 / 2334, rel=1e-3)
 
 
@@ -143,7 +146,7 @@ def test_a_constant_field_does_not_help_to_identify():
     with pytest.raises(TrystError, match="two fields"):
         fit(patterns, fields, 1000, 1)
     model = fit(patterns, fields, 1000, 1, Estimation(u="all_pairs"))
-    assert "always takes one level in every pair: it says nothing" in model.warnings
+    assert result_warning("field_constant", field="always") in model.warnings
 
 
 def test_a_field_that_is_always_missing_is_named_and_adds_nothing():
@@ -152,7 +155,7 @@ def test_a_field_that_is_always_missing_is_named_and_adds_nothing():
     extended = PatternCounts(gamma, patterns.mask, patterns.count)
     without = fit(patterns, FIELDS, 3000, 3000, PLAIN)
     model = fit(extended, [*FIELDS, FieldLevels("empty", 8)], 3000, 3000, replace(PLAIN, prior=0.0))
-    assert "empty is missing in every pair: it says nothing" in model.warnings
+    assert result_warning("field_always_missing", field="empty") in model.warnings
     np.testing.assert_allclose(model.match_weights(gamma), without.match_weights(patterns.gamma), atol=1e-6)
 
 
@@ -160,8 +163,8 @@ def test_unseen_levels_keep_a_prior_and_are_listed():
     patterns, _ = exact_population(M, U, 0.001, 3000, 3000)
     wider = [replace(field, n_levels=field.n_levels + 1) for field in FIELDS]
     model = fit(patterns, wider, 3000, 3000)
-    assert "surname 3; born 2; postcode 4; sex 2" in model.notes[0]
-    assert fit(patterns, FIELDS, 3000, 3000).notes == ()
+    assert result_warning("levels_not_observed", levels="surname 3; born 2; postcode 4; sex 2") in model.warnings
+    assert "levels_not_observed" not in {warning.code for warning in fit(patterns, FIELDS, 3000, 3000).warnings}
     for q, field in enumerate(wider):
         assert (model.m[q, : field.n_levels] > 0).all()
         assert (model.u[q, : field.n_levels] > 0).all()
@@ -174,17 +177,18 @@ def test_p_stays_within_one_match_per_record_and_says_when_it_is_held():
     patterns, _ = exact_population(M, U, 0.01, 1000, 1000)
     held = fit(patterns, FIELDS, 1000, 1000)
     assert held.p == pytest.approx(1 / 1000)
-    assert any("one-to-one linkage allows 1000" in warning for warning in held.warnings)
+    assert any("one-to-one linkage allows 1000" in warning.text for warning in held.warnings)
     free = fit(patterns, FIELDS, 1000, 1000, Estimation(one_to_one=False))
     assert free.expected_matches == pytest.approx(10_000, rel=0.05)
-    assert not any("one-to-one" in warning for warning in free.warnings)
+    assert not any("one-to-one" in warning.text for warning in free.warnings)
 
 
 def test_stopping_early_is_reported():
     patterns, _ = exact_population(M, U, 0.1, 3000, 3000)
     model = fit(patterns, FIELDS, 3000, 3000, replace(PLAIN, max_iterations=3))
     assert not model.converged
-    assert any(warning.startswith("not converged") for warning in model.warnings)
+    assert model.warnings[0].code == "estimation_not_converged"
+    assert model.warnings[0].severity == "serious"
     assert fit(patterns, FIELDS, 3000, 3000, PLAIN).converged
 
 

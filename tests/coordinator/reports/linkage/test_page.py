@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.coordinator.reports.linkage.documents import content_of
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import TrystErrors
 from tryst.coordinator.reports.linkage import render_report, write_report
 from tryst.risk.report.palette import COLOURS
@@ -180,7 +181,7 @@ def test_a_run_that_found_nothing(documents: dict[str, Any]) -> None:
 def test_names_are_escaped_in_text_and_in_drawings(documents: dict[str, Any]) -> None:
     hostile = "<script>alert('x')</script>&\"<img src=x onerror=y>"
     documents["model"]["fields"][0]["name"] = hostile
-    documents["model"]["warnings"] = [f"field {hostile} is odd"]
+    documents["model"]["warnings"] = [result_warning("field_constant", field=hostile).plain()]
     documents["run"]["project"] = hostile
     documents["run"]["files"]["alice"]["title"] = hostile
     documents["timings"]["stages"][0]["name"] = hostile
@@ -190,30 +191,38 @@ def test_names_are_escaped_in_text_and_in_drawings(documents: dict[str, Any]) ->
     assert page.text.count(hostile) >= 8  # heading, verdict, files, warning, alternatives, both charts, tables, stage
 
 
-def test_warnings_come_first_and_failure_to_converge_before_them(documents: dict[str, Any]) -> None:
+def test_warnings_come_first_each_once_the_most_serious_before_the_others(documents: dict[str, Any]) -> None:
+    held = result_warning("p_at_one_to_one_limit", expected=7000.0, maximum=4000.0).plain()
     documents["model"] |= {
         "converged": False,
         "iterations": 500,
-        "warnings": ["not converged: EM is far off", "p wants 7000 matches"],
-        "notes": ["levels that no pair takes: surname 5"],
+        "warnings": [
+            result_warning("levels_not_observed", levels="surname 5").plain(),
+            held,
+            result_warning("estimation_not_converged", iterations=500, distance="still moving away").plain(),
+        ],
     }
-    documents["linkage"]["warnings"] = ["blocking rule born proposes no pairs", "p wants 7000 matches"]
+    documents["linkage"]["warnings"] = [result_warning("rule_without_pairs", rule="born").plain(), held]
     text = Page(html_of(documents)).text
-    assert "EM is far off" not in text
-    assert text.count("p wants 7000 matches.") == 1
+    assert text.count("Estimation gives 7000.0 matches") == 1
     order = [
         text.index(phrase)
         for phrase in (
             "Read this first",
-            "stopped after 500 iterations without converging",
-            "p wants 7000 matches.",
-            "Blocking rule born proposes no pairs.",
+            "Serious: EM stopped after 500 iterations without converging",
+            "Raise model.max_iterations",
+            "Warning: Estimation gives 7000.0 matches",
+            "Warning: Blocking rule born proposes no pairs. Check that both files have the rule's fields",
+            "Note: No pair has these levels (0 is the least similar), so their m and u come from the prior: surname 5.",
             "What was run",
             "had not converged after 500 iterations",
-            "Levels that no pair takes: surname 5",
         )
     ]
     assert order == sorted(order)
+    documents["model"]["warnings"] = []
+    text = Page(html_of(documents)).text
+    assert "Bear in mind" in text
+    assert "Read this first" not in text
 
 
 @pytest.mark.parametrize("kind", ["none", "decomposable"])

@@ -1,0 +1,66 @@
+"""One warning on a result: of a document, of a report, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import field_validator
+
+from tryst.common.documents.document import Part
+from tryst.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES, Severity
+
+
+class ResultWarning(Part):
+    """What a reader of a result must know: one of the warnings listed under [warnings](#warnings)."""
+
+    code: str
+    severity: Severity
+    """How much it matters: see [warnings](#warnings)."""
+    text: str
+    """One or two sentences with its figures; names and counts, never a value of a record."""
+    remedy: str | None = None
+    """What to do about it."""
+
+    @field_validator("code")
+    @classmethod
+    def _known(cls, code: str) -> str:
+        if code not in WARNING_CODES:
+            raise ValueError("there is a warning that this version does not know")
+        return code
+
+    @property
+    def line(self) -> str:
+        """As a terminal shows it: severity, text, remedy."""
+        return f"{self.severity}: {self.text}" + (f" {self.remedy}" if self.remedy else "")
+
+
+def result_warning(code: str, **figures: str | float) -> ResultWarning:
+    """Build a warning by its code and the figures of its text.
+
+    Parameters
+    ----------
+    code
+        One of `WARNING_CODES`.
+    figures
+        What the text of the code names in braces.
+    """
+    known = WARNING_CODES[code]
+    text = known.text.format(**figures)
+    if known.remedy:
+        return ResultWarning(code=code, severity=known.severity, text=text, remedy=known.remedy)
+    return ResultWarning(code=code, severity=known.severity, text=text)
+
+
+def by_severity(warnings: Iterable[ResultWarning]) -> list[ResultWarning]:
+    """Each warning once, the most serious first, otherwise in the order given."""
+    return sorted(dict.fromkeys(warnings), key=lambda warning: -SEVERITIES.index(warning.severity))
+
+
+def warnings_tables() -> str:
+    """The tables of warnings in docs/documents.md."""
+    head = "| code | severity | meaning | what to do |\n|---|---|---|---|\n"
+    return "\n".join(
+        f"### {subject}\n\n{head}"
+        + "".join(f"| `{each.code}` | {each.severity} | {each.meaning} | {each.remedy or '-'} |\n" for each in entries)
+        for subject, entries in BY_SUBJECT.items()
+    )

@@ -1,0 +1,23 @@
+"""The registry of warning codes: everything that a result can warn of.
+
+A new warning is an entry of one of the modules, by subject, and a call of
+`tryst.common.documents.result_warning.result_warning` with its figures. The tables in docs/documents.md are made from
+here.
+"""
+
+from tryst.common.documents.warning_codes.candidates import CANDIDATES
+from tryst.common.documents.warning_codes.estimation import ESTIMATION
+from tryst.common.documents.warning_codes.values import VALUES
+from tryst.common.documents.warning_codes.warning_code import SEVERITIES, Severity, WarningCode
+
+BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
+    "The fitted model": ESTIMATION,
+    "Files, blocking and pairs": CANDIDATES,
+    "The extended latent step, and intruders who link": VALUES,
+}
+"""The codes by subject, in the order of the manual."""
+
+WARNING_CODES: dict[str, WarningCode] = {entry.code: entry for entries in BY_SUBJECT.values() for entry in entries}
+"""By code."""
+
+__all__ = ["BY_SUBJECT", "SEVERITIES", "WARNING_CODES", "Severity", "WarningCode"]

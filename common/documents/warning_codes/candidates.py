@@ -1,0 +1,94 @@
+"""Warnings on the files of a linkage, on blocking and on the pairs that were compared and kept."""
+
+from tryst.common.documents.warning_codes.warning_code import WarningCode
+
+CANDIDATES = (
+    WarningCode(
+        code="field_mostly_missing",
+        severity="warning",
+        meaning="A file lacks a field in more than half of its rows.",
+        text="{side} has no value of {field} in {share:.0%} of the rows.",
+        remedy="Check the field's column and its missing codes in this file.",
+    ),
+    WarningCode(
+        code="equal_records",
+        severity="warning",
+        meaning="Records of one file are equal in every field, where each should have one match at most.",
+        text="{records:,} of {side}'s records equal another of {side}'s in every field: they may be one person twice.",
+        remedy="Remove duplicates from the file, or choose a links.assignment that allows several links of a record.",
+    ),
+    WarningCode(
+        code="shared_partner",
+        severity="warning",
+        meaning="Records of one file match the same record of the other, where each should have one match at most.",
+        text="{records:,} of {side}'s records match a record of the other file that another of {side}'s matches too; at"
+        " most one of them is linked.",
+        remedy="Look for duplicates in the file, or choose a links.assignment that allows several links of a record.",
+    ),
+    WarningCode(
+        code="large_blocks",
+        severity="warning",
+        meaning="Blocks of a rule have so many pairs that they decide the run's time.",
+        text="Blocking rule {rule} has {blocks} blocks of more than {limit:,} pairs; the largest is {rows_a:,} by"
+        " {rows_b:,} rows.",
+        remedy="Add a field to the rule.",
+    ),
+    WarningCode(
+        code="blocks_split",
+        severity="note",
+        meaning="Blocks above a rule's limit were split by the rule's `split`.",
+        text="Blocking rule {rule}: {blocks:,} blocks of more than {limit:,} pairs were split by {field}; the largest"
+        " was {rows_a:,} by {rows_b:,} rows.",
+    ),
+    WarningCode(
+        code="blocks_left_out",
+        severity="warning",
+        meaning="Blocks above a rule's limit were left to the other rules; matches in them may be lost.",
+        text="Blocking rule {rule}: {blocks:,} blocks of more than {limit:,} pairs ({pairs:,} pairs) were left to the"
+        " other rules; the largest was {rows_a:,} by {rows_b:,} rows.",
+        remedy="Add a field to the rule.",
+    ),
+    WarningCode(
+        code="rule_without_pairs",
+        severity="warning",
+        meaning="No block of a rule has records of both files.",
+        text="Blocking rule {rule} proposes no pairs.",
+        remedy="Check that both files have the rule's fields and write them in the same form.",
+    ),
+    WarningCode(
+        code="records_without_key",
+        severity="warning",
+        meaning="Records without a blocking key under any rule are never compared.",
+        text="{number} of {side}'s {total:,} {unit} have no blocking key under any rule and cannot be linked.",
+        remedy="Add a rule on fields that these records have.",
+    ),
+    WarningCode(
+        code="blocking_recall_unknown",
+        severity="warning",
+        meaning="How many matches blocking lost cannot be estimated from these rules.",
+        text="What blocking lost cannot be estimated: {reason}.",
+        remedy="Until then, read the expected recall as that among candidate pairs only.",
+    ),
+    WarningCode(
+        code="pairs_not_kept",
+        severity="warning",
+        meaning="Weak pairs were not kept one by one, since they did not fit into memory.",
+        text="Only pairs of match weight {floor:.1f} and more were kept ({pairs:,}); weaker ones are only counted.",
+        remedy="Give the run more memory, or block more finely.",
+    ),
+    WarningCode(
+        code="pairs_with_dummies",
+        severity="note",
+        meaning="Pairs with dummy records were left out of the decision; some remain in counts of candidate pairs.",
+        text="{dummies:,} of the {pairs:,} pairs that came near to a link are with dummies and were left out; counts of"
+        " candidate pairs include other pairs with dummies.",
+    ),
+    WarningCode(
+        code="joined_by_carole",
+        severity="warning",
+        meaning="Carole learnt which rows of different blocking rules are one record.",
+        text="Carole joined the rows of {records_a:,} of Alice's and {records_b:,} of Bob's records, of at most"
+        " {maximum:,} each: the fall-back of mode block_keyed (resolution: by carole).",
+        remedy="resolution: by coordinator keeps this from her.",
+    ),
+)

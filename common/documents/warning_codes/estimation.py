@@ -1,0 +1,145 @@
+"""Warnings on the fitted model: what its parameters and probabilities stand on."""
+
+from tryst.common.documents.warning_codes.warning_code import WarningCode
+
+ESTIMATION = (
+    WarningCode(
+        code="model_not_identified",
+        severity="serious",
+        meaning="Too few fields distinguish matches from other pairs; other parameters fit the counts as well.",
+        text="The model is {reason}.",
+        remedy="Compare three or more fields, or with two fields set model.u to all_pairs.",
+    ),
+    WarningCode(
+        code="estimation_not_converged",
+        severity="serious",
+        meaning="EM reached model.max_iterations before it converged.",
+        text="EM stopped after {iterations} iterations without converging; it was {distance}. Every probability is"
+        " provisional.",
+        remedy="Raise model.max_iterations, or look for fields that separate matches from non-matches poorly.",
+    ),
+    WarningCode(
+        code="no_matches",
+        severity="serious",
+        meaning="The expected number of matches fell to 0.",
+        text="There is no sign of matches: their expected number fell to 0.",
+        remedy="Check that each field reads the right column of both files, and that the files can have people in"
+        " common.",
+    ),
+    WarningCode(
+        code="p_at_one_to_one_limit",
+        severity="warning",
+        meaning="Estimation would have more matches than one-to-one linkage allows, and p is held at the limit.",
+        text="Estimation gives {expected:.1f} matches but one-to-one linkage allows {maximum:.0f}, where p is held:"
+        " either nearly every record has its match, or something else than matching makes pairs agree.",
+        remedy="Compare the number of matches with what is known of the files' overlap; if it is too high, look for"
+        " fields that agree within a household or a town.",
+    ),
+    WarningCode(
+        code="field_always_missing",
+        severity="warning",
+        meaning="No compared pair has both values of a field.",
+        text="Field {field} is missing in every pair and contributes nothing.",
+        remedy="Check the field's column and its missing codes in both files, or drop the field.",
+    ),
+    WarningCode(
+        code="field_constant",
+        severity="warning",
+        meaning="A field has the same comparison level in every pair.",
+        text="Field {field} takes one level in every pair and contributes nothing.",
+        remedy="Check the field's column in both files, or drop the field.",
+    ),
+    WarningCode(
+        code="m_assumed",
+        severity="warning",
+        meaning="All blocking rules involve a field, so its m cannot be estimated from the compared pairs.",
+        text="Every blocking rule involves {field}, so how often matches agree on it cannot be estimated: {share:.0%}"
+        " at the top level is assumed.",
+        remedy="Add a blocking rule without the field.",
+    ),
+    WarningCode(
+        code="agreement_counts_against_match",
+        severity="warning",
+        meaning="A field agrees less often among matches than among other pairs.",
+        text="Agreement on {field} counts against a match (m < u at the top level).",
+        remedy="Check the field's column and its cleaning in both files.",
+    ),
+    WarningCode(
+        code="m_from_few_matches",
+        severity="warning",
+        meaning="The m of some fields was estimated from few expected matches.",
+        text="m was estimated from few expected matches: {fields}.",
+        remedy="Treat the match weights of these fields as uncertain; their standard errors show how much.",
+    ),
+    WarningCode(
+        code="levels_not_observed",
+        severity="note",
+        meaning="No pair has some levels of a field; their m and u are those of the prior.",
+        text="No pair has these levels (0 is the least similar), so their m and u come from the prior: {levels}.",
+    ),
+    WarningCode(
+        code="scheme_not_calibrated",
+        severity="warning",
+        meaning="The scheme's match weights rank pairs, but its probabilities are not calibrated.",
+        text="Scheme {scheme}: weights shaded by similarity rank the pairs but are no ratio of probabilities, so match"
+        " probabilities, and the precision and recall expected of the links, are not calibrated.",
+        remedy="Choose the threshold with that in mind, or leave model.scheme at its default.",
+    ),
+    WarningCode(
+        code="dependence_not_settled",
+        severity="warning",
+        meaning="Estimation with dependent fields ended before the number of matches was stable.",
+        text="The model of dependent fields had not settled after {rounds} rounds: the number of matches still"
+        " changes.",
+        remedy="Compare the result with that of model.dependence: none.",
+    ),
+    WarningCode(
+        code="matches_exceed_one_to_one",
+        severity="warning",
+        meaning="The pairwise fit has more matches than one-to-one linkage bears out.",
+        text="Pair by pair there seem to be {pairwise:.0f} matches, but one-to-one allows about {links:.0f}: something"
+        " else than matching makes pairs agree. m, u and p are those of one-to-one.",
+        remedy="Look for what makes other pairs agree, such as one household; fields that depend on each other can be"
+        " modelled (model.dependence).",
+    ),
+    WarningCode(
+        code="one_to_one_not_settled",
+        severity="warning",
+        meaning="Estimation under one-to-one ended before the number of links was stable.",
+        text="Estimates under one-to-one had not settled: the number of links still changes.",
+        remedy="Treat p and the expected number of matches as approximate.",
+    ),
+    WarningCode(
+        code="second_solution",
+        severity="warning",
+        meaning="Another number of links explains the pairs nearly as well.",
+        text="{links:.1f} links explain the pairs best; {other:.1f} are a second solution, which explains them less"
+        " well (log posterior lower by {difference:.2g}).",
+        remedy="Compare both numbers with what is known of the files' overlap.",
+    ),
+    WarningCode(
+        code="expected_links_not_settled",
+        severity="warning",
+        meaning="The expected number of links was not stable when its computation ended.",
+        text="The expected number of links had not settled after {steps} steps.",
+        remedy="Treat link probabilities as approximate.",
+    ),
+    WarningCode(
+        code="competing_records_not_settled",
+        severity="warning",
+        meaning="Link probabilities within some groups of competing records are approximate.",
+        text="{groups} groups of competing records had not settled after {rounds} rounds: their link probabilities are"
+        " approximate.",
+        remedy="Compare a further field that distinguishes records with many similar candidates.",
+    ),
+    WarningCode(
+        code="matches_exceed_many_to_one",
+        severity="warning",
+        meaning="The model gives records of Alice several matches where each may have one.",
+        text="Pair by pair there seem to be {pairwise:,.0f} matches, but with one for each of Alice's records there are"
+        " {allowed:,.0f} at most: something else than matching, such as one household, makes pairs agree, and nothing"
+        " in them distinguishes the two.",
+        remedy="Where no record has two matches, set links.assignment to one_to_one; otherwise model.dependence: none"
+        " errs less.",
+    ),
+)
