@@ -1,14 +1,14 @@
-"""Keys: what two custodians share, what each party is known by, and what is encrypted for whom.
+"""Keys: the custodians' shared seed, the parties' identities, sealing and encryption at rest.
 
 - `derivation`: every key of a project from the one seed.
 - `agreement`, `agreement_messages`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or
   by hand.
 - `check`: key-check value and canary digest, before any upload.
-- `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, what they sign, and how people compare them.
-- `noise`: what a custodian's randomised response comes from, its own alone.
-- `sealing`, `sealing_key`: bytes that only one recipient opens.
+- `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, the purposes they sign for, and their fingerprints.
+- `noise`: the key of a custodian's randomised response, its own alone.
+- `sealing`, `sealing_key`: bytes that only one recipient can open.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.
-- `framing`, `private_files`: what the others stand on.
+- `framing`, `private_files`: used by the others.
 """
 
 from tryst.common.keys.agreement import Agreement

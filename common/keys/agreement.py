@@ -1,28 +1,28 @@
-"""Agreement of the two custodians on a seed: a state machine over letters, without any input or output.
+"""Agreement of the two custodians on a seed: a state machine over messages, without any input or output.
 
-Each custodian holds one `Agreement` per project and epoch. Letters go through Carole, who is only a mailbox: she may
+Each custodian holds one `Agreement` per project and epoch. Messages go through Carole, who is only a mailbox: she may
 drop, delay, repeat or change them, and learns nothing. The other custodian's identity is known beforehand, out of
-band, and is never taken from a letter.
+band, and is never taken from a message.
 
 The order, enforced here:
 
-1. An agreement begins with its own ephemeral X25519 key; its own *offer* is there from the beginning and is always
-   the same letter.
-2. The other's offer is accepted once. The same letter again changes nothing; another one is refused, so that nobody
-   is led to agree with the same ephemeral key twice.
+1. An agreement begins with its own ephemeral X25519 key; its own *offer* exists from the beginning and is always the
+   same message.
+2. The other's offer is accepted once. The same message again changes nothing; another one is refused, so that the same
+   ephemeral key is never used in two agreements.
 3. With both offers the *candidate* seed exists. It serves to make the canary digest and nothing else.
 4. The own *confirmation* is made once, after the other's offer, and holds the canary digest. The same digest again
-   gives the same letter; another digest is refused.
+   gives the same message; another digest is refused.
 5. The other's confirmation is accepted after the own one: it must be of the same transcript, prove the same secret,
    and hold the same canary digest.
-6. The *seed* is given out after that, never before.
+6. The *seed* is available after that, never before.
 
 The transcript is SHA-256 over project, encoding digest, epoch, and both sides' identities and ephemeral keys, Alice's
 first. Seed and confirmation keys are HKDF-SHA256 of the X25519 secret, salted with the transcript. So both proofs
 fail when either side saw another key, another identity, or other terms.
 
 The custodians need not be online together: `export` gives the whole state, *with the ephemeral private key*, for the
-custodian's vault, and `resume` takes it up again.
+custodian's vault, and `resume` continues from it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Agreement:
                 ErrorCode.CONFIGURATION,
                 "the other custodian's identity is this custodian's own",
                 where=f"seed agreement of project {terms.project}",
-                remedy="enter the identity whose fingerprint the other custodian reads to you",
+                remedy="enter the identity whose fingerprint the other custodian reads out to you",
             )
         self.terms = terms
         self.side = side
@@ -105,7 +105,7 @@ class Agreement:
 
     @property
     def offer(self) -> bytes:
-        """The own offer letter."""
+        """The own offer."""
         return self._own_offer.signed(self._identity)
 
     @property
@@ -129,8 +129,8 @@ class Agreement:
         Raises
         ------
         TrystError
-            SIGNATURE if the letter is malformed, changed, the own one, another's, of another project, for the wrong
-            side, or holds a key of low order; EPOCH_MISMATCH or ENCODING_MISMATCH if it is about another epoch or
+            SIGNATURE if the message is malformed, changed, the own one, another's, of another project, for the wrong
+            side, or holds a key of low order; EPOCH_MISMATCH or ENCODING_MISMATCH if it is of another epoch or
             encoding; WRONG_STATE if another offer was accepted before.
         """
         if self.has_peer_offer:
@@ -138,7 +138,7 @@ class Agreement:
                 return
             self._refuse("a second, different offer of the other custodian", _AGAIN, code=ErrorCode.WRONG_STATE)
         if message == self.offer:
-            self._refuse("this custodian's own offer came back as the other's", "ask the linkage unit")
+            self._refuse("this custodian's own offer came back as the other's", "report it to the linkage unit")
         offer = read_offer(message, self._peer, self._where("offer"))
         self._check_terms(offer.terms, offer.side)
         if offer.ephemeral == self._ephemeral_public:
@@ -162,7 +162,7 @@ class Agreement:
         return self._shared_transcript().seed
 
     def confirm(self, canary: bytes) -> bytes:
-        """The own confirmation letter.
+        """The own confirmation.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Agreement:
         TrystError
             WRONG_STATE before the own confirmation; SIGNATURE, EPOCH_MISMATCH or ENCODING_MISMATCH as for an offer;
             KEY_MISMATCH if the other does not hold the same secret over the same transcript; CANARY_MISMATCH if it
-            does and yet its records are signed differently.
+            does but its records are signed differently.
         """
         if not self.is_confirmed:
             self._refuse(
@@ -214,7 +214,7 @@ class Agreement:
             )
         expected = transcript.confirmation(self.side.other, confirmation.canary)
         if not hmac.compare_digest(confirmation.mac, expected):
-            self._refuse("the other custodian's key confirmation does not hold", _AGAIN, code=ErrorCode.KEY_MISMATCH)
+            self._refuse("the other custodian's key confirmation does not verify", _AGAIN, code=ErrorCode.KEY_MISMATCH)
         if not hmac.compare_digest(confirmation.canary, self._canary):
             self._refuse(
                 "the two custodians sign the same test records differently although they hold the same seed",
@@ -256,13 +256,12 @@ class Agreement:
 
     @classmethod
     def resume(cls, state: bytes, identity: Identity, peer: PublicIdentity) -> Agreement:
-        """Take an agreement up where `export` left it; letters in it are checked again.
+        """Continue an agreement from its export; the messages in it are checked again.
 
         Raises
         ------
         TrystError
-            VAULT if the state is malformed; CONFIGURATION if either identity has changed since; what the checks
-            raise.
+            VAULT if the state is malformed; CONFIGURATION if either identity has changed since; errors of the checks.
         """
         try:
             parts = unframe(state, _STATE_PARTS)
@@ -279,7 +278,7 @@ class Agreement:
                 ErrorCode.CONFIGURATION,
                 "an identity has changed since this seed agreement began",
                 where=f"seed agreement of project {terms.project}, epoch {terms.epoch}",
-                remedy=f"put the former identity back, or {_AGAIN}",
+                remedy=f"restore the former identity, or {_AGAIN}",
             )
         agreement = cls(terms, side, identity, peer, _ephemeral=X25519PrivateKey.from_private_bytes(parts[7]))
         if parts[8]:
@@ -296,28 +295,28 @@ class Agreement:
 
     def _shared_transcript(self) -> Transcript:
         if self._transcript is None:
-            self._refuse("the other custodian's offer is not here yet", "wait for it", code=ErrorCode.WRONG_STATE)
+            self._refuse("the other custodian's offer has not arrived yet", "wait for it", code=ErrorCode.WRONG_STATE)
         return self._transcript
 
     def _check_terms(self, terms: Terms, side: Side) -> None:
         if terms.project != self.terms.project:
-            self._refuse("the letter is of another project", "ask the linkage unit", got=terms.project)
+            self._refuse("the message is of another project", "report it to the linkage unit", got=terms.project)
         if side is not self.side.other:
             self._refuse(
-                "the letter is written for this custodian's own side",
+                "the message is of this custodian's own side",
                 "one of the two is configured as the wrong side",
                 got=side.value,
             )
         if terms.epoch != self.terms.epoch:
             self._refuse(
-                f"the letter is of another epoch than {self.terms.epoch}",
+                f"the message is of another epoch than {self.terms.epoch}",
                 _AGAIN,
                 got=str(terms.epoch),
                 code=ErrorCode.EPOCH_MISMATCH,
             )
         if terms.encoding_digest != self.terms.encoding_digest:
             self._refuse(
-                f"the letter is of another encoding than {self.terms.encoding_digest.hex()[:16]}",
+                f"the message is of another encoding than {self.terms.encoding_digest.hex()[:16]}",
                 "compare the specification and the versions of Tryst and Python with the other custodian",
                 got=terms.encoding_digest.hex()[:16],
                 code=ErrorCode.ENCODING_MISMATCH,

@@ -1,8 +1,8 @@
-"""The two letters of the seed agreement as bytes: canonical, bounded, signed.
+"""The two messages of the seed agreement as bytes: canonical, bounded, signed.
 
-A letter is a frame of parts (see `framing`): what it is, what it is about, who wrote it, what it says, and an Ed25519
-signature over all of the former. It holds no secret. Reading is strict: a letter that could be spelt in another way,
-is too long, or has anything behind its end is refused before any of it is used.
+A message is a frame of parts (see `framing`): its kind, its terms, its sender, its content, and an Ed25519 signature
+over all of these. It holds no secret. Reading is strict: a message that is not canonical, is too long, or has bytes
+after its end is refused before any of it is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
 MESSAGE_LIMIT = 4096
-"""Longest letter in bytes; a real one has fewer than 500."""
+"""Longest message in bytes; a real one has fewer than 500."""
 
 DIGEST_BYTES = 32
 PROJECT_LIMIT = 256
@@ -30,7 +30,7 @@ _PURPOSES = {_OFFER: SigningPurpose.AGREEMENT_OFFER, _CONFIRMATION: SigningPurpo
 
 @dataclass(frozen=True)
 class Terms:
-    """What a seed is agreed for; it serves nothing else.
+    """What a seed is agreed for; it is used for nothing else.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class Offer:
     ephemeral: bytes
 
     def signed(self, identity: Identity) -> bytes:
-        """The letter, signed."""
+        """The message, signed."""
         return _sign(identity, _OFFER, self.terms, self.side, self.identity, self.ephemeral)
 
 
@@ -93,7 +93,7 @@ class Confirmation:
     mac: bytes
 
     def signed(self, identity: Identity) -> bytes:
-        """The letter, signed."""
+        """The message, signed."""
         return _sign(identity, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
 
 
@@ -113,8 +113,8 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str) -> Offer:
         where,
     )
     if identity != sender.raw:
-        # Unreachable by an outsider: the signature is good. The sender names a key that is not its own.
-        raise _refused(where, "the letter names another identity than the one that signed it")
+        # Not reachable by an outsider: the signature is valid. The sender names a key that is not its own.
+        raise _refused(where, "the message names another identity than the one that signed it")
     return Offer(terms, side, identity, ephemeral)
 
 
@@ -145,9 +145,7 @@ def _read(
     message: bytes, kind: bytes, signed_parts: list[Part], sender: PublicIdentity, where: str
 ) -> tuple[Terms, Side, list[bytes]]:
     if len(message) > MESSAGE_LIMIT:
-        raise _refused(
-            where, f"a letter has at most {MESSAGE_LIMIT} bytes and this one is longer", f"{len(message)} bytes"
-        )
+        raise _refused(where, f"an agreement message must have at most {MESSAGE_LIMIT} bytes", f"{len(message)} bytes")
     expected = [
         Part.fixed("magic", len(_MAGIC)),
         Part("kind", 1, 32),
@@ -163,15 +161,15 @@ def _read(
         project = parts[2].decode()
         side = Side(parts[5].decode())
     except (FramingError, ValueError) as error:
-        reason = str(error) if isinstance(error, FramingError) else "a part is no text it may hold"
-        raise _refused(where, f"this is not a well-formed {kind.decode()} letter: {reason}") from None
+        reason = str(error) if isinstance(error, FramingError) else "a part holds text that is not valid there"
+        raise _refused(where, f"this is not a well-formed {kind.decode()} message: {reason}") from None
     if magic != _MAGIC or actual_kind != kind:
-        raise _refused(where, f"this is not a letter of the kind '{kind.decode()}' of this version")
+        raise _refused(where, f"this is not a message of the kind '{kind.decode()}' of this version")
     sender_signed = sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1])
     if not sender_signed:
         raise _refused(
             where,
-            f"the {kind.decode()} letter is not signed by the configured identity of the other custodian",
+            f"the {kind.decode()} message is not signed by the configured identity of the other custodian",
             f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
         )
     return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
@@ -184,5 +182,5 @@ def _refused(where: str, what: str, got: str = "") -> TrystError:
         where=where,
         got=got,
         remedy="nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
-        "letter was changed on its way: ask the linkage unit, then agree again in a new project",
+        "message was changed on its way: report it to the linkage unit, then agree again in a new project",
     )

@@ -1,4 +1,4 @@
-"""AES-256 as a pseudo-random function of 16 bytes, of very many at once."""
+"""AES-256 as a pseudo-random function of 16 bytes, for many blocks at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CALL_BYTES = 1 << 20  # encrypted in one call, which holds Python's lock
 
 
 def encrypt(key: bytes, array: NDArray[np.uint64]) -> None:
-    """Take an array through AES in place, 16 bytes at a time, each by itself.
+    """Encrypt an array in place, each block of 16 bytes by itself.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def encrypt(key: bytes, array: NDArray[np.uint64]) -> None:
     """
     encryptor = Cipher(AES(key), ECB()).encryptor()  # noqa: S305 - a pseudo-random function of one block
     data = memoryview(array.reshape(-1).view(np.uint8).data)
-    last = bytearray(31)  # a call wants 15 bytes more room than it fills: the last block goes by way of this
+    last = bytearray(31)  # a call needs 15 bytes more room than it fills: buffer for the last block
     for start in range(0, len(data) - 16, _CALL_BYTES):
         stop = min(start + _CALL_BYTES, len(data) - 16)
         encryptor.update_into(data[start:stop], data[start : stop + 16])

@@ -1,14 +1,14 @@
-"""Two checks before any record leaves a custodian: do both hold the same seed, and do both sign alike?
+"""Two checks before any record leaves a custodian: both hold the same seed, and both sign alike.
 
-The *key-check value* is eight derived bytes. It differs when the seeds differ, and tells nothing else; it may be
+The *key-check value* is eight derived bytes. It differs when the seeds differ, and reveals nothing else; it may be
 shown, logged and compared by anyone.
 
 The *canary digest* is a MAC over the encoded signatures of `CANARY_RECORDS`, public test values put through every
 field of the specification. It differs when anything between a value and its signature differs: another normaliser,
-another Unicode version, another tokenisation, another byte order. Being keyed, it tells Carole nothing of the
-signatures, and being over public values, it tells nothing of any person.
+another Unicode version, another tokenisation, another byte order. Being keyed, it reveals nothing of the signatures to
+Carole, and being over public values, it reveals nothing of any person.
 
-What neither shows is a wrong column or a wrong date order in a file; that is what a custodian's profile is for.
+Neither detects a wrong column or a wrong date order in a file; a custodian's profile shows these.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CANARY_RECORDS: tuple[str | None, ...] = (
     None,
     "",
     " ",
-    # Plain names, and what people do to them.
+    # Plain names, and common variations.
     "Smith",
     "  mary   ann ",
     "O'Brien",
@@ -45,7 +45,7 @@ CANARY_RECORDS: tuple[str | None, ...] = (
     "Nguyễn Thị Ánh",
     "Nguye\u0302\u0303n Thi\u0323 A\u0301nh",
     "q\u0307\u0323 q\u0323\u0307",
-    # Letters that are no accented letters, ligatures, and letters that grow when their case changes.
+    # Letters with strokes, ligatures, and letters that become longer when their case changes.
     "Łukasz Øster Đorđe Þóra Æsa Œuvre",
     "\ufb01nch \ufb02ood o\ufb03ce",
     "Straße STRASSE ẞ",
@@ -63,7 +63,7 @@ CANARY_RECORDS: tuple[str | None, ...] = (
     "\u1112\u1161\u11ab\u1100\u1173\u11af",
     "田中 太郎 ヴァイオリン",
     "ﾔﾏﾀﾞ Ｔａｒｏ １２３",
-    # Spaces and signs that look like others, or like nothing.
+    # Spaces and signs that look like others, or are invisible.
     "Anne\u00a0Marie\u2009Dupont\u3000Roy",
     "Jean\u2010Luc Jean\u2011Luc Jean\u2013Luc Jean\u2212Luc",
     "zero\u200bwidth soft\u00adhyphen \ufeffmark",
@@ -111,14 +111,14 @@ CANARY_RECORDS: tuple[str | None, ...] = (
     " ".join(f"word{number}" for number in range(100)),
     "e" + "\u0301" * 40,
 )
-"""Public test values. Each stands, in every field at once, for one record; ``None`` is a missing value.
+"""Public test values. Each is one record, with the value in every field; ``None`` is a missing value.
 
 The list is part of the canary digest: changing it means that both custodians must have the changed one.
 """
 
 
 def key_check_value(seed: Seed, project: str, encoding_digest: bytes, epoch: int) -> bytes:
-    """Eight bytes that are the same for the same seed, project, encoding and epoch, and harmless to show.
+    """Eight bytes that are the same for the same seed, project, encoding and epoch, and may be shown.
 
     Raises
     ------
@@ -134,8 +134,8 @@ def canary_digest(seed: Seed, project: str, encoding_digest: bytes, epoch: int, 
     Parameters
     ----------
     encoded
-        `CANARY_RECORDS` as the custodian's encoder encodes them with this very seed, in the layout of an upload and
-        in the order of the records: every field's signatures.
+        `CANARY_RECORDS` as the custodian's encoder encodes them with this seed, in the layout of an upload and in the
+        order of the records: every field's signatures.
 
     Returns
     -------

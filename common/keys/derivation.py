@@ -3,7 +3,7 @@
 A key is HKDF-SHA256 [1]_ of the seed with the project's name as salt, for a purpose written out in full:
 version, purpose, encoding digest, key domain, rule and epoch, each behind its length. Two keys are
 therefore equal only if all of these are; custodians who clean or tokenise differently, or who hold
-different seeds, have nothing in common.
+different seeds, have no signatures in common.
 
 References
 ----------
@@ -32,7 +32,7 @@ _VERSION = b"tryst keys 1"
 
 
 class Purpose(StrEnum):
-    """What a derived key is for. A purpose's name is part of its keys: append only, never rename."""
+    """The purpose of a derived key. Its name is part of its keys: append only, never rename."""
 
     SIGNATURE = "signature"
     """The two keys under which a field's tokens are signed."""
@@ -55,14 +55,14 @@ class Purpose(StrEnum):
 
 
 class Seed:
-    """The secret that Alice and Bob share, and nobody else: 32 random bytes.
+    """The secret that Alice and Bob share with no other party: 32 random bytes.
 
-    Never shown, compared in constant time, and not to be pickled or copied into a log by accident.
+    Never shown, compared in constant time, and protected from being pickled or logged by accident.
 
     Raises
     ------
     TrystError
-        PARAMETER if it is not 32 bytes, or all bytes are equal and so no seed at all.
+        PARAMETER if it is not 32 bytes, or all bytes are equal.
     """
 
     __slots__ = ("_secret",)
@@ -85,7 +85,7 @@ class Seed:
         return cls(secrets.token_bytes(SEED_BYTES))
 
     def reveal(self) -> bytes:
-        """Return the secret itself, to be written where only its owner reads."""
+        """Return the secret itself, to be written where only its owner can read it."""
         return self._secret
 
     def __eq__(self, other: object) -> bool:
@@ -97,12 +97,12 @@ class Seed:
         return "Seed(hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a seed is not to be pickled; derive the keys that are needed")
+        raise TypeError("a seed must not be pickled; derive the keys that are needed")
 
 
 @dataclass(frozen=True)
 class FieldKeys:
-    """The two AES-256 keys of a field: `k1` hides the token, `k2` makes its random values."""
+    """The two AES-256 keys of a field: `k1` encrypts the token, `k2` makes its random values."""
 
     k1: bytes = field(repr=False)
     k2: bytes = field(repr=False)
@@ -126,7 +126,7 @@ def derive(
     project
         The project's name; public.
     purpose
-        What the keys are for.
+        The purpose of the keys.
     encoding_digest
         32 bytes: digest of everything in the specification that decides how records become signatures.
     domain
@@ -144,7 +144,7 @@ def derive(
     Raises
     ------
     TrystError
-        PARAMETER if the digest is not 32 bytes or the epoch is no unsigned 32-bit number.
+        PARAMETER if the digest is not 32 bytes or the epoch is not an unsigned 32-bit number.
     """
     both = _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, 2 * KEY_BYTES)
     return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:])
@@ -176,14 +176,14 @@ def _expand(
     if len(encoding_digest) != DIGEST_BYTES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"the encoding digest has {DIGEST_BYTES} bytes",
+            f"the encoding digest must have {DIGEST_BYTES} bytes",
             where="key derivation",
             got=f"{len(encoding_digest)} bytes",
         )
     if not 0 <= epoch < 2**32:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "the epoch is a number from 0 to 2^32 - 1",
+            "the epoch must be a number from 0 to 2^32 - 1",
             where="key derivation",
             got=str(epoch),
         )

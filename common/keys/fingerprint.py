@@ -1,4 +1,4 @@
-"""Fingerprints as people read them to each other over the phone."""
+"""Fingerprints as people read them out over the phone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Length-prefixed framing: one list of byte strings, one encoding, and back.
+"""Length-prefixed framing: a list of byte strings to bytes and back, with exactly one encoding for each list.
 
-Everything that is signed, hashed or bound as associated data goes through here, so that no two different lists of
-parts ever give the same bytes, and a letter has exactly one spelling.
+Everything that is signed, hashed or bound as associated data is framed here, so that no two different lists of parts
+ever give the same bytes, and a message has exactly one encoding.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _PREFIX = 4  # bytes of a big-endian length
 
 
 class FramingError(ValueError):
-    """The bytes are not the frame that was expected; the message names the part, never its content."""
+    """The bytes are not the expected frame; the message names the part, never its content."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of a frame must look like: its name, for messages, and its length in bytes."""
+    """One part of a frame: its name, for messages, and its length in bytes."""
 
     name: str
     minimum: int
@@ -51,7 +51,7 @@ def unframe(data: bytes, expected: Sequence[Part]) -> list[bytes]:
             raise FramingError(f"the part '{part.name}' is missing")
         length = int.from_bytes(data[position:start], "big")
         if not part.minimum <= length <= part.maximum:
-            raise FramingError(f"the part '{part.name}' must have {_bounds(part)} bytes, its prefix says {length}")
+            raise FramingError(f"the part '{part.name}' must have {_bounds(part)} bytes, its prefix gives {length}")
         if start + length > len(data):
             raise FramingError(f"the part '{part.name}' is cut off")
         parts.append(data[start : start + length])

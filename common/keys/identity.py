@@ -1,4 +1,4 @@
-"""A party's lasting Ed25519 identity: it signs approvals and the letters of the seed agreement.
+"""A party's lasting Ed25519 identity: it signs approvals and the messages of the seed agreement.
 
 A signature is always made for a purpose. The purpose and every part are framed by their lengths before signing, so a
 signature made for one purpose, or over other parts that happen to join to the same bytes, never verifies.
@@ -21,7 +21,7 @@ SIGNATURE_BYTES = 64
 _DOMAIN = b"tryst signature 1"
 _PRIME = 2**255 - 19
 # y of the points of order 8; with 0, 1 and -1 these are all the points of small order. Under such a key one
-# signature can be good for many messages, so an approval under it would bind its maker to nothing.
+# signature can verify for many messages, so an approval under it would not be binding.
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER = frozenset({0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8})
 
@@ -45,7 +45,7 @@ class PublicIdentity(PublicKey):
         if y in _SMALL_ORDER:
             raise TrystError(
                 ErrorCode.SIGNATURE,
-                "this Ed25519 public key is a point of small order and binds nobody",
+                "this Ed25519 public key is a point of small order, so its signatures prove nothing",
                 remedy="ask its owner for a key made by 'tryst init'",
             )
 
@@ -68,10 +68,10 @@ class PublicIdentity(PublicKey):
         if not self.is_signed(signature, purpose, *parts):
             raise TrystError(
                 ErrorCode.SIGNATURE,
-                f"the signature for '{purpose}' is not of the expected identity over these contents",
+                f"the signature for '{purpose}' was not made by the expected identity over these contents",
                 got=f"a signature that does not verify under the key with fingerprint {self.fingerprint}",
                 remedy="compare the identity's fingerprint with its owner by phone; if it is right, the message "
-                "was changed or made for something else",
+                "was changed or signed for another purpose",
             )
 
 

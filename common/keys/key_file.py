@@ -1,4 +1,4 @@
-"""What Ed25519 and X25519 keys have in common: PKCS #8 files of their owner's, and 32 public bytes in hexadecimal."""
+"""The base of Ed25519 and X25519 keys: private PKCS #8 files, and 32 public bytes in hexadecimal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PublicKey:
     KIND: ClassVar[str]
     """Its name in messages."""
     CODE: ClassVar[ErrorCode]
-    """Of the errors about it."""
+    """Code of the errors about it."""
 
     def __post_init__(self) -> None:
         if len(self.raw) != PUBLIC_BYTES:
@@ -77,11 +77,11 @@ class PrivateKey(Generic[Key]):
     _key: Key = field(repr=False)
 
     TYPE: ClassVar[type[Any]]
-    """Of the key."""
+    """Type of the key."""
     CONTENT: ClassVar[str]
-    """What its file holds, in messages."""
+    """The content of its file, in messages."""
     LOST: ClassVar[str]
-    """What to do where the file does not hold it, in messages."""
+    """The remedy if the file does not hold it, in messages."""
 
     @classmethod
     def create(cls) -> Self:

@@ -1,7 +1,7 @@
-"""The key of a custodian's own noise: what randomised response on its signatures is derived from.
+"""The key of a custodian's own noise, from which the randomised response of its signatures is derived.
 
-It is the custodian's alone. The other custodian, who could undo noise made from the seed, must not have it; and it must
-stay the same for as long as signatures are sent: noise drawn afresh for every upload would average out over many.
+It is the custodian's alone: the other custodian, who could undo noise derived from the seed, must not have it. It stays
+the same for as long as signatures are sent: noise drawn again for every upload would average out over many.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class NoiseKey:
         return cls(secrets.token_bytes(NOISE_KEY_BYTES))
 
     def reveal(self) -> bytes:
-        """Return the secret itself, to be kept where only its owner reads."""
+        """Return the secret itself, to be stored where only its owner can read it."""
         return self._secret
 
     def derive(self, project: str, domain: str) -> FieldKeys:
         """Derive the two keys of the noise of one key domain of a project.
 
-        Fields of one key domain have it in common, because equal values have equal signatures there: two noises on one
-        signature would be two looks at it.
+        Fields of one key domain share them, because equal values have equal signatures there: two independent noises on
+        one signature would be two observations of it.
         """
         hkdf = HKDF(
             algorithm=SHA256(), length=2 * KEY_BYTES, salt=project.encode(), info=frame(_VERSION, domain.encode())
@@ -65,4 +65,4 @@ class NoiseKey:
         return "NoiseKey(hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a noise key is not to be pickled; derive the keys that are needed")
+        raise TypeError("a noise key must not be pickled; derive the keys that are needed")

@@ -16,18 +16,18 @@ _FORBIDDEN = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
-    """Write `data` to `path` with mode 0600, so that the file is there whole or not at all after a crash.
+    """Write `data` to `path` with mode 0600; after a crash the file exists whole or not at all.
 
     Parameters
     ----------
     replace
-        Put the new content in the place of an existing file. Without it an existing file is left alone and the
-        call fails, because overwriting a key loses what it protects.
+        Replace an existing file. Without it an existing file is left unchanged and the call fails, because
+        overwriting a key loses what it protects.
 
     Raises
     ------
     TrystError
-        EXISTS if the file is there and `replace` is false; CONFIGURATION if the folder cannot be written.
+        EXISTS if the file exists and `replace` is false; CONFIGURATION if the folder cannot be written.
     """
     try:
         with whole_file(path, replace=replace) as file:
@@ -73,7 +73,7 @@ def read_private(path: Path, content: str) -> bytes:
             remedy="check the path in the configuration",
         ) from None
     try:
-        # Asked of the open file, not of its name, which might lead elsewhere a moment later.
+        # The status of the open file, not of its name, which might lead elsewhere a moment later.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise TrystError(

@@ -1,14 +1,14 @@
-"""Sealing: only the holder of an X25519 key can open what was sealed to it, and notices any change to it.
+"""Sealing: only the holder of an X25519 key can open a message sealed to it, and detects any change.
 
 Carole seals each recipient's share of a result, so that a share at rest, in a backup or in the hands of another
-member is worth nothing. A sealed message is::
+member cannot be read. A sealed message is::
 
     "tryst sealed 1\\n" | ephemeral X25519 public key (32) | chunk 0 | chunk 1 | ... | last chunk
 
 Every chunk is 64 KiB of content and a 16-byte tag, the last one is shorter or equal. The key is HKDF-SHA256 of the
 X25519 secret, salted with both public keys, and its info holds the context: project, run, recipient. The nonce is
-the chunk's index and a flag that is set in the last chunk alone; so a chunk that is missing, repeated, moved or
-added, and an end that came too soon, all fail to open. The context is associated data as well.
+the chunk's index and a flag that is set in the last chunk alone; so a message with a missing, repeated, moved or
+added chunk, or cut short, fails to open. The context is associated data as well.
 
 Opening yields each chunk as soon as it is verified: that the message is *whole* is known only when the iterator ends
 without an error. `open_file` therefore gives a file its name at the end only.
@@ -44,7 +44,7 @@ _MAX_CHUNKS = 2**32
 
 @dataclass(frozen=True)
 class SealContext:
-    """What a sealed message belongs to. It opens under exactly this context."""
+    """The context that a sealed message belongs to, under which alone it opens."""
 
     project: str
     run: str
@@ -52,7 +52,7 @@ class SealContext:
 
     @property
     def framed(self) -> bytes:
-        """The context as bytes, one spelling for one context."""
+        """The context as canonical bytes."""
         return frame(_DOMAIN, self.project.encode(), self.run.encode(), self.recipient.encode())
 
 
@@ -62,7 +62,7 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
     Parameters
     ----------
     content
-        The plain bytes in pieces of any length; how they are cut does not show in the result.
+        The plain bytes in parts of any length; the result does not depend on how they are cut.
 
     Yields
     ------
@@ -98,7 +98,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
     Parameters
     ----------
     sealed
-        The sealed message in pieces of any length.
+        The sealed message in parts of any length.
 
     Yields
     ------
@@ -131,7 +131,7 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
         try:
             content = cipher.decrypt(_nonce(index, last), chunk, associated)
         except InvalidTag:
-            # A cut and a change cannot be told apart here: after a cut a middle chunk stands in the last place.
+            # A cut and a change cannot be distinguished: after a cut a middle chunk is in the last place.
             raise _refusal(context, f"chunk {index} does not open under this key and context") from None
         if last and index and not content:
             raise _refusal(context, f"chunk {index} is an empty last chunk, which no sealer writes")
@@ -159,17 +159,17 @@ def _cipher(secret: bytes, ephemeral: bytes, recipient: bytes, context: SealCont
 def _nonce(index: int, last: bool) -> bytes:
     # The key serves one message, so index and flag make every nonce its own.
     if index >= _MAX_CHUNKS:
-        raise TrystError(ErrorCode.SEALED, "the message is longer than a sealed message may be")
+        raise TrystError(ErrorCode.SEALED, "the message is too long to be sealed")
     return bytes(7) + index.to_bytes(4, "big") + bytes([last])
 
 
 def _chunks(content: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
-    """Cut `content` into pieces of `size` bytes and tell which is the last; an empty content has one, empty."""
+    """Cut `content` into chunks of `size` bytes, marking the last; an empty content has one empty chunk."""
     held = bytearray()
     for chunk in content:
         held += chunk
         position = 0
-        # A full piece stays held until something follows it, for only then it is known not to be the last.
+        # A full chunk is held until more bytes follow, because only then it is known not to be the last.
         while len(held) - position > size:
             yield bytes(held[position : position + size]), False
             position += size

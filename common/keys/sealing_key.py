@@ -43,6 +43,6 @@ class SealingKey(PrivateKey[X25519PrivateKey]):
         Raises
         ------
         ValueError
-            If `ephemeral` is a point of low order: the secret would be zero, whoever the recipient is.
+            If `ephemeral` is a point of low order: the secret would be zero for every recipient.
         """
         return self._key.exchange(X25519PublicKey.from_public_bytes(ephemeral))

@@ -1,12 +1,12 @@
 """A seed in a file, for custodians who exchange it by hand instead of through Carole.
 
-The file is text, of mode 0600. One custodian makes it, the other gets a copy over a channel that Carole has no part
-in, and both fingerprints of it are compared::
+The file is text, of mode 0600. One custodian makes it, the other gets a copy over a channel without Carole, and its
+check digits are compared::
 
     tryst seed 1
     project febrl4
     seed <64 hexadecimal digits>
-    check <16 hexadecimal digits, to find a mistake in copying>
+    check <16 hexadecimal digits, to detect copying errors>
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def new_seed_file(path: Path, project: str) -> Seed:
     Raises
     ------
     TrystError
-        PARAMETER if `project` is no project's name; EXISTS if the file is there; CONFIGURATION if it cannot be
+        PARAMETER if `project` is not a valid project name; EXISTS if the file exists; CONFIGURATION if it cannot be
         written.
     """
     if not re.fullmatch(_LINES[1], f"project {project}"):
@@ -50,14 +50,14 @@ def load_seed_file(path: Path, project: str) -> Seed:
     Raises
     ------
     TrystError
-        CONFIGURATION if the file is missing, open to others, malformed, copied with a mistake, or another project's.
+        CONFIGURATION if the file is missing, open to others, malformed, copied with an error, or another project's.
     """
     text = read_private(path, "the seed").decode("ascii", errors="replace").replace("\r\n", "\n")
     match = _FORM.fullmatch(text)
     if match is None:
         raise TrystError(
             ErrorCode.CONFIGURATION,
-            "this is no seed file: expected the four lines 'tryst seed 1', 'project', 'seed', 'check'",
+            "this is not a seed file: expected the four lines 'tryst seed 1', 'project', 'seed', 'check'",
             where=str(path),
             remedy=_REMEDY,
         )
@@ -74,7 +74,7 @@ def load_seed_file(path: Path, project: str) -> Seed:
     if seed_file_check(seed, project) != check:
         raise TrystError(
             ErrorCode.CONFIGURATION,
-            "the seed does not have the check digits beside it: it was changed or copied with a mistake",
+            "the seed does not have the check digits beside it: it was changed or copied with an error",
             where=str(path),
             remedy=_REMEDY,
         )
@@ -87,5 +87,5 @@ def seed_text(seed: Seed, project: str) -> str:
 
 
 def seed_file_check(seed: Seed, project: str) -> str:
-    """Sixteen digits, harmless to show, by which two people can tell that they hold the same seed file."""
+    """Sixteen digits that may be shown, by which two people check that they hold the same seed file."""
     return derive_key(seed, project, Purpose.CHECK, bytes(32), domain="seed file", epoch=0)[:8].hex()

@@ -1,4 +1,4 @@
-"""What both custodians must have seen alike, and the three keys that hang on it."""
+"""The transcript that both custodians must share, and the three keys derived with it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Transcript:
     def of(cls, own: Offer, other: Offer, shared: bytes) -> Transcript:
         """The transcript of two offers of the same terms, with the X25519 secret of their ephemeral keys.
 
-        Either custodian gets the same one: Alice's keys come first, whoever computes.
+        Both custodians get the same one: Alice's keys come first, whoever computes it.
         """
         offers = {own.side: own, other.side: other}
         ends = [part for side in Side for part in (offers[side].identity, offers[side].ephemeral)]

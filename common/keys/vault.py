@@ -1,14 +1,14 @@
 """Encryption at rest: a random data key for each subject, wrapped by a key that is kept elsewhere.
 
 A *subject* is what is encrypted: an upload, a run's result, a custodian's state. Its data key is random, encrypts its
-chunks, and is stored only *wrapped*, that is encrypted by a wrapping key, which lives in a file of mode 0600 outside
-the database and outside its backups. So
+chunks, and is stored only *wrapped*, that is encrypted by a wrapping key, which is in a file of mode 0600 outside the
+database and outside its backups. So
 
-- destroying the wrapped key erases the subject, in every copy of the chunks there is;
+- destroying the wrapped key erases the subject, in every copy of the chunks;
 - rotation is a new wrapping key and a `rewrap` of the few bytes of each wrapped key: chunks stay as they are.
 
 A chunk is ``nonce (12) | AES-256-GCM``, with subject and index as associated data: a chunk of another subject, or
-from another place, does not decrypt. The nonce is the index and eight random bytes. The index alone would do for
+from another place, does not decrypt. The nonce is the index and eight random bytes. The index alone would suffice for
 chunks written once; a chunk written again with other content, after a crash, would then use a nonce twice.
 """
 
@@ -36,7 +36,7 @@ _MAX_CHUNKS = 2**32
 
 @dataclass(frozen=True)
 class DataKey:
-    """The key of one subject, in the clear: for the time it is used, never for storing."""
+    """The key of one subject, in the clear: in memory only, never stored."""
 
     subject: str
     _key: bytes = field(repr=False)
@@ -113,7 +113,7 @@ class Vault:
                 "the wrapping key of this data key is not in the file of wrapping keys",
                 where=subject,
                 got=f"wrapping key {identifier.hex()}",
-                remedy="put the file of wrapping keys back that was in use when this was stored",
+                remedy="restore the file of wrapping keys that was in use when this was stored",
             )
         nonce = wrapped[1 + KEY_ID_BYTES :][:NONCE_BYTES]
         try:
@@ -125,7 +125,7 @@ class Vault:
                 ErrorCode.VAULT,
                 "the wrapped key does not unwrap",
                 where=subject,
-                got="a wrapped key that was changed, or belongs to something else",
+                got="a wrapped key that was changed, or belongs to another subject",
                 remedy="restore the database from its backup, or upload again",
             ) from None
         return DataKey(subject, data_key)
@@ -150,7 +150,7 @@ class Vault:
         return wrapped + key.encrypt(0, content)
 
     def reveal(self, subject: str, protected: bytes) -> bytes:
-        """What `protect` was given.
+        """The content that `protect` encrypted.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The file of wrapping keys: the one secret that everything encrypted at rest hangs on.
+"""The file of wrapping keys, which encrypt the data keys of everything encrypted at rest.
 
 The file is text, of mode 0600, and belongs neither into the database's folder nor into its backups::
 
@@ -36,7 +36,7 @@ class WrappingKeys:
     Raises
     ------
     TrystError
-        VAULT if there is none, or one is not 32 bytes, or one is there twice.
+        VAULT if there is none, or one is not 32 bytes, or one is repeated.
     """
 
     _keys: tuple[bytes, ...] = field(repr=False)
@@ -45,7 +45,7 @@ class WrappingKeys:
         if not self._keys or any(len(key) != KEY_BYTES for key in self._keys):
             raise TrystError(ErrorCode.VAULT, f"expected at least one wrapping key of {KEY_BYTES} bytes")
         if len(set(self._keys)) != len(self._keys):
-            raise TrystError(ErrorCode.VAULT, "a wrapping key is there twice")
+            raise TrystError(ErrorCode.VAULT, "a wrapping key is repeated")
 
     @classmethod
     def create(cls) -> WrappingKeys:
@@ -97,7 +97,7 @@ class WrappingKeys:
 
     @property
     def current_id(self) -> bytes:
-        """The identifier of the current key; tells nothing of the key."""
+        """The identifier of the current key; reveals nothing of the key."""
         return identifier_of(self.current)
 
     def find(self, identifier: bytes) -> bytes | None:
@@ -114,7 +114,7 @@ class WrappingKeys:
 
 
 def identifier_of(key: bytes) -> bytes:
-    """By which a wrapping key is known: eight bytes of a hash of it."""
+    """The identifier of a wrapping key: eight bytes of a hash of it."""
     return hashlib.sha256(frame(b"tryst wrapping key 1", key)).digest()[:KEY_ID_BYTES]
 
 
@@ -126,7 +126,7 @@ def rotate_wrapping_keys(path: Path) -> WrappingKeys:
 
 
 def retire_wrapping_keys(path: Path) -> WrappingKeys:
-    """Drop every key but the current one. Whatever is still wrapped by the others is lost: rewrap first."""
+    """Drop every key but the current one. Data keys still wrapped by the others are lost: rewrap first."""
     keys = WrappingKeys.load(path).retired()
     keys.save(path, replace=True)
     return keys
@@ -137,5 +137,5 @@ def _malformed(path: Path, line: int, expected: str) -> TrystError:
         ErrorCode.CONFIGURATION,
         f"expected {expected}",
         where=f"{path}, line {line}",
-        remedy="restore the file from its own backup; without it, what is encrypted at rest cannot be read",
+        remedy="restore the file from its own backup; without it, data encrypted at rest cannot be read",
     )

@@ -1,11 +1,11 @@
-"""Certificates, membership and the making of parties.
+"""Certificates, membership and the provisioning of parties.
 
-- `authority`, `certificate_requests`: a private certificate authority, and what is sent to it.
-- `certificates`, `checks`: what a certificate holds, how it is read, and whether it is good.
-- `members`, `admission`: ``members.yaml``, and who a caller is.
+- `authority`, `certificate_requests`: a private certificate authority, and requests to it.
+- `certificates`, `checks`: the content of a certificate, reading it, and checking it.
+- `members`, `admission`: ``members.yaml``, and the identification of callers.
 - `folders`: the files of a party.
 - `enrolment_requests`, `enrolment`: how an organisation becomes a member with keys it never sends away.
-- `provision`: all parties at once, on one machine.
+- `provisioning`: all parties at once, on one machine.
 """
 
 from tryst.common.pki.admission import Admission

@@ -1,8 +1,8 @@
-"""Who is calling? A peer's certificate, judged by the membership list.
+"""Identifying the caller: a peer's certificate, checked against the membership list.
 
 A caller is a member if its certificate has the pinned public key, was issued by the authority pinned *for that
-member*, is within its dates, names the member's role and is made for calling. So an authority that one organisation
-brings can vouch for that organisation only.
+member*, is within its dates, names the member's role and is issued for clients. So one organisation's authority can
+vouch for that organisation only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Admission:
         missing = [
             TrystError(
                 ErrorCode.CONFIGURATION,
-                "the certificate of the authority pinned for this member is not here",
+                "the certificate of the authority pinned for this member is missing",
                 where=f"member {member.name}",
                 got=f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}",
                 remedy=f"add the certificate of the authority {member.authority[:16]}",
@@ -68,8 +68,8 @@ class Admission:
     def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
         """The member whose certificate (PEM) this is.
 
-        The error says what is wrong, for the log of whoever is called. The caller must not see it: to the unknown,
-        every refusal looks the same.
+        The error states the reason, for the log of the called service. The caller must not see it: to callers who are
+        not members, every refusal looks the same.
 
         Raises
         ------
@@ -103,12 +103,12 @@ class Admission:
             if not _is_for_clients(certificate):
                 raise TrystError(
                     ErrorCode.NOT_ADMITTED,
-                    "the certificate is not made for calling others",
+                    "the certificate is not issued for clients",
                     where=where,
                     remedy="have it issued by 'tryst init' or 'tryst certify'",
                 )
         except (ValueError, UnsupportedAlgorithm):
-            # A part that is read only when it is asked for: an extension, the public key.
+            # A part that is parsed only when it is accessed: an extension, the public key.
             raise TrystError(ErrorCode.NOT_ADMITTED, "the certificate is malformed", where=where) from None
         except TrystError as error:
             if error.code is ErrorCode.NOT_ADMITTED:

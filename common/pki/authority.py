@@ -1,8 +1,8 @@
-"""A private certificate authority: one key pair that vouches for the parties of a project.
+"""A private certificate authority, whose key pair signs the certificates of the parties of a project.
 
-One machine that plays all parties has one authority; three organisations may each have their own, or let the
-coordinator's certify the requests they send. A request holds a public key only: no private key ever travels. Leaves
-are issued by the authority directly, with no level between.
+One machine with all parties has one authority; three organisations may each have their own, or let the coordinator's
+authority certify the requests they send. A request holds a public key only: no private key is ever sent. Leaf
+certificates are issued by the authority directly, with no level between.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Authority:
 
     @classmethod
     def create(cls, name: str, validity: Validity | None = None) -> Authority:
-        """A new authority, valid for ten years unless told otherwise.
+        """A new authority, valid for ten years by default.
 
         Raises
         ------
@@ -140,21 +140,21 @@ class Authority:
         role
             Its role.
         names
-            Hosts and addresses of its service; for the linker only, as nobody else is called from outside.
+            Hosts and addresses of its service; for the linker only, as no other party is called from outside.
         validity
-            From when until when; 397 days unless told otherwise, cut off where the authority's own ends. A span in
-            the past gives an expired certificate.
+            Its dates; by default 397 days, but not longer than the authority's own. A span in the past gives an
+            expired certificate.
 
         Raises
         ------
         TrystError
-            CERTIFICATE if the key is on another curve, hosts are asked for another role than the linker, or the
+            CERTIFICATE if the key is on another curve, hosts are given for another role than the linker, or the
             certificate would outlive the authority.
         """
         if not isinstance(public_key.curve, ec.SECP256R1):
             raise TrystError(
                 ErrorCode.CERTIFICATE,
-                "a party's key is on the curve P-256",
+                "a party's key must be on the curve P-256",
                 where=name,
                 got=public_key.curve.name,
             )
@@ -178,7 +178,7 @@ class Authority:
                 f"a certificate cannot outlive its authority, which ends {end:%Y-%m-%d %H:%M} UTC",
                 where=name,
                 got=f"an end at {span.not_after:%Y-%m-%d %H:%M} UTC",
-                remedy="ask for a shorter time, or make a new authority",
+                remedy="request a shorter time, or make a new authority",
             )
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
         general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
@@ -207,13 +207,13 @@ class Authority:
         )
 
     def certify(self, request: bytes, name: str, role: Role, validity: Validity | None = None) -> x509.Certificate:
-        """Issue the certificate that a request (PEM) asks for, for the party and role the signer expects.
+        """Issue the certificate of a request (PEM), for the party and role the signer expects.
 
         Raises
         ------
         TrystError
-            CERTIFICATE if the request is malformed, is not signed by the key in it, asks for another name or role,
-            or for what `issue` refuses.
+            CERTIFICATE if the request is malformed, is not signed by the key in it, is for another name or role, or
+            for a certificate that `issue` refuses.
         """
         where = f"certificate request of {name}"
         requested = read_request(request, where)
@@ -229,7 +229,7 @@ class Authority:
             )
         key = requested.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey):
-            raise TrystError(ErrorCode.CERTIFICATE, "a party's key is on the curve P-256", where=where)
+            raise TrystError(ErrorCode.CERTIFICATE, "a party's key must be on the curve P-256", where=where)
         return self.issue(key, name, role, Names.of(host_names(requested)), validity)
 
 

@@ -1,4 +1,4 @@
-"""Requests for a certificate: made where the private key is, holding the public key only."""
+"""Certificate requests: made where the private key is, holding the public key only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME_LIMIT = 64  # of an X.509 common name
 
 
 def new_request(key: ec.EllipticCurvePrivateKey, name: str, role: Role, names: Names | None = None) -> bytes:
-    """A request (PEM) for a certificate, made where the key is; it holds the public key only."""
+    """A certificate request (PEM) for a key; it holds the public key only."""
     general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
     if names:
         general += [x509.DNSName(dns) for dns in names.dns]
@@ -63,7 +63,7 @@ def subject_of(name: str) -> x509.Name:
     if not 1 <= len(name) <= _NAME_LIMIT:
         raise TrystError(
             ErrorCode.CERTIFICATE,
-            f"a name in a certificate has 1 to {_NAME_LIMIT} characters",
+            f"a name in a certificate must have 1 to {_NAME_LIMIT} characters",
             got=f"{len(name)} characters",
         )
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

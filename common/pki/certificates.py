@@ -1,8 +1,8 @@
-"""What is in a Tryst certificate, and how one is read: keys, names, roles, fingerprints, dates.
+"""The content of a Tryst certificate, and reading it: keys, names, roles, fingerprints, dates.
 
 A leaf carries its party's role as the URI ``urn:tryst:role:<role>`` and a DNS name for that role,
-``<role>.tryst.internal``, which an authority gives to that role alone. A client asks for the role's name whatever the
-address: a certificate of another member, even one for the same host, never passes for the service that is called.
+``<role>.tryst.internal``, which an authority gives to that role alone. A client verifies the role's name whatever the
+address: a certificate of another member, even one for the same host, is never accepted for the called service.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tryst.common.parties import Role
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 SKEW = timedelta(minutes=5)
-"""How long before its making a certificate is valid, because no two clocks agree."""
+"""How long before its creation a certificate is valid, because clocks differ."""
 
 _URN = "urn:tryst:role:"
 _DOMAIN = "tryst.internal"
@@ -36,7 +36,7 @@ _DNS = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*")
 
 @dataclass(frozen=True)
 class Validity:
-    """From when until when a certificate is valid; both with a time zone."""
+    """The dates between which a certificate is valid; both with a time zone."""
 
     not_before: datetime
     not_after: datetime
@@ -44,7 +44,7 @@ class Validity:
     @classmethod
     def lasting(cls, duration: timedelta, *, start: datetime | None = None) -> Validity:
         """Valid for `duration` from `start`, which is five minutes ago by default."""
-        # Certificates count in seconds; so do we, that what is asked for is what is read back.
+        # Certificates count in whole seconds; rounded here, so that the requested dates are those read back.
         begin = (start or datetime.now(UTC) - SKEW).replace(microsecond=0)
         return cls(begin, begin + duration)
 
@@ -58,7 +58,7 @@ class Names:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
-        """Tell host names from addresses.
+        """Distinguish host names from addresses.
 
         Raises
         ------
@@ -133,7 +133,7 @@ def read_certificates(pem: bytes, where: str) -> list[x509.Certificate]:
             ErrorCode.CERTIFICATE,
             "expected certificates as PEM",
             where=where,
-            remedy="the file begins with '-----BEGIN CERTIFICATE-----'; copy it again from who made it",
+            remedy="the file must begin with '-----BEGIN CERTIFICATE-----'; copy it again from its sender",
         ) from None
 
 
@@ -149,7 +149,7 @@ def read_certificate(pem: bytes, where: str) -> x509.Certificate:
     if len(certificates) != 1:
         raise TrystError(
             ErrorCode.CERTIFICATE,
-            "expected one certificate and no chain",
+            "expected one certificate, not a chain",
             where=where,
             got=f"{len(certificates)} certificates",
             remedy="keep the party's own certificate only; its authority is pinned elsewhere",
@@ -216,7 +216,7 @@ def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, wher
     if len(named) != 1 or named[0] not in known:
         raise TrystError(
             ErrorCode.CERTIFICATE,
-            f"a certificate names exactly one role, as '{_URN}' and one of {', '.join(Role)}",
+            f"a certificate must name exactly one role, as '{_URN}' and one of {', '.join(Role)}",
             where=where,
             got=f"{len(named)} names of roles" if len(named) != 1 else "a role that does not exist",
             remedy="have it issued again by 'tryst init' or 'tryst certify'",
@@ -240,7 +240,7 @@ def spki_fingerprint(certificate: x509.Certificate | x509.CertificateSigningRequ
 
 
 def public_key_bytes(holder: x509.Certificate | x509.CertificateSigningRequest | ec.EllipticCurvePrivateKey) -> bytes:
-    """The SubjectPublicKeyInfo of whoever holds this key."""
+    """The SubjectPublicKeyInfo of a certificate, a request or a private key."""
     return holder.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -257,7 +257,7 @@ def _host(name: str) -> str:
     if lowered == _DOMAIN or lowered.endswith(f".{_DOMAIN}"):
         raise TrystError(
             ErrorCode.CERTIFICATE,
-            f"names within {_DOMAIN} are given to roles by the authority and cannot be asked for",
+            f"names within {_DOMAIN} are given to roles by the authority and cannot be requested",
             where="names of a certificate",
             got=lowered,
             remedy="leave it out",

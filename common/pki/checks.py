@@ -1,4 +1,4 @@
-"""Is a certificate within its dates, and was it issued by the authority it should be from?"""
+"""Checks that a certificate is within its dates and was issued by the expected authority."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
 
 
 def check_issued(certificate: x509.Certificate, authority: x509.Certificate, now: datetime, where: str) -> None:
-    """Refuse a leaf that `authority` did not issue directly, or that either's dates make invalid.
+    """Refuse a leaf that `authority` did not issue directly, or if either certificate is outside its dates.
 
     Raises
     ------

@@ -1,13 +1,13 @@
 """How an organisation becomes a member without sending a private key anywhere.
 
-1. Each organisation, on its own machine, runs `enrol`: it makes its keys and a *card*, which holds its public keys and
-   a certificate request and is signed by its identity.
-2. It sends the card to whoever certifies: the coordinator's authority, or an authority of its own. `certify` checks
-   the card and issues the certificate.
-3. From all cards, certificates and authorities the coordinator makes the membership list with `assemble`, and sends
-   list and authorities to everyone, and each its certificate.
+1. Each organisation, on its own machine, runs `enrol`: it makes its keys and an *enrolment request*, which holds its
+   public keys and a certificate request and is signed by its identity.
+2. It sends the enrolment request to whoever certifies: the coordinator's authority, or an authority of its own.
+   `certify` checks it and issues the certificate.
+3. From all enrolment requests, certificates and authorities the coordinator makes the membership list with `assemble`,
+   and sends list and authorities to everyone, and each party its certificate.
 4. Each organisation compares the fingerprints of the others' identities over the phone (`Member.identity`), and puts
-   what it got into its folder with `accept`, which checks that its own keys are in the list.
+   the received files into its folder with `accept`, which checks that its own keys are in the list.
 
 `provision` does all of it at once for parties that share a machine.
 """
@@ -48,7 +48,7 @@ from tryst.common.pki.members import NAME, Member, Members
 
 
 def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> EnrolmentRequest:
-    """Make a party's keys and its card in a new folder, on the party's own machine.
+    """Make a party's keys and its enrolment request in a new folder, on the party's own machine.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Enr
     Raises
     ------
     TrystError
-        EXISTS if there is something in this place; CERTIFICATE or CONFIGURATION for a name that cannot be used.
+        EXISTS if the folder or a file of this name exists; CERTIFICATE or CONFIGURATION for an invalid name.
     """
     if not NAME.fullmatch(name):
         raise TrystError(
@@ -75,7 +75,7 @@ def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Enr
 
 
 def make_keys(folder: Path, name: str, role: Role, hosts: Names) -> EnrolmentRequest:
-    """What `enrol` puts into the folder; makes the folder, but not at once with what is in it."""
+    """Make the folder and the files of `enrol`; not atomic."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
     tls, identity, sealing = new_key(), Identity.create(), SealingKey.create()
@@ -91,7 +91,7 @@ def make_keys(folder: Path, name: str, role: Role, hosts: Names) -> EnrolmentReq
 
 
 def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity: Validity | None = None) -> bytes:
-    """Issue the certificate (PEM) that a card asks for.
+    """Issue the certificate (PEM) of an enrolment request.
 
     Raises
     ------
@@ -121,22 +121,22 @@ def assemble(
     Raises
     ------
     TrystError
-        CERTIFICATE if a certificate is missing, is not for the key and role on its card, is not valid now or was
-        issued by none of the authorities; CONFIGURATION as `Members`.
+        CERTIFICATE if a certificate is missing, is not for the key and role of its enrolment request, is not valid now
+        or was issued by none of the authorities; CONFIGURATION as `Members`.
     """
     known = read_certificates(authorities, "the authorities")
     members = []
     for enrolment_request in enrolment_requests:
         where = f"the certificate of {enrolment_request.name}"
         if enrolment_request.name not in certificates:
-            raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the card certified")
+            raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
         certificate = read_certificate(certificates[enrolment_request.name], where)
         if spki_fingerprint(certificate) != spki_fingerprint(read_request(enrolment_request.request, where)):
             raise TrystError(
                 ErrorCode.CERTIFICATE,
-                "the certificate is for another key than the card",
+                "the certificate is for another key than the enrolment request",
                 where=where,
-                remedy="certify the card that the party sent last",
+                remedy="certify the enrolment request that the party sent last",
             )
         if role_of(certificate, where) is not enrolment_request.role:
             raise TrystError(
@@ -157,9 +157,9 @@ def assemble(
 
 
 def accept(folder: Path, name: str, certificate: bytes, members: str, authorities: bytes) -> Members:
-    """Put certificate, membership list and authorities into a party's folder, in the place of former ones.
+    """Put certificate, membership list and authorities into a party's folder, replacing former ones.
 
-    Everything is checked before anything is written; written again, the same changes nothing.
+    Everything is checked before anything is written; accepting the same files again changes nothing.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def accept(folder: Path, name: str, certificate: bytes, members: str, authoritie
             ErrorCode.CERTIFICATE,
             f"the certificate is not for the key in {party.tls_key.name}",
             where=str(folder),
-            remedy="send the card in this folder to whoever certifies, and use the certificate that comes back",
+            remedy="send the enrolment request in this folder to whoever certifies, and use the new certificate",
         )
     for key, value in held.items():
         if getattr(own, key) != value:
@@ -189,7 +189,7 @@ def accept(folder: Path, name: str, certificate: bytes, members: str, authoritie
                 ErrorCode.CONFIGURATION,
                 f"the membership list has another {key} key for {name} than this folder",
                 where=str(folder),
-                remedy="send the card in this folder to the coordinator again",
+                remedy="send the enrolment request in this folder to the coordinator again",
             )
     known = {spki_fingerprint(one): one for one in read_certificates(authorities, "the authorities")}
     linker = listed.in_role(Role.LINKER)
@@ -223,7 +223,7 @@ def _issuer(
         try:
             check_issued(certificate, authority, now, where)
         except TrystError as error:
-            # An expiry says more than that some other authority is not the issuer.
+            # The issuer's own refusal, such as an expiry, is more precise than that another authority did not issue it.
             if refusal is None or authority.subject == certificate.issuer:
                 refusal = error
         else:

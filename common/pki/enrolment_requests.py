@@ -1,7 +1,7 @@
-"""A party's card: its public keys and its certificate request, signed by its identity.
+"""A party's enrolment request: its public keys and its certificate request, signed by its identity.
 
-It is all that an organisation sends away when it enrols. The signature shows that whoever made the card holds the
-identity on it; whose identity that is, only a call can tell.
+It is all that an organisation sends when it enrols. The signature shows that the sender holds the identity in it; whose
+identity that is has to be checked by telephone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class EnrolmentRequest:
 
     @classmethod
     def parse(cls, text: str, where: str = "card.yaml") -> EnrolmentRequest:
-        """Read a card.
+        """Read an enrolment request.
 
         Raises
         ------
@@ -66,14 +66,14 @@ class EnrolmentRequest:
         if role_of(read_request(enrolment_request.request, where), where) is not enrolment_request.role:
             raise TrystError(
                 ErrorCode.CERTIFICATE,
-                f"the request on a card must be for the role on it, {enrolment_request.role}",
+                f"the certificate request must be for the role of the enrolment request, {enrolment_request.role}",
                 where=where,
                 remedy="have its sender enrol again",
             )
         return enrolment_request
 
     def signed(self, identity: Identity) -> str:
-        """The card as text, signed."""
+        """The enrolment request as text, signed."""
         lines = [
             "# Public. Send it to whoever issues the certificates.",
             "version: 1",
@@ -99,5 +99,6 @@ class EnrolmentRequest:
 
 
 def load_enrolment_request(path: Path) -> EnrolmentRequest:
-    """Read a card from a file; as `EnrolmentRequest.parse`."""
-    return EnrolmentRequest.parse(read_public(path, "the card").decode("utf-8", errors="replace"), str(path))
+    """Read an enrolment request from a file; as `EnrolmentRequest.parse`."""
+    text = read_public(path, "the enrolment request").decode("utf-8", errors="replace")
+    return EnrolmentRequest.parse(text, str(path))

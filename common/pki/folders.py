@@ -1,9 +1,9 @@
-"""A party's folder: which file is called what, and how several files come into being at once.
+"""A party's folder: its file names, and the creation of several folders at once.
 
 ============== ====================================================== ======
 tls.key        TLS private key, P-256                                 0600
-identity.key   Ed25519 private key: approvals, letters                0600
-sealing.key    X25519 private key: opens what is sealed for the party 0600
+identity.key   Ed25519 private key: approvals, agreement messages     0600
+sealing.key    X25519 private key: opens shares sealed to the party   0600
 wrapping.key   wrapping keys of everything encrypted at rest          0600
 card.yaml      the party's public keys and certificate request        public
 certificate.pem the party's certificate                               public
@@ -65,7 +65,7 @@ class PartyFolder:
 
     @property
     def linker(self) -> Path:
-        """The authority by which the linker's certificate is known."""
+        """The authority of the linker's certificate."""
         return self.path / "linker.pem"
 
     @property
@@ -113,9 +113,9 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
     if taken:
         raise TrystError(
             ErrorCode.EXISTS,
-            f"there is already {' and '.join(taken)}, and keys are never overwritten",
+            f"the folder already has {' and '.join(taken)}, and keys are never overwritten",
             where=str(root),
-            remedy="choose another folder, or move the old ones away if nothing needs their keys any more",
+            remedy="choose another folder, or move the old ones away if their keys are no longer needed",
         )
     created: list[Path] = []
     placed: list[Path] = []
@@ -153,7 +153,7 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
 
 
 def write_public(path: Path, data: bytes) -> None:
-    """Write a file that holds no secret, whole or not at all, in the place of one that is there."""
+    """Write a file that holds no secret, whole or not at all, replacing an existing one."""
     try:
         with whole_file(path, mode=0o666) as file:
             file.write(data)

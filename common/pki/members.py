@@ -1,4 +1,4 @@
-"""Who belongs to a deployment: the membership list.
+"""The membership list: the parties of a deployment.
 
 ``members.yaml`` binds each party's name and role to four public keys::
 
@@ -11,7 +11,7 @@
         identity: <Ed25519 public key>
         sealing: <X25519 public key>
 
-all as 64 hexadecimal digits. Whether a caller is one of them is for `admission` to say.
+all as 64 hexadecimal digits. `admission` decides whether a caller is one of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tryst.common.keys.sealing_key import SealingPublicKey
 from tryst.common.parties import Role
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
-"""What a member's name looks like."""
+"""The form of a member's name."""
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
 
@@ -51,7 +51,7 @@ def _identity(text: str) -> str:
 
 
 def member_name(text: str) -> str:
-    """The name itself, if a member can have it.
+    """The name itself, if it is valid for a member.
 
     Raises
     ------
@@ -101,8 +101,8 @@ class Members:
     Raises
     ------
     TrystErrors
-        CONFIGURATION, with every mistake: a name, certificate, identity or sealing key that two members share, or a
-        role of which there must be one and is none or several.
+        CONFIGURATION, with every error: a name, certificate, identity or sealing key that two members share, or a
+        unique role that no member or several members have.
     """
 
     def __init__(self, members: Iterable[Member], *, where: str = "members.yaml") -> None:
@@ -119,7 +119,7 @@ class Members:
         Raises
         ------
         TrystError
-            CONFIGURATION, with every mistake by key and line.
+            CONFIGURATION, with every error by key and line.
         """
         return cls._of(load_configuration(path, _File), str(path))
 
@@ -181,7 +181,7 @@ class Members:
         raise TrystError(ErrorCode.NOT_FOUND, "no member has this name", where="membership list", got=repr(name[:40]))
 
     def in_role(self, role: Role) -> Member:
-        """The one member in a role of which there is one: either custodian, or the linker.
+        """The one member in a role that only one may have: either custodian, or the linker.
 
         Raises
         ------
@@ -217,10 +217,10 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
         issues += [
             TrystError(
                 ErrorCode.CONFIGURATION,
-                f"every member has {what} of its own",
+                f"every member must have {what} of its own",
                 where=where,
                 got=f"the same for {' and '.join(names)}",
-                remedy="enter what each party's own card says",
+                remedy="enter the values of each party's own enrolment request",
             )
             for names in owners.values()
             if len(names) > 1
@@ -233,14 +233,16 @@ def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:
     issues = [
         TrystError(
             ErrorCode.CONFIGURATION,
-            f"there is exactly one {role}",
+            f"there must be exactly one {role}",
             where=where,
             got=str(held.count(role)),
-            remedy="name one member for it",
+            remedy="name one member with this role",
         )
         for role in _ONE_EACH
         if held.count(role) != 1
     ]
     if Role.COORDINATOR not in held:
-        issues.append(TrystError(ErrorCode.CONFIGURATION, "there is at least one coordinator", where=where, got="0"))
+        issues.append(
+            TrystError(ErrorCode.CONFIGURATION, "there must be at least one coordinator", where=where, got="0")
+        )
     return issues

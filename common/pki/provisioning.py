@@ -1,7 +1,7 @@
-"""Everything that parties on one machine need, in one go: `tryst init`, and throw-away parties for a rehearsal.
+"""All files of parties that share one machine: `tryst init`, and throw-away parties for a rehearsal.
 
-The result is a folder per party and one for the authority. Each appears complete or not at all, and nothing that is
-there already is overwritten.
+The result is a folder per party and one for the authority. Each appears complete or not at all, and nothing existing is
+overwritten.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ paths."""
 
 @dataclass(frozen=True)
 class Provisioned:
-    """What was made, and where."""
+    """The folders that were made."""
 
     root: Path
     parties: Mapping[str, PartyFolder]
@@ -71,21 +71,21 @@ def provision(
     Parameters
     ----------
     root
-        Where the folders go; made if need be.
+        Folder of the folders; made if it does not exist.
     linker_names
         Hosts and addresses at which the linker will be reached.
     validity
-        Of authority and certificates; ten years and 397 days unless told otherwise. Give hours for a rehearsal.
+        Of authority and certificates; by default ten years and 397 days. Hours are enough for a rehearsal.
     parties
         Names and roles.
     configure
-        By party, what makes its configuration files.
+        By party, the function that makes its configuration files.
 
     Raises
     ------
     TrystError
-        EXISTS if any of the folders is there; CONFIGURATION or CERTIFICATE for what cannot be used. Nothing is left
-        behind then.
+        EXISTS if any of the folders exists; CONFIGURATION or CERTIFICATE for invalid parameters. Nothing is left behind
+        then.
     """
     for name in parties:
         if not NAME.fullmatch(name) or name == AUTHORITY_FOLDER:
@@ -120,7 +120,7 @@ def _write_configuration(party: PartyFolder, configure: Configure, members: Memb
         if not _FILE.fullmatch(file) or file in party.reserved:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
-                "a configuration file lies in the party's folder under a name that no key has",
+                "a configuration file must have a plain name that no key file has",
                 where=str(party.path),
                 got=repr(file[:40]),
             )

@@ -1,1 +1,1 @@
-"""Remote calls: the server every service is, the gate before its methods, the client, and errors across the wire."""
+"""Remote calls: the server of every service, the checks before its methods, the client, and errors on the wire."""

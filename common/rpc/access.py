@@ -1,7 +1,7 @@
-"""Who may call what: one table that names every method Carole and a custodian's operator service answer.
+"""Access control: one table with the roles that may call each method of Carole and of a custodian's operator service.
 
-A method that is not in the table is denied. A test compares the table with the service descriptors, so that a
-method added to a ``.proto`` file without a line here fails the suite, and until then is answered to nobody.
+A method that is not in the table is denied. A test compares the table with the service descriptors, so that a method
+added to a ``.proto`` file without a line here fails the suite, and until then is denied to everyone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
         **{f"/linkage.v1.Audit/{method}": CUSTODIANS for method in _AUDIT},
         **{f"/linkage.v1.Stewardship/{method}": _STEWARD for method in _STEWARDSHIP},
-        # A coordinator may read what a steward judges by; the decision and the audit log are the steward's alone.
+        # A coordinator may read the steward's report; the decision and the audit log are the steward's alone.
         "/linkage.v1.Stewardship/GetReport": _COORDINATOR | _STEWARD,
         # The operator service listens on loopback only and admits one certificate: the custodian's own.
         **{f"/linkage.v1.Operator/{method}": CUSTODIANS for method in _OPERATOR},

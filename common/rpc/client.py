@@ -45,7 +45,7 @@ class Connection:
             ("grpc.keepalive_time_ms", 60_000),
             ("grpc.initial_reconnect_backoff_ms", 200),
             ("grpc.max_reconnect_backoff_ms", 5_000),
-            # A proxy of the environment has no business between two parties.
+            # A proxy from the environment must not be used between two parties.
             ("grpc.enable_http_proxy", 0),
         ]
         if server_name:
@@ -85,7 +85,7 @@ class Connection:
         Raises
         ------
         TrystError
-            What the service refused with, or UNAVAILABLE.
+            The service's error, or UNAVAILABLE.
         """
         pause = _FIRST_PAUSE_SECONDS
         for attempt in range(1, attempts + 1):

@@ -1,8 +1,8 @@
-"""The gate before every method: a deadline, a known caller, a role that may; and after it, errors that tell nothing.
+"""The checks before every method (deadline, known caller, permitted role), and errors that reveal nothing after it.
 
-gRPC's own interceptor cannot see the peer, so it wraps the handlers instead: inside a handler the context is there.
-Python gRPC would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets
-the id with the exception's type and place, without its text, which may hold a value.
+gRPC's own interceptor cannot see the peer, so it wraps the handlers instead, which receive the context. Python gRPC
+would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets the id with
+the exception's type and place, without its text, which may hold a value.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from tryst.common.rpc.status import status_of, to_metadata
 log = structlog.get_logger()
 
 MAX_DEADLINE_SECONDS = 3600.0
-"""No call may be open for longer: long work is a job."""
+"""No call may be open for longer: long computations are runs of the worker."""
 
 Admit = Callable[[bytes], Member]
 """Finds the member that a peer's certificate (PEM) belongs to, or raises `TrystError`."""
 
 Denied = Callable[[str, str], None]
-"""Told of every call that is denied: the caller's name, empty if it is no member, and the method."""
+"""Called for every denied call with the caller's name, empty if it is no member, and the method."""
 
 _callers: dict[int, Member] = {}
 
 
 def caller(context: grpc.ServicerContext) -> Member:
-    """The member who makes this call, as the gate admitted it."""
+    """The member who makes this call, as admitted by the gate."""
     return _callers[id(context)]
 
 
 class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Wraps every handler with the checks that no method may go without."""
+    """Wraps every handler with the checks that every method needs."""
 
     def __init__(self, access: Mapping[str, frozenset[Role]], admit: Admit, denied: Denied | None = None) -> None:
         self._access = access
@@ -65,7 +65,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 handler.request_deserializer,
                 handler.response_serializer,
             )
-        # Streams from a client have no place on this wire: their end is no proof of completeness.
+        # Streams from a client are not supported: their end is no proof of completeness.
         return None
 
     def _unary(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -133,7 +133,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         try:
             return self._admit(certificates[0])
         except TrystError as error:
-            # The operator learns why; the caller, who may be anybody, only that it is not admitted.
+            # The operator learns the reason; the caller, who may be anyone, only that it is not admitted.
             log.warning("denied", method=method, reason=str(error))
             return None
 

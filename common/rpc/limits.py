@@ -1,6 +1,6 @@
-"""How large a message may be, at both ends of a connection."""
+"""The maximum size of a message, at both ends of a connection."""
 
 from __future__ import annotations
 
 MAX_MESSAGE_BYTES = 2 << 20
-"""Twice a chunk. Whatever is larger is refused before it is read."""
+"""Twice a chunk. A larger message is refused before it is read."""

@@ -42,7 +42,7 @@ class RunningServer:
         self.port = port
 
     def stop(self, grace: float = 10.0) -> None:
-        """Say NOT_SERVING, let calls under way finish within `grace` seconds, then close."""
+        """Report NOT_SERVING, let calls under way finish within `grace` seconds, then close."""
         self._health.enter_graceful_shutdown()
         self._server.stop(grace).wait()
 
@@ -61,15 +61,15 @@ def start_server(
     Parameters
     ----------
     address
-        ``host:port``; port 0 takes a free one, told by `RunningServer.port`.
+        ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
     services
-        What to serve.
+        The services to register.
     credentials
         Must require and verify the client's certificate.
     admit
         Finds the member a certificate belongs to.
     denied
-        Told of every call that is denied.
+        Called for every denied call.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def start_server(
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-            # Two servers on one port would split the calls between them without a word.
+            # Two servers on one port would silently split the calls between them.
             ("grpc.so_reuseport", 0),
             ("grpc.server_handshake_timeout_ms", settings.handshake_timeout_ms),
             ("grpc.max_connection_idle_ms", settings.max_connection_idle_ms),
@@ -105,9 +105,9 @@ def start_server(
     if port == 0:
         raise TrystError(
             ErrorCode.CONFIGURATION,
-            "the address cannot be listened on",
+            "cannot listen on this address",
             where=address,
-            remedy="choose another port, or stop what is using this one",
+            remedy="choose another port, or stop the process that uses this one",
         )
     server.start()
     health_servicer.set("", health_pb2.HealthCheckResponse.SERVING)

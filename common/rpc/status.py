@@ -31,7 +31,7 @@ _STATUS = {
 
 
 def status_of(code: ErrorCode) -> grpc.StatusCode:
-    """The gRPC status that stands for an error code; most are a caller's mistake."""
+    """The gRPC status of an error code; most are a caller's error."""
     return _STATUS.get(code, grpc.StatusCode.INVALID_ARGUMENT)
 
 
@@ -48,9 +48,9 @@ def to_metadata(error: TrystError) -> tuple[tuple[str, bytes], ...]:
 
 
 def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
-    """The typed error behind a failed call; for a failure of the connection itself, one that says so.
+    """The typed error of a failed call, or UNAVAILABLE for a failure of the connection itself.
 
-    The other side's bytes are not believed: what does not parse is reported as an unforeseen status.
+    The other side's bytes are not trusted: metadata that does not parse is reported as an unexpected status.
     """
     trailing: Iterable[Any] = (error.trailing_metadata() if hasattr(error, "trailing_metadata") else None) or ()
     for key, value in trailing:

@@ -1,10 +1,10 @@
 """TLS credentials from a party's folder: mutual, TLS 1.2 or later, and checked before anything connects.
 
-A TLS library says little more than that the handshake failed. So every reason that this side can know is looked for
+A TLS library reports little more than that the handshake failed. So every cause that this side can detect is checked
 first: a missing file, a certificate out of its dates or for another role, a key that does not belong to it.
 
-gRPC's own lower bound is TLS 1.2, and a client certificate is required. Membership and role of a caller are *not*
-settled by TLS; see `common.pki.admission.Admission`.
+gRPC's own lower bound is TLS 1.2, and a client certificate is required. TLS does *not* decide membership and role of a
+caller; see `common.pki.admission.Admission`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TlsFiles:
         ------
         TrystError
             CONFIGURATION if a file is missing, or a key is open to others; CERTIFICATE if the certificate is out of
-            its dates (which are told), for another role or another key, or if no authority in a bundle is valid.
+            its dates (which the message gives), for another role or key, or if no authority in a bundle is valid.
         """
         party, moment = PartyFolder(folder), now or utc_now()
         certificate = load_certificate(party.certificate)
@@ -71,15 +71,15 @@ class TlsFiles:
                 f"expected a certificate for the role {role}",
                 where=where,
                 got=str(named),
-                remedy="point the configuration to this party's own folder",
+                remedy="set `keys` in the configuration to this party's own folder",
             )
         key = load_key(party.tls_key)
         if public_key_bytes(key) != public_key_bytes(certificate):
             raise TrystError(
                 ErrorCode.CERTIFICATE,
-                f"the key in {party.tls_key.name} is not the one the certificate is for",
+                f"the certificate is not for the key in {party.tls_key.name}",
                 where=where,
-                remedy="put both files of the same party back, or have the key in this folder certified",
+                remedy="restore both files of the same party, or have the key in this folder certified",
             )
         return cls(
             role,
@@ -98,8 +98,8 @@ class TlsFiles:
     def channel(self, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
         """For calling the linker, or, with the own role, the party's own service.
 
-        The connection must ask for `common.pki.server_name` of `to`, whatever the address: this name is what tells
-        the service from any other member.
+        The connection must verify `common.pki.server_name` of `to`, whatever the address: this name distinguishes the
+        service from any other member.
 
         Raises
         ------

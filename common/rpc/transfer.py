@@ -1,7 +1,7 @@
-"""What is larger than a message, sent to a service or fetched from it: the client's side of every transfer.
+"""Content larger than a message, sent to a service or fetched from it: the client's side of every transfer.
 
-Each chunk is an idempotent unary call, tried again while the service does not answer; a transfer that broke off goes on
-with the chunks that are missing. What comes is bounded and verified before it is believed.
+Each chunk is an idempotent unary call, tried again while the service does not answer; an interrupted transfer is
+resumed with the missing chunks. Received content is bounded, and verified before it is used.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
 from tryst.protos.linkage.v1 import transfer_pb2
 
 IN_FLIGHT = 4
-"""Chunks on their way at a time."""
+"""Chunks in flight at a time."""
 
 MAX_BYTES = 1 << 36
-"""The longest whole that anything fetches: a share of 64 GiB is none."""
+"""The longest content that is fetched, 64 GiB; no real share is that large."""
 
 _ATTEMPTS = 3
 
 Step = Callable[[float], None]
-"""Called between chunks with the share that is done; what it raises ends the transfer."""
+"""Called between chunks with the fraction that is done; an exception from it ends the transfer."""
 
 
 def _no_step(done: float) -> None:
@@ -35,7 +35,7 @@ def _no_step(done: float) -> None:
 
 @dataclass(frozen=True)
 class Content:
-    """What is to be sent.
+    """Content to be sent.
 
     Attributes
     ----------
@@ -67,13 +67,13 @@ class Content:
         Raises
         ------
         TrystError
-            UPLOAD_CORRUPT if what was read is not what its digest says.
+            UPLOAD_CORRUPT if the data read do not have the chunk's digest.
         """
         data = self.read(index)
         if hashlib.sha256(data).digest() != self.digests[index]:
             raise TrystError(
                 ErrorCode.UPLOAD_CORRUPT,
-                f"chunk {index} of what is to be sent has changed",
+                f"chunk {index} to be sent has changed on disk",
                 remedy="check the state folder's disk",
             )
         return Chunk(index, len(self.digests), self.root, self.digests[index], data)
@@ -103,7 +103,7 @@ def send(
     Raises
     ------
     TrystError
-        What the service refuses with; UNAVAILABLE; UPLOAD_CORRUPT as `Content.chunk`; what `step` raises.
+        Errors of the service; UNAVAILABLE; UPLOAD_CORRUPT as `Content.chunk`; errors of `step`.
     """
     count = len(content.digests)
     sending = list(range(count) if indices is None else indices)
@@ -137,18 +137,18 @@ class Fetch:
     where
         What is fetched, for errors.
     max_bytes
-        Longest whole that is taken.
+        Longest content that is accepted.
 
     Attributes
     ----------
     root
-        The whole's root digest, once its first chunk is there.
+        The content's root digest, once its first chunk has arrived.
 
     Raises
     ------
     TrystError
-        What the service refuses with; UPLOAD_LIMIT if the whole is too long; UPLOAD_CORRUPT if it changed on its way;
-        what `step` raises.
+        Errors of the service; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if it changed on its way; errors
+        of `step`.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Fetch:
             if not digests:
                 count, self.root = chunk.count, chunk.root
             if (chunk.index, chunk.count, chunk.root) != (len(digests), count, self.root):
-                raise self._changed("chunks of different wholes")
+                raise self._changed("chunks of different contents")
             digests.append(chunk.sha256)
             yield chunk.data
         if root_digest(digests) != self.root:
@@ -194,10 +194,10 @@ class Fetch:
     def _changed(self, got: str) -> TrystError:
         return TrystError(
             ErrorCode.UPLOAD_CORRUPT,
-            "what was fetched changed on its way",
+            "the content changed while it was fetched",
             where=self._where,
             got=got,
-            remedy="fetch it again; if this stays so, report it to Carole's operator",
+            remedy="fetch it again; if the error persists, report it to Carole's operator",
         )
 
 

@@ -32,8 +32,8 @@ def test_the_layout_is_a_four_byte_big_endian_length_before_each_part() -> None:
         (b"", "'first' is missing"),
         (frame(b"abcd") + b"\0\0\0", "'second' is missing"),
         (frame(b"abcd") + b"\0\0\0\x02x", "'second' is cut off"),
-        (frame(b"abc", b"x"), "'first' must have 4 bytes, its prefix says 3"),
-        (frame(b"abcd", b"x" * 9), "'second' must have 1 to 8 bytes, its prefix says 9"),
+        (frame(b"abc", b"x"), "'first' must have 4 bytes, its prefix gives 3"),
+        (frame(b"abcd", b"x" * 9), "'second' must have 1 to 8 bytes, its prefix gives 9"),
         (frame(b"abcd", b"x") + b"y", "1 bytes follow"),
     ],
 )

@@ -37,7 +37,7 @@ def test_it_is_not_shown_and_not_pickled() -> None:
             assert secret.hex() not in text
             assert repr(secret)[2:-1] not in text
     for attempt in (pickle.dumps, copy.deepcopy):
-        with pytest.raises(TypeError, match="not to be pickled"):
+        with pytest.raises(TypeError, match="must not be pickled"):
             attempt(KEY)
 
 

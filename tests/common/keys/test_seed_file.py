@@ -76,7 +76,7 @@ def test_a_malformed_file_is_refused(tmp_path: Path, change) -> None:
     path = tmp_path / "seed"
     new_seed_file(path, "febrl4")
     path.write_text(change(path.read_text()), encoding="utf-8")
-    with pytest.raises(TrystError, match="this is no seed file"):
+    with pytest.raises(TrystError, match="this is not a seed file"):
         load_seed_file(path, "febrl4")
 
 

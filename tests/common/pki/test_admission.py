@@ -169,10 +169,10 @@ CLIENT = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
             [CLIENT, x509.SubjectAlternativeName([x509.UniformResourceIdentifier("urn:tryst:role:")])],
             "does not exist",
         ),
-        ([x509.SubjectAlternativeName([ROLE])], "not made for calling"),
+        ([x509.SubjectAlternativeName([ROLE])], "not issued for clients"),
         (
             [x509.SubjectAlternativeName([ROLE]), x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])],
-            "not made for calling",
+            "not issued for clients",
         ),
     ],
     ids=["no names", "no role", "two roles", "a role twice", "no such role", "no use", "for servers"],

@@ -86,7 +86,7 @@ def test_what_is_no_host_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["linker.tryst.internal", "Linker.TRYST.internal", "tryst.internal"])
 def test_the_names_of_roles_cannot_be_asked_for(name: str) -> None:
-    assert "cannot be asked for" in message(lambda: Names.of([name]))
+    assert "cannot be requested" in message(lambda: Names.of([name]))
 
 
 def test_lifetimes() -> None:
@@ -244,7 +244,7 @@ BOBS = x509.UniformResourceIdentifier(role_urn(Role.CUSTODIAN_B))
 @pytest.mark.parametrize(
     ("request_pem", "reason"),
     [
-        (request_with([BOBS, x509.DNSName("linker.tryst.internal")]), "cannot be asked for"),
+        (request_with([BOBS, x509.DNSName("linker.tryst.internal")]), "cannot be requested"),
         (request_with([BOBS, x509.DNSName("carole.example.org")]), "only the linker's"),
         (request_with([BOBS, x509.UniformResourceIdentifier(role_urn(Role.LINKER))]), "exactly one role"),
         (request_with([x509.UniformResourceIdentifier("urn:tryst:role:king")]), "does not exist"),

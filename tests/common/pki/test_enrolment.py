@@ -145,7 +145,9 @@ def test_a_card_with_a_request_for_another_role_is_refused(deployment: Deploymen
     forged = EnrolmentRequest(
         "bob", Role.COORDINATOR, enrolment_request.identity, enrolment_request.sealing, enrolment_request.request
     ).signed(identity)
-    assert "must be for the role on it" in refusal(lambda: EnrolmentRequest.parse(forged), ErrorCode.CERTIFICATE)
+    assert "must be for the role of the enrolment request" in refusal(
+        lambda: EnrolmentRequest.parse(forged), ErrorCode.CERTIFICATE
+    )
 
 
 def test_assembling_finds_what_does_not_belong_together(deployment: Deployment) -> None:
@@ -157,7 +159,7 @@ def test_assembling_finds_what_does_not_belong_together(deployment: Deployment) 
     def reported(*args: object) -> str:
         return refusal(lambda: assembled(*args), ErrorCode.CERTIFICATE)  # type: ignore[arg-type]
 
-    assert "for another key than the card" in reported({"bob": certificates["alice"]})
+    assert "for another key than the enrolment request" in reported({"bob": certificates["alice"]})
     past = Validity.lasting(timedelta(hours=1), start=Validity.lasting(timedelta(0)).not_before - timedelta(days=1))
     assert "has expired" in reported({"bob": certify(deployment.coordinators, enrolment_requests["bob"], past)})
     assert "was not issued by" in reported({}, deployment.coordinators.pem)

@@ -105,13 +105,13 @@ def test_no_two_members_share_a_key_and_one_holds_each_role() -> None:
     del given[3]
     reported = mistakes_in(text_of(given))
     for expected in (
-        "every member has a name of its own",
-        "every member has a certificate key of its own",
-        "every member has an identity of its own",
-        "every member has a sealing key of its own",
-        "there is exactly one custodian-a, got 2",
-        "there is exactly one linker, got 0",
-        "there is at least one coordinator",
+        "every member must have a name of its own",
+        "every member must have a certificate key of its own",
+        "every member must have an identity of its own",
+        "every member must have a sealing key of its own",
+        "there must be exactly one custodian-a, got 2",
+        "there must be exactly one linker, got 0",
+        "there must be at least one coordinator",
     ):
         assert expected in reported
     assert reported.count("\n  - ") == 7

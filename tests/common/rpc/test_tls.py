@@ -185,7 +185,7 @@ def test_another_partys_key_is_refused(alice: PartyFolder, parties: Provisioned)
     alice.tls_key.write_bytes(parties.parties["bob"].tls_key.read_bytes())
     error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A))
     assert error.code is ErrorCode.CERTIFICATE
-    assert "tls.key is not the one the certificate is for" in error.what
+    assert "the certificate is not for the key in tls.key" in error.what
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.CUSTODIAN_A])
