@@ -1,4 +1,4 @@
-"""The generated stretches of docs/, each between two marks; ``python -m tests.generated_docs`` writes them again."""
+"""The generated parts of docs/, each between two marks; ``python -m tests.generated_docs`` writes them again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
 
 
 def renewed(page: str, text: str) -> str:
-    """A page's text with its generated stretches made again; a mark that is absent or there twice is an error."""
+    """A page's text with its generated parts made again; a mark that is absent or there twice is an error."""
     for (of, mark), make in STRETCHES.items():
         if of == page:
             begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->\n"

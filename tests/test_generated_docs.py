@@ -1,4 +1,4 @@
-"""Generated stretches of docs/ are what the program says now."""
+"""Generated parts of docs/ are what the program generates now."""
 
 from __future__ import annotations
 

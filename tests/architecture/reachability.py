@@ -2,7 +2,7 @@
 
 A definition is a function, class or constant of a module, or a method of a class. From the entry points the names that
 reached code mentions are followed: a name to what it is bound to in its module, through imports and re-exports; an
-attribute to the methods of that name, of the object's class and its relatives where annotations tell the class
+attribute to the methods of that name, of the object's class and its relatives where annotations give the class
 (`receivers`), else of every reached class; unless it is one of a package that is not ours. Re-exports and ``__all__``
 by themselves reach nothing. So what is reported as unreached is; what is not may still be.
 """
@@ -341,7 +341,7 @@ class Reachability:
         return any("Protocol" in ast.unparse(base) for each in lines for base in getattr(each.node, "bases", []))
 
     def _mentioned(self, definition: Definition, name: str) -> bool:
-        """Whether an object that may have this class's method was asked for it."""
+        """Whether this method is read of an object that may be of its class."""
         below = self._descendants.get(definition, set())
         return any(
             attribute == name and not below.isdisjoint(self._descendants.get(receiver, {receiver}))
@@ -356,7 +356,7 @@ class Reachability:
 
 
 class Receivers:
-    """Of which class of the tree an object is, where the syntax around says so.
+    """Of which class of the tree an object is, where the syntax around shows it.
 
     Known are ``self`` and ``cls``, annotated parameters, variables that are bound once, to a call of a class or of a
     function whose annotation names one, and annotated fields and properties of what is known. None is: not known.
@@ -371,7 +371,7 @@ class Receivers:
     ) -> None:
         self._resolve, self._module, self._owner = resolve, module, owner
         self._bound: dict[str, list[ast.AST | None]] = {}
-        """Name to what each binding of it says of its class: an annotation, a value, or nothing."""
+        """Name to what each binding of it shows of its class: an annotation, a value, or nothing."""
         self._annotations: set[ast.AST] = set()
         for node in ast.walk(tree):
             self._read(node)
@@ -391,8 +391,8 @@ class Receivers:
         return None
 
     def _read(self, node: ast.AST) -> None:
-        for name, said in _bindings(node):
-            self._bound.setdefault(name, []).append(said)
+        for name, value in _bindings(node):
+            self._bound.setdefault(name, []).append(value)
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             self._annotations.add(node.annotation)
 
@@ -401,16 +401,16 @@ class Receivers:
             return self._owner
         if name not in self._bound:
             return self._class(self._module, name)
-        (said,) = self._bound[name] if len(self._bound[name]) == 1 else (None,)
-        if said is None or said in self._busy:
+        (value,) = self._bound[name] if len(self._bound[name]) == 1 else (None,)
+        if value is None or value in self._busy:
             return None
-        if said in self._annotations:
-            return self._annotated(self._module, said)
-        self._busy.add(said)
+        if value in self._annotations:
+            return self._annotated(self._module, value)
+        self._busy.add(value)
         try:
-            return self.class_of(said) if isinstance(said, ast.Call) else None
+            return self.class_of(value) if isinstance(value, ast.Call) else None
         finally:
-            self._busy.remove(said)
+            self._busy.remove(value)
 
     def _of_call(self, function: ast.AST) -> Definition | None:
         if isinstance(function, ast.Name) and function.id == "super":
@@ -455,7 +455,7 @@ class Receivers:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
-    """The names that one node binds, each with what that says of its class: an annotation, a value, or nothing."""
+    """The names that one node binds, each with what that shows of its class: an annotation, a value, or nothing."""
     if isinstance(node, ast.arg):
         yield node.arg, node.annotation
     elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

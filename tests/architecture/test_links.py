@@ -26,7 +26,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FOLDERS = {path.name for path in REPOSITORY.iterdir() if path.is_dir() and not path.name.startswith(".")}
 PLACEHOLDERS = ("deploy/parties", "deploy/records")
-"""Folders that the instructions tell an operator to make."""
+"""Folders that an operator makes by the instructions."""
 
 
 def name(path: Path) -> str:

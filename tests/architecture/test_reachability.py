@@ -91,7 +91,7 @@ SOURCES = {
         def erase(): ...
         class Parser(argparse.ArgumentParser):
             def error(self, message): ...
-            def mistake(self): ...
+            def unused(self): ...
         def parse():
             return Parser()
         """,
@@ -156,7 +156,7 @@ ONE_NAME = """
         ("drawn()\nLake().shore.area()", {"Lake.area"}),
     ],
 )
-def test_methods_of_one_name_are_told_apart_by_annotations(
+def test_methods_of_one_name_are_distinguished_by_annotations(
     tmp_path: Path, line: str, unreached_methods: set[str]
 ) -> None:
     main = f"from example.shapes import Cube, Lake, drawn\ndef main():\n{textwrap.indent(line, '    ')}\n"

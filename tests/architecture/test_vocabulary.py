@@ -54,7 +54,7 @@ def identifiers(text: str) -> Iterator[tuple[str, int]]:
 
 
 def violations(found: Iterator[tuple[str, int]]) -> list[str]:
-    """Identifiers that hold a refused word, with what to say instead."""
+    """Identifiers that hold a refused word, with the word to use instead."""
     return [
         f"line {line}: {name}: not `{word}` but {refused()[word]}"
         for name, line in found

@@ -1,4 +1,4 @@
-"""The benchmark of encoding runs through, with whatever peer there is, and counts what it says it counts."""
+"""The benchmark of encoding runs through, with whatever peer there is, and counts what its header names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """All parties of a linkage in one folder: keys, files, configurations; services in this process or as processes.
 
 Keys, certificates and configuration files are made by the very functions behind `tryst init`; processes are started as
-`tryst rehearse` starts them. What a test asks it asks over the wire: the coordinator of Carole, an operator of a
+`tryst rehearse` starts them. A test's requests go over the wire: the coordinator's to Carole, an operator's to a
 custodian.
 """
 
@@ -133,7 +133,7 @@ class Deployment:
                 approve=digests,
                 retry_seconds=0.1,
             )
-            # A question is asked again soon, so that a mended file is soon noticed.
+            # A request is repeated soon, so that a corrected file is soon noticed.
             self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 0.3 "))
         self._opened = ExitStack()
         self._controls: dict[Side, Control] = {}
@@ -172,7 +172,7 @@ class Deployment:
     # Services
 
     def start_carole(self, supervise: Callable[..., Supervisor] = NoWorker) -> Application:
-        """Carole in this process, with a real server and store; without a worker unless told."""
+        """Carole in this process, with a real server and store; without a worker unless `supervise` starts one."""
         application = Application(self.carole_yaml, supervise)
         application.start()
         self._opened.callback(application.stop)
@@ -192,7 +192,7 @@ class Deployment:
             config = self.carole_yaml if name == "carole" else self.configs[Side(name)]
             services.append(ServiceProcess(name, config, self.logs))
             services[-1].start()
-            # Killed, not asked: what a test has to say about an orderly end it says itself, and the suite is short.
+            # Killed, not stopped: tests of an orderly end stop services themselves, and the suite stays short.
             self._opened.callback(services[-1].kill)
         for service in services:
             service.wait_ready()
@@ -228,7 +228,7 @@ class Deployment:
                 self._controls[side] = self._opened.enter_context(Control.open(self.configs[side], CUSTODIANS[side]))
             found = [shown for shown in self._controls[side].status().projects if shown.project == project]
         except TrystError:
-            self._controls.pop(side, None)  # it may have been started anew, at another address
+            self._controls.pop(side, None)  # it may have been started again, at another address
             found = []
         return found[0] if found else operator_pb2.CustodianProject()
 
@@ -238,7 +238,7 @@ class Deployment:
         return self.status(project)
 
     def blocking_error(self, side: Side, project: str, other_than: Collection[str] = ()) -> str:
-        """Wait for a custodian's trouble with a project; its text."""
+        """Wait for the error that blocks a project at a custodian; its text."""
         without = {"", *other_than}
         self.eventually(
             lambda: self.shown(side, project).blocking_error not in without, lambda: self._explained(project)
@@ -246,7 +246,7 @@ class Deployment:
         return self.shown(side, project).blocking_error
 
     def well(self, side: Side, project: str) -> None:
-        """Wait until a custodian has no trouble with a project any more."""
+        """Wait until no error blocks a project at a custodian any more."""
         self.eventually(lambda: not self.shown(side, project).blocking_error, lambda: self._explained(project))
 
     def eventually(self, condition: Callable[[], object], explain: Callable[[], str] = str) -> None:

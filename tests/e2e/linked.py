@@ -132,7 +132,7 @@ def _link(made: Deployment, files: dict[Side, pl.DataFrame], outputs: Path) -> L
 
 
 def _spoil_and_mend(made: Deployment, commands: Commands) -> dict[str, str]:
-    """Files that are broken just where a planted value stands; what the operators were told."""
+    """Files that are broken just where a planted value stands; the errors that the operators were shown."""
     good = {side: made.good[side].decode() for side in Side}
     lines = {side: text.splitlines() for side, text in good.items()}
     planted = PLANTED["surname"][0]
@@ -207,7 +207,7 @@ def _provoke(made: Deployment) -> None:
     with made.connection("alice") as connection:
         stub = connection.stub(custody_pb2_grpc.CustodyStub)
         refused = [_refused(connection, getattr(stub, method), request) for method, request in calls]
-    assert refused.count(None) == 1  # NextTask alone is answered, whatever it says it waits for
+    assert refused.count(None) == 1  # NextTask alone succeeds, whatever it states that it waits for
     with made.connection("coordinator") as connection:
         coordination = connection.stub(coordination_pb2_grpc.CoordinationStub)
         bad = TEXT.replace("kind: name", f"kind: {value}")

@@ -1,5 +1,5 @@
-"""Bad input, one test for each way: what, where and the remedy are told, nothing is lost or half visible, and once the
-cause is mended the project goes on.
+"""Bad input, one test for each way: what, where and the remedy are reported, nothing is lost or half visible, and once
+the cause is corrected the project continues.
 
 ============================================== =====================================================
 wrong seed                                     `test_wrong_seed`
@@ -16,7 +16,7 @@ a commit with a gap                            `test_commit_with_a_gap`
 Carole killed between chunks                   `test_interruption.py`
 a custodian, the worker killed                 `test_interruption.py`
 a second run while one runs                    `test_second_run_while_one_runs`
-a coordinator asking for signatures            `test_coordinator_asking_for_records`
+a coordinator requesting signatures            `test_coordinator_asking_for_records`
 approval of another specification              `test_approving_another_specification`
 ============================================== =====================================================
 """
@@ -56,7 +56,7 @@ def refusal(call: Callable[[], Any]) -> TrystError:
 
 
 def uploaded(deployment: Deployment, project: str) -> dict[Side, bool]:
-    """Whose contribution Carole counts; an upload that is not committed is nobody's."""
+    """Whose contribution Carole counts; an upload that is not committed does not count."""
     status = deployment.status(project)
     return {side: status.sides[number].contributed for number, side in enumerate(Side)}
 
@@ -123,7 +123,7 @@ def start_differently(made: Deployment, side: Side, program: str, monkeypatch: p
     return service
 
 
-@pytest.mark.parametrize("by", ["letters", "seed file"])
+@pytest.mark.parametrize("by", ["messages", "seed file"])
 def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     """The file holds no accent at all: the canary shows the difference, and does so before any upload."""
     text, again = specification("cleaning"), specification("cleaning-again")
@@ -147,8 +147,8 @@ def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch, by:
     assert not made.status(project).contributions
     bob.stop()
     made.start(Side.BOB)
-    if by == "letters":
-        # What was confirmed over a signature cannot be confirmed otherwise: a new project, as the message says.
+    if by == "messages":
+        # What was confirmed over a signature cannot be confirmed otherwise: a new project, as the message states.
         assert "others need a new project" in reported
         project = made.create(again)
     assert made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED).blocking_error == ""
@@ -176,7 +176,7 @@ def test_other_unicode_tables(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -
 
 @dataclass(frozen=True)
 class Fault:
-    """A way in which Alice's file is wrong, and what her operator is told."""
+    """A way in which Alice's file is wrong, and what her operator is shown."""
 
     name: str
     spoil: Callable[[bytes], bytes]
@@ -242,7 +242,7 @@ def fault_specification(fault: Fault, when: str) -> str:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Three services that stay up while Alice's file is spoilt in one way after the other."""
     texts = [fault_specification(fault, when) for fault in FAULTS for when in WHEN]
-    made = Deployment(tmp_path_factory.mktemp("office") / "deployment", texts)
+    made = Deployment(tmp_path_factory.mktemp("services") / "deployment", texts)
     made.start_carole()
     for side in Side:
         made.start(side)
@@ -405,7 +405,7 @@ def test_commit_with_a_gap(by_hand: ByHand) -> None:
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment, str]]:
-    """A project with both contributions, and nobody who works on runs."""
+    """A project with both contributions, and no worker for runs."""
     text = specification("ready")
     made = Deployment(tmp_path_factory.mktemp("ready") / "deployment", [text])
     made.start_carole()

@@ -1,4 +1,4 @@
-"""Certificates that are wrong: whoever has one is told before anything is sent; who sends all the same gets nothing.
+"""Certificates that are wrong: their owner sees an error before anything is sent; a caller with one is refused.
 
 What the gate does with every kind of certificate is in ``tests/carole/service/test_access.py``; here whole services are
 started with them.
@@ -112,8 +112,8 @@ def test_bobs_certificate_never_passes_for_alices(deploy: Deploy, capfd: pytest.
     made.eventually(refused, lambda: logged)
     made.eventually(lambda: made.status(project).sides[1].approved)
     assert not made.status(project).sides[0].approved
-    assert "this certificate may not call this method" in logged  # what the impostor is told
-    assert "reason=" in logged  # what Carole's operator is told besides
+    assert "this certificate may not call this method" in logged  # what the impostor is shown
+    assert "reason=" in logged  # what Carole's operator is shown besides
     impostor.close()
     for path, content in true.items():
         path.write_bytes(content)

@@ -156,7 +156,7 @@ def contribution(sent: list[Any], side: Side, project: str) -> tuple[Layout, tup
 
 @pytest.mark.parametrize("project", ["passes", "joined", "padded"])
 def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judged: Judged, project: str) -> None:
-    """Whether the coordinator's process says who is who, or Carole joins by herself."""
+    """Whether the coordinator's process resolves the records, or Carole joins by herself."""
     made, document = judged.made, judged.reports[project]
     assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
     made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
@@ -182,7 +182,7 @@ def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judg
     assert document["custodians"]["alice"]["records"] == document["custodians"]["bob"]["records"] == N
 
 
-def test_what_the_policy_refuses_nobody_gets(judged: Judged) -> None:
+def test_what_the_policy_refuses_no_party_receives(judged: Judged) -> None:
     made = judged.made
     assert judged.reports["refused"]["verdict"] == "breach"
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED

@@ -1,6 +1,6 @@
 """Three projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
 
-The steward and Carole's operator type their commands; all else is asked over the wire.
+The steward and Carole's operator type their commands; all else is requested over the wire.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def test_what_meets_its_policy_is_released(judged: Judged, tmp_path: Path) -> No
     assert hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest() in printed.replace("\n", "")
 
 
-def test_of_what_is_refused_nobody_fetches_anything(judged: Judged, tmp_path: Path) -> None:
+def test_no_party_fetches_anything_of_a_refused_result(judged: Judged, tmp_path: Path) -> None:
     made = judged.made
     assert made.status("refused").state == STATE.PROJECT_STATE_ASSESSED
     with pytest.raises(TrystError) as caught:

@@ -90,7 +90,7 @@ def test_carole_killed_between_chunks(deploy: Deploy, monkeypatch: pytest.Monkey
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
     status = made.status(project)
     assert all(given.committed and given.bytes_received == given.bytes_expected for given in status.contributions)
-    assert len({upload for upload, _ in chunks.arrived}) == 2, "the uploads were taken up, not begun anew"
+    assert len({upload for upload, _ in chunks.arrived}) == 2, "the uploads were resumed, not begun again"
     assert all(chunks.sent[chunk] == 1 for chunk in arrived), "what had arrived was not sent again"
 
 
@@ -108,7 +108,7 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
             with one_by_one:
                 # What she had under way when she died may arrive or not; here it does not.
                 if dead.is_set():
-                    raise TrystError(ErrorCode.UNAVAILABLE, "nobody waits for this any more")
+                    raise TrystError(ErrorCode.UNAVAILABLE, "no caller waits for this any more")
                 puts.append((upload, chunk.index))
                 if len(puts) == 3:
                     alice.kill()
@@ -128,7 +128,7 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
     dead.clear()
     made.processes("alice")
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-    assert len({upload for upload, _ in puts}) == 1, "the upload was taken up, not begun anew"
+    assert len({upload for upload, _ in puts}) == 1, "the upload was resumed, not begun again"
     # Carole had the chunks that she had taken in; none of those was sent again.
     assert sorted(index for _, index in puts) == list(range(chunk_count(held.bytes_expected)))
 

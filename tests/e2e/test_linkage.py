@@ -49,10 +49,10 @@ def test_one_to_one(joined: pl.DataFrame) -> None:
     assert joined["identifier_bob"].is_unique().all()
 
 
-def test_both_say_the_same_of_a_link(joined: pl.DataFrame) -> None:
+def test_both_have_the_same_figures_of_a_link(joined: pl.DataFrame) -> None:
     for number in ("match_probability", "link_probability", "match_weight"):
         assert joined[number].equals(joined[f"{number}_bob"], check_names=False)
-    # The decision is by the probability under one-to-one: a weak pair that nobody contests may be a link.
+    # The decision is by the probability under one-to-one: a weak pair without a rival may be a link.
     assert joined["link_probability"].is_between(0.5, 1).all()
     assert joined["match_probability"].is_between(0, 1).all()
 
@@ -91,7 +91,7 @@ def test_the_coordinator_has_statistics_and_no_record(linked: Linked) -> None:
     assert not texts & values
 
 
-def test_what_went_wrong_was_told(linked: Linked) -> None:
+def test_what_went_wrong_was_reported(linked: Linked) -> None:
     reported = linked.troubles
     assert "check the quotation marks" in reported["quotation"]
     assert "every line must have 10 cells as the first has, got 11" in reported["cell"]

@@ -123,7 +123,7 @@ def test_no_dummy_is_in_any_result(made: tuple[dict[Side, pl.DataFrame], Linked,
     assert pairs.filter("linked").height == len(padded.links)
 
 
-def test_what_is_told_of_dummies_is_sealed(made: tuple[Any, Linked, Linked]) -> None:
+def test_what_the_resolver_receives_of_dummies_is_sealed(made: tuple[Any, Linked, Linked]) -> None:
     _, _, padded = made
     handles = [artifact for artifact in padded.artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert len(handles) == 2

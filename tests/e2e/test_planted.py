@@ -95,7 +95,7 @@ def test_private_keys_are_in_their_own_files_and_nowhere_else(found: dict[str, s
 
 
 def test_what_was_searched_is_what_there_is(linked: Linked) -> None:
-    """The control of the places: each kind of file is there, and the logs tell of what went wrong."""
+    """The control of the places: each kind of file is there, and the logs name what went wrong."""
     root = linked.made.root
     searched = {str(path.relative_to(root)) for path in files(root)}
     assert "parties/carole/store/carole.db" in searched

@@ -1,4 +1,4 @@
-"""Flipped bits through real services: right links, noise that is each custodian's own, and keys that stay at home.
+"""Randomised response through real services: right links, noise of each custodian's own, and keys that stay local.
 
 Carole and her worker are processes; both custodians are services in this process, so that every message they send can
 be kept as it leaves them.

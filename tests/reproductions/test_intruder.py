@@ -1,7 +1,7 @@
 """Smith and Elliot 2017, section 3.1: what the intruder claims who links by agreement alone, beside what is true.
 
 Five draws of their files (theirs: .487 claimed and .692 true of the most probable pairs, one draw). That the claim is
-too low, and that an intruder who judges pairs together is right more often, must hold beyond the 95 % interval of the
+too low, and that an intruder who judges pairs together is right more often, must hold outside the 95 % interval of the
 paired difference. `docs/intruder.md` has extended intruders, perturbation and dummy records.
 """
 

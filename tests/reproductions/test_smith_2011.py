@@ -1,9 +1,9 @@
 """Smith 2011, chapters 5, 7 and 8, on a generated population with the thesis's variables and settings.
 
 The thesis's file may not be passed on, so its relations are reproduced, not its digits: what dominates is asserted for
-every sample, what is better on average beyond the 95 % interval of the paired difference over the samples (a difference
-that does not exist passes such a one-sided test in one experiment of 40; those found here are many times their standard
-errors). `docs/smith-2011.md` shows all of it with more samples, fractions and variables.
+every sample, what is better on average outside the 95 % interval of the paired difference over the samples (a
+difference that does not exist passes such a one-sided test in one experiment of 40; those found here are many times
+their standard errors). `docs/smith-2011.md` shows all of it with more samples, fractions and variables.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def series(matched, name):
 
 
 def test_the_population_is_about_as_sparse_as_the_thesis_s(people):
-    """26,884 population uniques in 3,639,680,000 combinations there; a quarter more or less is asked for here."""
+    """26,884 population uniques in 3,639,680,000 combinations there; a quarter more or less is required here."""
     table = joint_table(people.sample(TWELVE, 0.01, np.random.default_rng(1)))
     assert table.sum() == 3_639_680_000
     assert table[:, 1].sum() == pytest.approx(26_884, rel=0.25)

@@ -2,7 +2,7 @@
 
 The population is made, with the thesis's number of combinations and nearly its population uniques; over 40 samples the
 intervals of the means are narrow (.005 to .01). The thesis's own means must lie within a tenth of ours, relatively,
-which says that the populations are alike, and the order of the strategies must hold in every sample.
+which shows that the populations are alike, and the order of the strategies must hold in every sample.
 """
 
 from __future__ import annotations

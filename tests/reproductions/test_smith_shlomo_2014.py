@@ -1,7 +1,7 @@
 """Smith and Shlomo 2014, slides 11 to 14: the order of the methods, at four levels of error.
 
 The slides print curves without numbers, so what is reproduced is their order: at the highest level every step of
-Jaro > EM(8) > log-LR weighted > LR weighted > binary must hold beyond the 95 % interval of the paired difference over
+Jaro > EM(8) > log-LR weighted > LR weighted > binary must hold outside the 95 % interval of the paired difference over
 20 replicates (a step that is no real difference passes such a one-sided test in one experiment of 40, and a step of the
 size found, .04 to .06 with a standard error of .003 to .006, fails it practically never). EM(15) and EM(8) must lie
 within .03, Jaro-Winkler beside Jaro within the same. `docs/smith-shlomo-2014.md` shows all of it, and what u does.

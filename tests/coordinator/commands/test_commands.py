@@ -1,4 +1,4 @@
-"""The commands as a stranger meets them: help for everything, and errors that say what, where and what to do.
+"""The commands as a new user meets them: help for everything, and errors that state what, where and what to do.
 
 What whole linkages print is tested in ``tests/e2e``.
 """
@@ -75,7 +75,7 @@ def test_help(path: tuple[str, ...]) -> None:
     for name in path:
         command = command.commands[name]  # type: ignore[attr-defined]
         context = click.Context(command, parent=context)
-    assert command.help, "a command says what it does"
+    assert command.help, "a command explains what it does"
     assert len(command.help) > 25
     for parameter in command.get_params(context):
         if isinstance(parameter, click.Option) and parameter.name != "help":
@@ -106,7 +106,7 @@ bogus: 1
 """
 
 
-def test_all_mistakes_of_a_specification_at_once(tmp_path: Path) -> None:
+def test_all_validation_errors_of_a_specification_at_once(tmp_path: Path) -> None:
     (tmp_path / "linkage.yaml").write_text(BAD)
     printed = run("spec", "check", "linkage.yaml", folder=tmp_path)
     for words in (
@@ -124,7 +124,7 @@ def test_all_mistakes_of_a_specification_at_once(tmp_path: Path) -> None:
         "line 11, bogus: unknown key",
     ):
         assert words in printed
-    assert "11 mistakes" in printed or printed.count("\n  - ") >= 11
+    assert "11 errors" in printed or printed.count("\n  - ") >= 11
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
     assert re.search(r"specification digest +[0-9a-f]{64}", checked)
 
 
-def test_a_live_project_with_nobody_there(tmp_path: Path) -> None:
-    """Everything is configured, and no service runs: each command says which one, and what to do."""
+def test_a_live_project_with_no_service_running(tmp_path: Path) -> None:
+    """Everything is configured, and no service runs: each command names the one it needs, and what to do."""
     printed = run("init", "parties", "--address", "127.0.0.1:1", folder=tmp_path, status=0)
     for party in PARTIES:
         assert str(tmp_path / "parties" / party) in printed

@@ -121,7 +121,7 @@ def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Pat
     configurations = {party: Path(config) for party, config in lines}
     with contextlib.ExitStack() as stack:
         _serve(stack, "carole", configurations["carole"])
-        # Custodians would ask again, but seconds later.
+        # Custodians would request again, but seconds later.
         assert _eventually(lambda: check_health(configurations["carole"])) == f"127.0.0.1:{port}"
         for party in CUSTODIANS:
             _serve(stack, party.name, configurations[party.name])

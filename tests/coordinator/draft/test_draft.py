@@ -126,7 +126,7 @@ def test_one_file_in_iso_takes_the_order_of_the_other() -> None:
         assert date.order == "dmy"
 
 
-def test_a_doubtful_order_is_said_and_two_orders_are_left_out() -> None:
+def test_a_doubtful_order_is_noted_and_two_orders_are_left_out() -> None:
     days = [f"{1 + n % 12}/{1 + n % 11}/{1940 + n % 60}" for n in range(N)]
     _, text = drafted(people(1, dob=days), people(2, dob=days))
     assert "CHECK THE ORDER: every value can be read as dmy and as mdy" in comment(text)
@@ -165,7 +165,7 @@ def test_columns_that_do_not_help_are_left_out_with_the_reason() -> None:
     bob = people(2, **extra).with_columns(localcode=pl.Series([f"B{n % 60}" for n in range(N)]))
     spec, text = drafted(alice, bob)
     assert set(kinds(spec)) == {"given_name", "surname", "dob", "sex", "postcode", "address"}
-    said = comment(text)
+    comments = comment(text)
     for reason in (
         "Left out: country: all rows of a file have the same value.",
         "Left out: middle_name: nearly empty, 0% and 0% of the rows",
@@ -177,10 +177,10 @@ def test_columns_that_do_not_help_are_left_out_with_the_reason() -> None:
         "Left out: localcode: no value of it occurs in both files.",
         "Only in alice's file: colour.",
     ):
-        assert reason.replace("custodian's own number", "custodian's own number") in said or "row_number" in reason, (
-            reason
-        )
-    assert "row_number" in said
+        assert (
+            reason.replace("custodian's own number", "custodian's own number") in comments or "row_number" in reason
+        ), reason
+    assert "row_number" in comments
 
 
 def test_a_number_that_people_carry_is_compared() -> None:
@@ -302,7 +302,7 @@ def test_no_block_is_made_of_the_beginnings_of_names_alone_where_blocks_hide_the
     assert beginnings in keys(people(1).drop("dob"), "block_keyed"), "nothing to join them by"
 
 
-def test_an_unknown_year_joins_nobody() -> None:
+def test_an_unknown_year_joins_no_records() -> None:
     alice, bob = ({"born": pl.Series(["00000501", "19800501", None])} for _ in "ab")
     rule = BlockingRule(name="year", keys=(BlockingKey(field="born", part="year"),))
     assert count_pairs(rule, alice, bob) == 1

@@ -84,7 +84,7 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     document = (out / "linkage.json").read_text() + (out / "model.json").read_text()
     for label in labels:
         assert label not in document
-        # The specification lists the categories; codes and results do not say which row has which.
+        # The specification lists the categories; codes and results do not show which row has which.
         assert not any(label.encode() in content for name, content in at_carole.items() if name.endswith(".log"))
     profile = json.loads((out / "profiles.json").read_text())["alice"]["variables"]
     assert profile[-1]["variable"] == KEY

@@ -105,7 +105,7 @@ def test_what_a_rehearsal_leaves_behind(
     assert "http://" not in (out / "report.html").read_text().replace("http://www.w3.org/", "")
     judged = json.loads((out / "assessment.json").read_text())
     assert judged["records"] == links.height
-    # So few people are told apart by four traits, which the policy does not admit; the rehearsal's player is steward.
+    # Four traits distinguish so few people, which breaches the policy; the rehearsal's player is steward.
     assert judged["verdict"] == "breach"
     assert "The policy is breached" in (out / "risk.html").read_text()
     values = values_of(alice)
@@ -121,7 +121,7 @@ def test_what_a_rehearsal_leaves_behind(
 
 
 def values_of(file: Path) -> set[str]:
-    """What stands in a file and nowhere else: long values of the columns that tell people apart."""
+    """What stands in a file and nowhere else: long values of the columns that distinguish people."""
     frame = pl.read_csv(file, infer_schema=False)
     columns = [frame[name].drop_nulls() for name in (IDENTIFIER, "surname", "street", "date_of_birth", "phone")]
     return {value for column in columns for value in column if len(value) > 6}
@@ -163,11 +163,11 @@ def test_a_rehearsal_that_fails_leaves_nothing(
     [
         ({"alice": Path("nowhere.csv")}, "nowhere.csv: there is no such file; check --alice"),
         ({"bob": Path("/")}, "/: there is a folder of this name, and no file; check --bob"),
-        ({"truth": Truth("nobody", TRUTH)}, "there is no column 'nobody', got columns record_id, person_id,"),
+        ({"truth": Truth("absent", TRUTH)}, "there is no column 'absent', got columns record_id, person_id,"),
     ],
     ids=["no-file", "a-folder", "no-truth"],
 )
-def test_what_can_be_seen_at_once_is_told_at_once(
+def test_what_can_be_checked_at_once_is_reported_at_once(
     files: tuple[Path, Path, Specification],
     tmp_path: Path,
     started: list[int],

@@ -185,7 +185,7 @@ def test_extended_shuttle_says_what_it_has_not_proven() -> None:
     assert (stopped.upper >= exact.upper).all()
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     release = exact_margins(Table(anonymous((2, 2)), np.asarray([[1, 2], [3, 4]])), [("V1",), ("V2",)])
     stages: list[str] = []
     bounds(release, "extended", progress=lambda stage, share: stages.append(stage))
@@ -193,7 +193,7 @@ def test_progress_is_told() -> None:
     assert "extended shuttle" in stages
 
 
-def test_no_upper_bound_is_said() -> None:
+def test_no_upper_bound_is_reported() -> None:
     """Figure 5: with the row's, the column's and the grand total withheld, a withheld cell has no end."""
     variables = anonymous((2, 2))
     table = publish("t", Table(variables, np.zeros((2, 2), dtype=np.int64)), counts=np.asarray([[0, 3], [1, -1]]))
@@ -202,7 +202,7 @@ def test_no_upper_bound_is_said() -> None:
     assert found.upper.tolist() == [[0, 3], [1, INFINITE]]
 
 
-def test_enumeration_stops_where_it_is_told() -> None:
+def test_enumeration_stops_at_its_limit() -> None:
     truth = Table(anonymous((3, 3)), np.full((3, 3), 5))
     found = enumerated(Search(shuttle(exact_margins(truth, [("V1",), ("V2",)]))), limit=50)
     assert len(found.tables) == 50
@@ -210,7 +210,7 @@ def test_enumeration_stops_where_it_is_told() -> None:
 
 
 def test_recoded_tables_and_structural_zeros_take_part() -> None:
-    """Figure 6's remark: a known 0 in cell (2, 4) lets the withheld counts be worked out."""
+    """The note on figure 6: a known 0 in cell (2, 4) lets the withheld counts be worked out."""
     variables = anonymous((4, 4))
     counts = np.asarray([[0, -1, 0, -1], [0, -1, 0, -1], [4, 1, 0, 2], [1, 0, 7, 1]])
     detail = Published("detail", tuple(Axis.full(v) for v in variables), counts)

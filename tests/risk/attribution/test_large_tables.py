@@ -1,4 +1,4 @@
-"""Large tables: bounds stay valid within a time limit, and say that they are not proven."""
+"""Large tables: bounds stay valid within a time limit, and are marked as not proven."""
 
 from __future__ import annotations
 

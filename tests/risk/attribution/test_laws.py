@@ -116,7 +116,7 @@ def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Conventional(4), "odd base"),
         (lambda: Random(0), "1 or more"),
@@ -125,6 +125,6 @@ def test_laws_of_whole_tables_have_bounds_but_no_probability() -> None:
         (lambda: Random(3).bounds(np.asarray([3, 4])), "multiples of the base 3"),
     ],
 )
-def test_what_cannot_be_is_refused(make: object, said: str) -> None:
-    with pytest.raises(TrystError, match=said):
+def test_what_cannot_be_is_refused(make: object, message: str) -> None:
+    with pytest.raises(TrystError, match=message):
         make()  # type: ignore[operator]

@@ -219,7 +219,7 @@ def test_chains_compose_laws() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protection", "said"),
+    ("protection", "message"),
     [
         (Chain((RandomRounding(3), Recoding("V2", {"x": ["1", "2"], "y": ["3"]}))), "put recoding before"),
         (Chain((RandomRounding(3), Sampling(size=3))), "put sampling first"),
@@ -230,6 +230,6 @@ def test_chains_compose_laws() -> None:
         (ControlledRounding(3, margins=(("V7",),)), "unknown variables"),
     ],
 )
-def test_what_cannot_be_is_refused(protection: Protection, said: str) -> None:
-    with pytest.raises(TrystError, match=said):
+def test_what_cannot_be_is_refused(protection: Protection, message: str) -> None:
+    with pytest.raises(TrystError, match=message):
         protection.protect(GIVEN, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Releases as JSON and CSV, the commands that read them, and every mistake said with the tables it is in."""
+"""Releases as JSON and CSV, the commands that read them, and every validation error with the tables it is in."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_tables_are_made_from_the_truth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         (changed(FIGURE_18, 3, counts=30), r"no population satisfies tables .*'total' together"),
         (changed(FIGURE_18, 2, counts=[9, 6, 9]), r"no population satisfies tables .*'columns'"),
@@ -129,13 +129,13 @@ def test_tables_are_made_from_the_truth() -> None:
         (changed(SE05, 0, counts=[[2, 1], [30, 0]]), "no larger than its population"),
     ],
 )
-def test_mistakes_are_named(document: dict[str, Any], said: str) -> None:
+def test_validation_errors_are_named(document: dict[str, Any], message: str) -> None:
     with pytest.raises(TrystError) as error:
         bounds(release_of(document))
-    assert re.search(said, str(error.value)), str(error.value)
+    assert re.search(message, str(error.value)), str(error.value)
 
 
-def test_all_mistakes_come_at_once() -> None:
+def test_all_validation_errors_come_at_once() -> None:
     document = changed(FIGURE_18, 0, counts=[[0, 3], [3, 0]])
     document["tables"][1]["counts"] = [3, -3, 6]
     document["tables"][2]["variables"] = ["VAR7"]
@@ -162,7 +162,7 @@ def test_csv_with_totals_and_withheld_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a,b\n1,2\n", "column `count`"),
         ("a,count\n", "no rows"),
@@ -170,8 +170,8 @@ def test_csv_with_totals_and_withheld_counts() -> None:
         ("a,count\nx,one\n", "line 2: a count must be a whole number"),
     ],
 )
-def test_csv_mistakes(text: str, said: str) -> None:
-    with pytest.raises(TrystError, match=said):
+def test_csv_validation_errors(text: str, message: str) -> None:
+    with pytest.raises(TrystError, match=message):
         tables_of_csv(text, "t.csv")
 
 

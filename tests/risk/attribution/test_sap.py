@@ -254,7 +254,7 @@ PRINTED_TABLE_1 = """
 
 
 def rounded_with_total(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """SAP(0..24) of one table of table 1; beyond the number of people it stays."""
+    """SAP(0..24) of one table of table 1; above the number of people it stays."""
     law = Conventional(5)
     low, high = law.bounds((counts + 2) // 5 * 5)
     top = int(law.bounds((counts.sum() + 2) // 5 * 5)[1])

@@ -182,7 +182,7 @@ def experiment(seed: int) -> list[float]:
 def test_the_experiment_in_kind() -> None:
     """SE05: added tables raise the rank correlation, those that enter the posterior the most.
 
-    Four generated populations. Samples alone say the same of every unique match (each has one record in both).
+    Four generated populations. Samples alone give the same for every unique match (each has one record in both).
     """
     runs = np.asarray([experiment(seed) for seed in range(4)])
     alone, bounded, direct = runs.mean(axis=0)

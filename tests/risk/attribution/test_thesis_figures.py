@@ -51,8 +51,8 @@ def test_figure_2_a_risky_cell_identifies() -> None:
     assert table.over(["column"]).counts.tolist() == [5, 5, 7, 4]
     assert table.total == 21
     release = Release(table.variables, (publish("detail", table),))
-    said = statements(release, bounds(release))["positive"]
-    assert {"who": "row=2", "variable": "column", "levels": ["2"], "at_least": 1} in said
+    found = statements(release, bounds(release))["positive"]
+    assert {"who": "row=2", "variable": "column", "levels": ["2"], "at_least": 1} in found
 
 
 def test_figure_3_recoding_hides_it() -> None:
@@ -168,8 +168,8 @@ def test_figure_15_certain_race_of_a_county() -> None:
     variables = (Variable("county", ("A", "B")), Variable("race", ("White", "Black", "Other")))
     table = Table(variables, np.asarray([[15, 20, 5], [0, 30, 0]]))
     release = Release(table.variables, (publish("t", table),))
-    said = statements(release, bounds(release))
-    assert {"who": "county=B", "variable": "race", "levels": ["Black"], "at_least": 30} in said["positive"]
+    found = statements(release, bounds(release))
+    assert {"who": "county=B", "variable": "race", "levels": ["Black"], "at_least": 30} in found["positive"]
 
 
 def test_figure_16_a_race_is_ruled_out() -> None:

@@ -156,7 +156,7 @@ def test_survey_weights(files):
         read_weights(files / "sample.csv", "region")
 
 
-def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_and_said():
+def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_with_a_reason():
     rng = np.random.default_rng(1)
     columns = {n: [None if rng.random() < 0.1 else int(v) for v in rng.integers(0, 20, 200)] for n in "abc"}
     found = assess(KeyFile.from_columns(columns, 0.1, missing="any"))

@@ -38,7 +38,7 @@ def test_claims_by_the_definition(rows, minimum):
     assert (top.number, top.claimed, top.true) == (1, probability.max(), pytest.approx(sum(tied) / len(tied)))
 
 
-def test_without_the_truth_nothing_is_said_of_it():
+def test_without_the_truth_no_true_rate_is_given():
     found = claim_best_of_each(np.array([0, 1]), np.array([0.2, 0.7]), None, 0.5)
     assert (found.number, found.claimed, found.true, found.correct) == (1, 0.7, None, None)
     assert claim_most_probable(np.array([0.2, 0.7])).true is None

@@ -98,7 +98,7 @@ def test_a_fraction_is_a_share(fraction):
     assert caught.value.code == ErrorCode.PARAMETER
 
 
-def test_bad_input_is_told_without_a_value():
+def test_bad_input_is_reported_without_a_value():
     cases = [
         ({}, {}, "at least one key"),
         ({"a": []}, {}, "no records"),
@@ -119,12 +119,12 @@ def test_without_fraction_and_population_nothing_is_assumed():
         KeyFile.from_columns(COLUMNS)
 
 
-def test_notes_name_keys_that_tell_nobody_or_everybody_apart():
+def test_notes_name_keys_that_distinguish_no_one_or_everyone():
     rng = np.random.default_rng(1)
     file = KeyFile.from_columns({"income": rng.normal(size=100).round(6), "country": ["here"] * 100}, 0.1)
-    said = " ".join(file.notes())
-    assert "income has 100 values in 100 records" in said
-    assert "country has one level" in said
+    notes = " ".join(file.notes())
+    assert "income has 100 values in 100 records" in notes
+    assert "country has one level" in notes
 
 
 def test_a_fraction_that_the_population_contradicts_is_noted():

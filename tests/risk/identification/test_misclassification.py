@@ -75,7 +75,7 @@ def test_variables_perturbed_independently_multiply(data):
         assert found.approximate[at] == pytest.approx(stay / chances.sum())
 
 
-def test_where_nobody_is_there_is_nobody_to_be_found():
+def test_an_empty_cell_of_the_population_has_no_match():
     file = KeyFile(
         ("x",), (("a", "b"),), np.array([[1]], np.int32), 0.1, np.array([[0]], np.int32), np.array([9]), perturbed=True
     )
@@ -114,7 +114,7 @@ def test_the_swapping_matrix_fails_where_one_level_dominates():
     values = np.repeat(np.array([0, 1], dtype=np.int32), [1_900, 100])
     simulated = observed_matrix(values, random_swap(values, 0.2, rng), 2)
     assert swapping_matrix(np.bincount(values), 0.2)[0, 0] == pytest.approx(0.8)
-    assert simulated[0, 0] > 0.98  # there is nobody to swap with
+    assert simulated[0, 0] > 0.98  # there is no one to swap with
 
 
 def test_swapping_keeps_the_margin_and_moves_the_share_asked_for():

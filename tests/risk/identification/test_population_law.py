@@ -24,7 +24,7 @@ def test_closed_form_at_its_seams(f, rate):
     assert float(expected_reciprocal(f, rate)) == pytest.approx(definition.expected_reciprocal(f, rate), rel=1e-10)
 
 
-def test_nobody_outside_the_sample_leaves_one_in_f():
+def test_no_one_outside_the_sample_leaves_one_in_f():
     np.testing.assert_allclose(expected_reciprocal([1, 2, 7], 0.0), [1, 1 / 2, 1 / 7])
 
 

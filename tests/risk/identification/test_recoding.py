@@ -87,7 +87,7 @@ def test_variables_by_relative_risk():
         assert found[name].after == after
         assert found[name].relative_risk == pytest.approx(MATCHING.measures.cm_given_um / after.cm_given_um)
         assert 0 <= found[name].avoided <= 1
-    # The same file without the variable, modelled anew, says much the same (the thesis expects no more).
+    # The same file without the variable, modelled again, gives much the same (the thesis expects no more).
     reduced = FILE.only([n for n in FILE.names if n != "rooms"])
     redrawn = bayesian_matching(reduced, fit_models(reduced)).measures
     assert found["rooms"].after.uniques == redrawn.uniques

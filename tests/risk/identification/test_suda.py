@@ -23,7 +23,7 @@ FIVE = ["urbrur", "roof", "walls", "water", "sex"]
 
 
 def plain(codes) -> list[set[tuple[int, ...]]]:
-    """The definition: all subsets, smallest first; unique when nobody else agrees, minimal when no subset is."""
+    """The definition: all subsets, smallest first; unique when no one else agrees, minimal when no subset is."""
     n_keys = len(codes[0])
     found = []
     for own in codes:

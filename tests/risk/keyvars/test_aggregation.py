@@ -83,7 +83,7 @@ def test_figure_75_keeps_the_first_form_valid():
     graph.partition(["England", "Scotland", "Wales", "Not Britain"])
     graph.partition(["England", "Scotland", "Wales", "Northern Ireland", "Non UK"])
     roots = set(graph.children) - {part for parts in graph.children.values() for part in parts}
-    assert roots == {"UK", "Not Britain"}  # not a categorisation, whatever the definition says
+    assert roots == {"UK", "Not Britain"}  # not a categorisation, whatever the definition allows
 
 
 AGES = ["0-18", "18-infinity"], ["0-16", "16-21", "21-infinity"]

@@ -66,7 +66,7 @@ def test_figure_83():
     assert more.codes == ("H2.001",)
     [all_] = env.analyse("Survey X", 1.0)
     assert all_.codes == ("H1.001",)
-    # In its own group the target counts where that is wanted, as in the thesis's default group of all forms.
+    # In its own group the target counts where that is requested, as in the thesis's default group of all forms.
     [own] = env.analyse("Survey X", 0.6, with_target=True)
     assert (own.minimum, own.codes) == (3, ("C4.001",))
     [within] = env.analyse("Survey X", 1.0, against=env.members("Group1"))
@@ -76,7 +76,7 @@ def test_figure_83():
 
 
 def test_figure_29():
-    """The numbers that the thesis gives of Age; what its codings were it does not tell."""
+    """The numbers that the thesis gives of Age; it does not give the codings."""
     made = like_the_thesis(200)
     age = made.variables["Age"]
     assert len(age.graph.leaves) == 61
@@ -101,7 +101,7 @@ def test_a_variable_too_few_forms_have_is_null():
     assert (age.forms, age.minimum, age.step, age.codes) == (1, 2, None, ())
     assert country.codes == ("C4.001",)
     [age] = env.analyse("Survey X", 0.25, variables=["Age"])
-    assert age.codes == ("C2.001",)  # arbitrary precision harmonises to whatever is asked
+    assert age.codes == ("C2.001",)  # arbitrary precision harmonises to whatever is requested
     [age] = env.analyse("Survey Y", 0.25, variables=["Age"])
     assert (age.target, age.codes) == ("C0.001", ("C2.001",))
 
@@ -292,7 +292,7 @@ def test_a_name_used_twice_and_broken_json_have_their_places(saved: Path):
         folder.read(saved)
 
 
-def test_opened_in_spite_of_its_mistakes(saved: Path):
+def test_opened_in_spite_of_its_validation_errors(saved: Path):
     _edit(saved / "variables.json", lambda c: c[COUNTRY]["categorisations"].update({"C2.001": ["UK", "Britain"]}))
     env = folder.read(saved, strict=False)
     assert len(env.warnings) == 2

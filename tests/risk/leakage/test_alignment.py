@@ -154,7 +154,7 @@ def test_the_estimate_of_a_similarity_is_unbiased_also_with_flips() -> None:
     unpacked = np.unpackbits(view.signatures.view(np.uint8), axis=1)
     noisy = np.packbits(unpacked ^ (rng.random(unpacked.shape) < 0.1), axis=1).view(np.uint64)
     with_randomised_response = FieldView(noisy, view.counts, randomised_response=0.1)
-    off = ~np.eye(4, dtype=bool)  # a signature agrees with itself, flipped or not
+    off = ~np.eye(4, dtype=bool)  # a signature agrees with itself, randomised or not
     assert with_randomised_response.similarity(order, order)[off] == pytest.approx(
         plain[off], abs=5 * np.sqrt(with_randomised_response.noise)
     )

@@ -59,7 +59,7 @@ def test_open_mode_leaks_and_says_so() -> None:
     assert found["surname"].above_chance > 0.3
     assert found["sex"].above_chance > 0.4
     assert report.exceeds
-    assert not report.refuses, "open mode warns unless the specification says otherwise"
+    assert not report.refuses, "open mode warns unless the specification sets otherwise"
 
 
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
@@ -101,7 +101,7 @@ variables:
 
 
 @pytest.mark.parametrize("mode", ["open", "block_keyed"])
-def test_codes_of_variables_are_told_and_not_judged(mode: str) -> None:
+def test_codes_of_variables_are_reported_and_not_judged(mode: str) -> None:
     columns = {name: column.head(2000) for name, column in people(2000, 5).items()}
     rng = np.random.default_rng(6)
     # The trait goes with the commonest surnames, which the alignment reads.
@@ -139,7 +139,7 @@ def test_empty_fields_one_value_and_a_missing_blocking_field(mode: str) -> None:
     assert not report.exceeds
 
 
-def test_a_join_by_carole_is_said_to_be_left_out() -> None:
+def test_a_join_by_carole_is_reported_as_left_out() -> None:
     columns = {name: values.head(0) for name, values in people(1, 4).items()}
     capped = load_specification(HEAD.replace("MODE", "block_keyed") + "resolution: {by: carole, max_records: 9}\n")
     reported = [any("leave that out" in r for r in assess(columns, spec).notes) for spec in (SPEC_KEYED, capped)]
@@ -165,7 +165,7 @@ def test_codes_are_counted_and_change_no_finding(mode: str, beside: str) -> None
     assert beside in reported
     assert f"{alone / 40:.1%} of the records" in reported
     plain = assess(columns, specification(mode))
-    # Which field is best read, and so tells the others, depends on the throw-away keys.
+    # Which field is best read, and so helps to read the others, depends on the throw-away keys.
     assert [(f.field, f.rule, f.attack.split(" with ")[0]) for f in report.findings] == [
         (f.field, f.rule, f.attack.split(" with ")[0]) for f in plain.findings
     ]

@@ -72,7 +72,7 @@ def unprotected(many: dict[str, pl.Series]) -> float:
 
 
 def recovered(columns: dict[str, pl.Series], spec: Specification) -> dict[str, float]:
-    """By attack, what is recovered of surnames beyond guessing."""
+    """By attack, what is recovered of surnames above guessing."""
     return {f.attack: f.above_chance for f in assess(columns, spec).findings if f.field == "surname"}
 
 

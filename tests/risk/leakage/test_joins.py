@@ -209,10 +209,10 @@ def test_a_field_read_tells_the_fields_that_depend_on_it_and_no_others(tied: boo
     name = rng.choice(60, size=4000, p=np.arange(60, 0, -1) / 1830)
     town = (name // 6 if tied else rng.integers(0, 10, 4000)).astype(np.int64)
     relabelled, secret = rng.permutation(60), rng.permutation(10)
-    nobody = np.full(10, UNKNOWN)
+    unknown = np.full(10, UNKNOWN)
     shares = np.bincount(town, minlength=10) / 4000
     names = ReadField("name", relabelled[name], np.argsort(relabelled), np.argsort(relabelled), np.ones(60) / 60)
-    towns = ReadField("town", secret[town], np.argsort(secret), nobody, shares)
+    towns = ReadField("town", secret[town], np.argsort(secret), unknown, shares)
     assert names.recovered == 1
     found = by_cooccurrence(towns, [names, towns], rng)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Bayesian networks from the text of a .bif file, and without the variables that are not wanted."""
+"""Bayesian networks from the text of a .bif file, and without the variables that are left out."""
 
 from __future__ import annotations
 

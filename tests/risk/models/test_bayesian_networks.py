@@ -104,7 +104,7 @@ def test_asia(shared: Path) -> None:
 TEXT = """
 network n { }
 variable a { type discrete [ 2 ] { yes, no }; }
-variable b { type discrete [ 3 ] { x, y, z }; } // a remark
+variable b { type discrete [ 3 ] { x, y, z }; } // a comment
 probability ( a ) { table 0.25, 0.75; }
 probability ( b | a ) { (yes) 0.2, 0.3, 0.5; (no) 0.1, 0.1, 0.8; }
 """

@@ -21,7 +21,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
-    """Illness goes with the area, 9 in 10 of the south and nobody of the north; sex with nothing."""
+    """Illness goes with the area, 9 in 10 of the south and no one of the north; sex with nothing."""
     rows = [
         f"{area},{sex},{ill}"
         for area, sex, i in product("NS", "fm", range(10))

@@ -191,7 +191,7 @@ def test_any_clique_can_be_made_the_root(n: int, seed: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(3, 8), st.integers(0, 2**32 - 1))
 def test_any_rotation_is_an_exchange_in_the_ordering(n: int, seed: int) -> None:
-    """Rotations of a tree over a graph that was not decomposable agree with building the tree anew."""
+    """Rotations of a tree over a graph that was not decomposable agree with building the tree again."""
     rng = np.random.default_rng(seed)
     graph = Graph.from_edges(n, [(v, w) for v in range(n) for w in range(v) if rng.random() < 0.4])
     ordering = rng.permutation(n).tolist()

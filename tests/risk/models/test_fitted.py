@@ -48,7 +48,7 @@ def test_inference_is_the_full_joint_summed(seed: int, n: int, estimate: Estimat
         observed = to_table(counts.marginal([counts.names[v] for v in clique.variables]))
         prior = 1 / observed.size if estimate == "posterior mean" else 0.0
         assert np.allclose(clique.table(), (observed + prior) / (40 + prior * observed.size))
-    roles = rng.integers(0, 3, n)  # asked, given, neither
+    roles = rng.integers(0, 3, n)  # requested, given, neither
     requested = rng.permutation(np.flatnonzero(roles == 0)).tolist()
     evidence = {int(v): int(rng.integers(0, model.levels[v])) for v in np.flatnonzero(roles == 1)}
     part = full[tuple(evidence.get(v, slice(None)) for v in range(n))]

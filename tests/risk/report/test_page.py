@@ -50,9 +50,9 @@ def test_what_a_chart_draws_has_a_colour_on_a_dark_ground(pages: list[str]) -> N
 
 def test_a_template_is_escaped_and_may_leave_nothing_undefined(monkeypatch: pytest.MonkeyPatch) -> None:
     text = page._text
-    child = '{% extends "shell.html.j2" %}{% block body %}{{ said }}{% endblock %}'
+    child = '{% extends "shell.html.j2" %}{% block body %}{{ content }}{% endblock %}'
     monkeypatch.setattr(page, "_text", lambda package, name: child if name == "child" else text(package, name))
-    assert "&lt;b&gt;" in rendered("tryst.risk.report", "child", {"said": "<b>"}, filters={})
+    assert "&lt;b&gt;" in rendered("tryst.risk.report", "child", {"content": "<b>"}, filters={})
     with pytest.raises(UndefinedError):
         rendered("tryst.risk.report", "child", {}, filters={})
 

@@ -2,7 +2,7 @@
 
 The sources are two files of the 1990 census of the United States: surnames (name, per cent, cumulative per cent,
 rank; blank separated) and first names (CSV with name, gender, frequency). The surname file prints shares to three
-decimals, so four names in five read 0.000; the cumulative column still tells them apart. Ranks are therefore cut
+decimals, so four names in five read 0.000; the cumulative column still distinguishes them. Ranks are therefore cut
 into blocks that grow by a twentieth with the rank, and the names of a block get its mean share, taken from the rise
 of the cumulative column. That keeps the skew of the head and the slope of the tail, and lets the names of one weight
 be sorted, which is what makes 40,000 of them fit in some hundred kilobytes.

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over a pipe by its DevTools protocol: what a page asks for, says and shows."""
+"""A headless Chromium, driven over a pipe by its DevTools protocol: what a page requests, logs and shows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Visit:
     """What happened while a page was open."""
 
     requested: list[str] = field(default_factory=list)
-    """Addresses that the page asked for, its own first."""
-    said: list[str] = field(default_factory=list)
+    """Addresses that the page requested, its own first."""
+    console: list[str] = field(default_factory=list)
     """Console messages, log entries and exceptions."""
     values: list[Any] = field(default_factory=list)
-    """What the expressions came to."""
+    """The values of the expressions."""
     screenshot: bytes = b""
     pdf: bytes = b""
 
@@ -119,6 +119,6 @@ class _Session:
         if method == "Network.requestWillBeSent":
             self._visit.requested.append(reported["request"]["url"])
         elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
-            self._visit.said.append(json.dumps(reported))
+            self._visit.console.append(json.dumps(reported))
         elif method == "Page.loadEventFired":
             self._loaded = True

@@ -1,4 +1,4 @@
-"""The report on disclosure risk: says what the document says, verdict first, and a browser shows it offline."""
+"""The report on disclosure risk: holds what the document holds, verdict first, and a browser shows it offline."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def within(breach: dict[str, Any]) -> dict[str, Any]:
 def empty(breach: dict[str, Any]) -> dict[str, Any]:
     """A document of a run without links, as `carole.assessment` makes it."""
     population = built(SMALL, 300, (0.3, 0.3), np.random.default_rng(7), LIMITS)
-    nobody = np.zeros(0, dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
     old = population.combined
     combined = type(old)(
-        old.variables, old.alice, old.bob, nobody, nobody, np.zeros(0), nobody, nobody, np.zeros(0)
+        old.variables, old.alice, old.bob, none, none, np.zeros(0), none, none, np.zeros(0)
     )  # fmt: skip
     return assess(combined, population.spec, "r" * 32).document
 
@@ -69,7 +69,7 @@ def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any])
     assert "The result is refused: no one receives anything." in refused
 
 
-def test_every_measure_is_told_with_its_number_interval_limit_and_intruder(breach: dict[str, Any]) -> None:
+def test_every_measure_is_shown_with_its_number_interval_limit_and_intruder(breach: dict[str, Any]) -> None:
     text = text_of(render_risk_report(breach))
     for name, measure in breach["measures"].items():
         assert MEASURES[name].title in text
@@ -127,7 +127,7 @@ def test_a_browser_shows_it_without_network_or_complaint(breach: dict[str, Any],
         page, tmp_path / "profile", drawn, "getComputedStyle(document.querySelector('h1')).fontSize", outside_blocks
     )
     assert seen.requested == [page.as_uri()]
-    assert seen.said == []
+    assert seen.console == []
     assert sorted(seen.values[0]) == sorted(f"risk-{name}-alt" for name in CHARTS)
     assert float(seen.values[1].removesuffix("px")) > 30, "the style sheet is not in force"
     assert seen.values[2] is False, "something is wider than the page"
@@ -136,10 +136,10 @@ def test_a_browser_shows_it_without_network_or_complaint(breach: dict[str, Any],
 
 
 @pytest.mark.skipif(installed() is None, reason="no Chromium on this machine: apt-get install chromium")
-def test_the_browser_would_tell_of_network_and_complaints(tmp_path: Path) -> None:
+def test_the_browser_would_report_requests_and_console_errors(tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text("<img src='gone.png'><script>console.error('alas'); nothing.at.all</script>")
     seen = visit(page, tmp_path / "profile")
     assert len(seen.requested) == 2
-    assert any("alas" in said for said in seen.said)
-    assert any("ReferenceError" in said for said in seen.said)
+    assert any("alas" in entry for entry in seen.console)
+    assert any("ReferenceError" in entry for entry in seen.console)

@@ -1,4 +1,4 @@
-"""What a report is made from: mistakes in it, all at once, and the numbers derived from it."""
+"""What a report is made from: errors in it, all at once, and the numbers derived from it."""
 
 import json
 from typing import Any

@@ -226,7 +226,7 @@ def test_warnings_come_first_each_once_the_most_serious_before_the_others(docume
 
 
 @pytest.mark.parametrize("kind", ["none", "decomposable"])
-def test_dependent_fields_are_told(documents: dict[str, Any], kind: str) -> None:
+def test_dependent_fields_are_shown(documents: dict[str, Any], kind: str) -> None:
     def misfit(within: str, words: str) -> dict[str, Any]:
         return {"within": within, "fields": ["a", "b"], "gain": 9.0, "observed": 0.1, "expected": 0.01, "words": words}
 
@@ -305,7 +305,7 @@ def test_a_failed_write_leaves_the_earlier_file(
     assert path.read_text() == "an earlier one"
 
 
-def test_thresholds_duplicates_and_the_unlinkable_are_told(documents: dict[str, Any]) -> None:
+def test_thresholds_duplicates_and_the_unlinkable_are_shown(documents: dict[str, Any]) -> None:
     text = Page(html_of(documents)).text
     for phrase in (
         "What other thresholds would give",
@@ -331,7 +331,7 @@ def test_a_report_of_an_earlier_run_has_less_to_say(documents: dict[str, Any]) -
     assert "one to one" in text
 
 
-def test_what_blocking_lost_is_told_with_its_method(documents: dict[str, Any]) -> None:
+def test_what_blocking_lost_is_shown_with_its_method(documents: dict[str, Any]) -> None:
     blocked = without_truth(documents)
     text = Page(html_of(blocked)).text
     assert "about 32.5 matches were never compared" in text
@@ -406,7 +406,7 @@ LATENT = {
 }
 
 
-def test_what_the_values_say_is_told_beside_agreement_alone(documents: dict[str, Any]) -> None:
+def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: dict[str, Any]) -> None:
     assert "The evidence of the values" not in Page(html_of(documents)).text
     documents["linkage"]["latent"] = LATENT
     text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")

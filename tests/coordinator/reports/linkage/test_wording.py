@@ -83,14 +83,14 @@ def test_levels_are_named_by_similarity(bounds: list[float], labels: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("mode", "assessed", "said", "unsaid"),
+    ("mode", "assessed", "present", "absent"),
     [
         ("open", True, "beside the rest of its row", "list of their own"),
         ("block_keyed", True, "which rows of the two lists are links", "beside the rest of its row"),
         ("block_keyed", False, "in a list of their own, beside no signature", "are links"),
     ],
 )
-def test_what_carole_saw_of_codes_is_told(mode: str, assessed: bool, said: str, unsaid: str) -> None:
+def test_what_carole_saw_of_codes_is_stated(mode: str, assessed: bool, present: str, absent: str) -> None:
     run = RunDescription(
         project="p",
         mode=mode,
@@ -104,6 +104,6 @@ def test_what_carole_saw_of_codes_is_told(mode: str, assessed: bool, said: str, 
     meaning = wording.mode_meaning(run)
     assert meaning.startswith(wording.MODES[mode])
     assert "3 variables" in meaning
-    assert said in meaning
-    assert unsaid not in meaning
+    assert present in meaning
+    assert absent not in meaning
     assert wording.mode_meaning(run.model_copy(update={"variables": 0})) == wording.MODES[mode]
