@@ -142,7 +142,7 @@ def page(
         f"`python -m benchmarks intruder --write` makes this page (seed {seed}); `tests/carole/intruder` checks the "
         "attack. `tryst intrude` does the same to a release of your own.",
         "",
-        "Smith and Elliot (2017, section 3.1) measure identification risk by turning linkage on a release. Their "
+        "Smith and Elliot (2017, section 3.1) measure identification risk by an attack with linkage on a release. Their "
         "files: an intruder knows 400 people by surname and driving quality, and six more of their variables; 600 "
         "records are released with four others, a fifth of the keys wrong; about 240 of the 400 are among them. "
         f"Training: 500 complete records of other people. Means over {replicates} draws.",

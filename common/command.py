@@ -76,7 +76,7 @@ SUBCOMMANDS = {
     ),
     "intrude": Subcommand(
         "tryst.carole.intruder_commands",
-        "Turn the linker on a release: link it to people whom an intruder knows.",
+        "Use the linker to attack a release: link it to people an intruder knows.",
     ),
 }
 """By name. A module has a typer ``app`` with commands of its own, or one function ``command``."""
