@@ -142,9 +142,9 @@ def page(
         f"`python -m benchmarks intruder --write` makes this page (seed {seed}); `tests/carole/intruder` checks the "
         "attack. `tryst intrude` does the same to a release of your own.",
         "",
-        "Smith and Elliot (2017, section 3.1) measure identification risk by an attack with linkage on a release. Their "
-        "files: an intruder knows 400 people by surname and driving quality, and six more of their variables; 600 "
-        "records are released with four others, a fifth of the keys wrong; about 240 of the 400 are among them. "
+        "Smith and Elliot (2017, section 3.1) measure identification risk by an attack with linkage on a release. "
+        "Their files: an intruder knows 400 people by surname and driving quality, and six more of their variables; "
+        "600 records are released with four others, a fifth of the keys wrong; about 240 of the 400 are among them. "
         f"Training: 500 complete records of other people. Means over {replicates} draws.",
         "",
         "## What is claimed, and what is true",
@@ -191,7 +191,7 @@ def page(
             "",
             "Twins share the keys of released records, the rarest first, and have everything else from other records; "
             "dummies of the model are drawn whole from a decomposable model of the release, independent ones value by "
-            "value. All cost the same share of records that are no one's. Replaced values change keys and other "
+            "value. All cost the same share of records of no person. Replaced values change keys and other "
             "variables alike, and harm the data besides the attack.",
             "",
         ]

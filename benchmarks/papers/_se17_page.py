@@ -102,7 +102,7 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "person's, each half the time. Every pair is compared, by equality.",
         "",
         "- *FS*: Fellegi-Sunter by EM with u fixed.",
-        "- *Ext. EM*: the [extended latent model](extended-latent.md), learnt from FS's probabilities.",
+        "- *Ext. EM*: the [extended latent model](extended-latent.md), estimated from FS's probabilities.",
         "- *Ext. EM +*: the same with 500 complete training records drawn from the network.",
         "- *GP*: Bayes factors from the network itself and the surnames' true frequencies.",
         "",
