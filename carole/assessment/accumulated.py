@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.specification.model.assessment import PublishedTable
 
 
@@ -29,7 +30,7 @@ class Accumulated:
     releases: int
     largest: Mapping[str, float]
     tables: tuple[PublishedTable, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:
@@ -57,10 +58,7 @@ def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) 
             made = PublishedTable(variables=names, protection=table["protection"], base=table["base"])
             if made not in tables:
                 tables.append(made)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
     if gone:
-        warnings = (
-            f"Tables over {', '.join(sorted(gone))} were released before, and are no longer variables: their additional"
-            " disclosure risk could not be taken into account.",
-        )
+        warnings = (result_warning("earlier_tables_left_out", variables=", ".join(sorted(gone))),)
     return Accumulated(len(reports), largest, tuple(tables), warnings)

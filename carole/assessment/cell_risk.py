@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
 from tryst.risk.identification.coding import tally
@@ -76,7 +77,7 @@ class CellRisk(ABC):
 
     file: KeyFile
     method: str
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
     @abstractmethod
     def after(self, recoding: Recoding) -> Cells:
@@ -94,7 +95,7 @@ class Alike(CellRisk):
 
     file: KeyFile
     method: str = "no key variable varies: all records have equal keys"
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:
         """One cell."""
@@ -110,7 +111,7 @@ class Averaged(CellRisk):
     file: KeyFile
     matching: BayesianMatching = field(repr=False)
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:
         """A recoded variable joins the models as a node."""
@@ -125,7 +126,7 @@ class LogLinear(CellRisk):
     file: KeyFile
     risk: LogLinearRisk = field(repr=False)
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
 
     def after(self, recoding: Recoding) -> Cells:
         """The mean of a recoded cell is the sum of the means of the cells in it."""
@@ -162,9 +163,7 @@ def cell_risk(file: KeyFile) -> CellRisk:
         fitted = fit_models(file, "exact")
         matching = bayesian_matching(file, fitted)
         number = len(fitted.average.models)
-        return Averaged(
-            file, matching, f"Bayesian matching, {number} decomposable models averaged", tuple(fitted.warnings())
-        )
+        return Averaged(file, matching, f"Bayesian matching, {number} decomposable models averaged", fitted.warnings())
     try:
         choice = choose_model(file, max_models=MODELS, limit=MODEL_CELLS)
     except TrystError as error:
@@ -172,10 +171,10 @@ def cell_risk(file: KeyFile) -> CellRisk:
             raise
         fitted = fit_models(file, "occam")
         found = f"Bayesian matching, {len(fitted.average.models)} decomposable models of Occam's window averaged"
-        return Averaged(file, bayesian_matching(file, fitted), found, tuple(fitted.warnings()))
+        return Averaged(file, bayesian_matching(file, fitted), found, fitted.warnings())
     best = choice.best
     words = f"log-linear model, the best of {len(choice.models)} by the minimum-error criterion B2: {best.model}"
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
     if not best.converged:
-        warnings = (f"The log-linear fit has not converged: a margin is off by {best.fit.deviation:.2g} records.",)
+        warnings = (result_warning("log_linear_not_converged", deviation=best.fit.deviation),)
     return LogLinear(file, best, words, warnings)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.coded_links import GROUP
 from tryst.carole.engine.resolution_request import ResolutionResult
 from tryst.carole.engine.result import Linkage
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -69,7 +70,7 @@ class Combined:
     pair_b: NDArray[np.int64] = field(repr=False)
     pair_probability: NDArray[np.float64] = field(repr=False)
     left_out: float = 0.0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
 
     def __post_init__(self) -> None:
         for where, rows_a, rows_b, chance in (
@@ -197,11 +198,7 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
         rows_b,
         links.probability,
         left_out,
-        (
-            "In mode block_keyed Carole knows the codes of links only. Expected counts leave out the pairs that came"
-            f" close to a link, among which at most {left_out:.3g} matches are expected; and each link's probability"
-            f" is the mean over at least {GROUP} similar links, or over all where there are fewer.",
-        ),
+        (result_warning("codes_of_links_only", matches=left_out, group=GROUP),),
     )
 
 

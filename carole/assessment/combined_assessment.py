@@ -24,6 +24,7 @@ from tryst.carole.assessment.publication import publication
 from tryst.carole.engine.plan import Resources
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
+from tryst.common.documents.result_warning import ResultWarning, by_severity, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
@@ -137,7 +138,9 @@ def assess(
         "expected_records": float(combined.pair_probability.sum()),
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
-        "warnings": [*_warnings(combined), *combined.warnings, *found.warnings, *tables.warnings, *before.warnings],
+        "warnings": by_severity(
+            [*_warnings(combined), *combined.warnings, *found.warnings, *tables.warnings, *before.warnings]
+        ),
     }
     document = AssessmentDocument.of(document, "assessment").plain()
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
@@ -160,25 +163,19 @@ def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
     }
 
 
-def _warnings(combined: Combined) -> list[str]:
-    sentences = []
+def _warnings(combined: Combined) -> list[ResultWarning]:
     if not combined.n_records:
-        return ["There is no linked record: nothing can be disclosed but that fact."]
+        return [result_warning("no_linked_record")]
+    warnings = []
     if combined.n_records < 2:
-        sentences.append("There is one linked record: a person known to be in the output is known to be this record.")
+        warnings.append(result_warning("one_linked_record"))
     for name, number in combined.disagreements.items():
         if number:
-            sentences.append(
-                f"In {number} linked records the custodians differ in {name}; Alice's value was taken. Released side by"
-                " side, the two values disclose more than one."
-            )
+            warnings.append(result_warning("custodians_differ", records=number, variable=name))
     lacking = (combined.codes < 0).mean(axis=0)
     for variable, share in zip(combined.variables, lacking.tolist(), strict=True):
         if share == 1.0:
-            sentences.append(f"No linked record has a value of {variable.name}.")
+            warnings.append(result_warning("variable_without_values", variable=variable.name))
         elif share > 0.2 and variable.role == "key":
-            sentences.append(
-                f"{share:.0%} of the linked records have no value of {variable.name}, which counts as a category: an"
-                " intruder for whom a missing value agrees with any value finds fewer of them unique."
-            )
-    return sentences
+            warnings.append(result_warning("key_often_missing", variable=variable.name, share=share))
+    return warnings

@@ -15,6 +15,7 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.measures import CONFIDENCE, Measure
 from tryst.carole.engine.plan import Resources
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import Fractions
@@ -119,7 +120,7 @@ class Identification:
     document: dict[str, Any]
     model: CellRisk | None
     trust: NDArray[np.float64]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
 
 def identification(combined: Combined, fractions: Fractions, left: Resources) -> Identification:
@@ -217,14 +218,14 @@ def _scores(file: KeyFile, left: Resources) -> SudaScores:
         maximum = min(maximum, _MAX_SIZE + 1) - 1
 
 
-def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[ResultWarning, ...]]:
     """Which sets of key variables single records out, how much each variable adds to that, and what was left out."""
     file = model.file
     scores = _scores(file, left)
     own = scores.minimal_uniques
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
     if not own.complete:
-        warnings = (f"Special uniques were searched for by at most {own.max_size} of the {own.n_keys} key variables.",)
+        warnings = (result_warning("special_uniques_incomplete", size=own.max_size, keys=own.n_keys),)
     sets, number = np.unique(own.subsets, return_counts=True)
     order = np.lexsort((sets, -number, np.bitwise_count(sets)))
     highest_risk_records = [

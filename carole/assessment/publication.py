@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.measures import Measure
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model.assessment import PublishedTable
 from tryst.risk.attribution.cell_bounds import bounds
@@ -50,7 +51,7 @@ class Publication:
 
     measures: Mapping[str, Measure]
     tables: list[dict[str, Any]]
-    warnings: tuple[str, ...]
+    warnings: tuple[ResultWarning, ...]
 
 
 def publication(
@@ -70,7 +71,7 @@ def publication(
     listed = [(table, False) for table in tables] + [(table, True) for table in earlier if table not in tables]
     if not listed:
         return Publication({}, [], ())
-    warnings: list[str] = []
+    warnings: list[ResultWarning] = []
     documents = []
     singles = []
     for table, before in listed:
@@ -93,10 +94,10 @@ def publication(
     if whole.method == "":
         value = max(single.probability for single in singles)
         how = "the worst single table"
-        warnings.append("The tables together have too many cells: each was attacked separately, which may find less.")
+        warnings.append(result_warning("tables_attacked_separately"))
     value = max(value, *(single.probability for single in singles))
     if any(table.protection == "random" for table, _ in listed):
-        warnings.append("Random rounding was drawn for this assessment; it is drawn again for the published tables.")
+        warnings.append(result_warning("rounding_drawn_again"))
     text = f"{len(listed)} tables, {known} known people, links as decided; bounds: {how}"
     return Publication({"subtraction": Measure(value, text)}, documents, tuple(warnings))
 

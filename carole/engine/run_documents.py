@@ -17,6 +17,7 @@ from tryst.carole.engine.plan import LinkagePlan, Resources
 from tryst.carole.engine.result import LatentResult, Linkage
 from tryst.carole.fellegi_sunter.dependence import Distribution
 from tryst.carole.fellegi_sunter.model import Model, log2_ratios
+from tryst.common.documents.result_warning import by_severity
 from tryst.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
@@ -44,7 +45,7 @@ def findings(
             "peak_memory_bytes": int(linkage.peak_bytes),
             "threads": resources.threads,
         },
-        "warnings": list(dict.fromkeys([*linkage.warnings, *model.warnings])),
+        "warnings": by_severity([*model.warnings, *linkage.warnings]),
     }
     return StatisticsDocument.of(content, "statistics")
 

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.document import Count, Document, Part, Share, one_length
+from tryst.common.documents.result_warning import ResultWarning
 
 VERSION = 1
 """Of the document."""
@@ -224,7 +225,7 @@ class AssessmentDocument(Document):
     """Matches expected among pairs whose codes are not known."""
     earlier_releases: Count
     """Releases of the project so far that were assessed."""
-    warnings: list[str]
+    warnings: list[ResultWarning]
 
     @field_validator("measures")
     @classmethod

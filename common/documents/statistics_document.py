@@ -31,4 +31,4 @@ class StatisticsDocument(Document):
     linkage: LinkageDocument
     timings: Timings
     warnings: list[ResultWarning]
-    """Of the model and of the linkage, each once."""
+    """Of the model and of the linkage, each once, the most serious first."""

@@ -40,6 +40,7 @@ def identify(
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
+    from tryst.common.documents.result_warning import ResultWarning
     from tryst.common.progress import stages_on_terminal
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
@@ -87,8 +88,8 @@ def identify(
         value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
         interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
         typer.echo(f"{measure['name']:28s} {value}{interval}")
-    for note in found["notes"]:
-        typer.echo(f"note: {note}")
+    for warning in found["warnings"]:
+        typer.echo(ResultWarning.model_validate(warning).line)
     for left in found["left_out"]:
         typer.echo(f"not computed: {left['what']}: {left['why']}")
     for path in (out, json_file):

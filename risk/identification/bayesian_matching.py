@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.population_law import expected_reciprocal
@@ -64,20 +65,17 @@ class FittedModels:
         kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
         return FittedModels(kept, self.search, self.estimate)
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> tuple[ResultWarning, ...]:
         """What to know before relying on these models."""
-        sentences = []
+        warnings = []
         found = self.search
         if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
-            sentences.append(
-                f"The chains have not converged (R-hat {found.r_hat:.3f}, edge spread {found.edge_spread:.2f}):"
-                " make more moves, or use annealing or Occam's window."
-            )
+            warnings.append(result_warning("chains_not_converged", r_hat=found.r_hat, edge_spread=found.edge_spread))
         if found.method == "MC3" and len(found) == 1:
-            sentences.append("The chain stayed at one model: this is that model's risk, not an average.")
+            warnings.append(result_warning("chain_at_one_model"))
         if found.method == "simulated annealing":
-            sentences.append("One good model was searched for; how sure the data are of it is not taken into account.")
-        return sentences
+            warnings.append(result_warning("one_model_searched"))
+        return tuple(warnings)
 
 
 def fit_models(

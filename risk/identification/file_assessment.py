@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.documents.result_warning import by_severity, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
@@ -76,7 +77,7 @@ def assess(
     dict
         Ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
     """
-    found: dict[str, Any] = {"notes": file.notes(), "left_out": [], "measures": []}
+    found: dict[str, Any] = {"warnings": file.warnings(), "left_out": [], "measures": []}
     found["file"] = {
         "records": file.n_records,
         "keys": [{"name": n, "levels": k} for n, k in zip(file.names, file.levels, strict=True)],
@@ -108,6 +109,7 @@ def assess(
     found["highest_risk_records"] = highest_risk_records(file, suda, loglinear, own) if records else []
     found["records_listed"] = records
     found["seed"] = seed
+    found["warnings"] = [warning.plain() for warning in by_severity(found["warnings"])]
     return found
 
 
@@ -209,10 +211,7 @@ def _log_linear(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float6
         ],
     }
     if not best.converged:
-        found["notes"].append(
-            f"The log-linear fit has not converged: a margin is off by {best.fit.deviation:.2g} records. Do not rely on"
-            " tau1 and tau2."
-        )
+        found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
     found["measures"] += [_entry(wording.TAU1, best.tau1), _entry(wording.TAU2, best.tau2)]
     return best
 
@@ -221,11 +220,11 @@ def _modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -
     fitted = fit_models(file, method, np.random.default_rng(seed))
     matching = bayesian_matching(file, fitted)
     measures = matching.measures
+    found["warnings"] += fitted.warnings()
     found["modelled"] = {
         "search": fitted.search.method,
         "models": len(fitted.average.models),
         "estimate": fitted.estimate,
-        "cautions": fitted.warnings(),
         **asdict(measures),
         "attacks": _model_attacks(matching),
     }

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.checks import check_population, check_shape
 from tryst.risk.identification.coding import MISSING_LABEL, Codes, Counts, Missing, coded, tally, text_of
@@ -279,22 +280,16 @@ class KeyFile:
         """The key values of a cell, in words, for a data steward's eyes."""
         return {n: MISSING_LABEL if v < 0 else own[v] for n, own, v in zip(self.names, self.labels, cell, strict=True)}
 
-    def notes(self) -> list[str]:
-        """What a steward should know of these key variables before believing a number."""
-        sentences = []
+    def warnings(self) -> list[ResultWarning]:
+        """What a steward should know of these key variables before relying on a figure."""
+        warnings = []
         for name, n in zip(self.names, self.levels, strict=True):
             if n == 1:
-                sentences.append(f"{name} has one level in this file: it distinguishes no one.")
+                warnings.append(result_warning("key_constant", key=name))
             elif n > 20 and n > _NEARLY_OWN * self.n_records:
-                sentences.append(
-                    f"{name} has {n:,} values in {self.n_records:,} records: nearly everyone has a value of their own."
-                    " No one knows such values of others exactly; group them as an intruder would know them."
-                )
+                warnings.append(result_warning("key_nearly_unique", key=name, values=n, records=self.n_records))
         if self.population_counts is not None:
             share = self.n_records / self.population_total
             if abs(share - self.fraction) > 0.1 * self.fraction:
-                sentences.append(
-                    f"The file is {share:.3%} of the population given, and the sampling fraction was given as"
-                    f" {self.fraction:.3%}: one of them is wrong, or units were sampled unequally."
-                )
-        return sentences
+                warnings.append(result_warning("fraction_contradicted", share=share, fraction=self.fraction))
+        return warnings

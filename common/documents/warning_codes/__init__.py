@@ -6,6 +6,7 @@ here.
 """
 
 from tryst.common.documents.warning_codes.candidates import CANDIDATES
+from tryst.common.documents.warning_codes.disclosure import COMBINED_OUTPUT, IDENTIFICATION
 from tryst.common.documents.warning_codes.estimation import ESTIMATION
 from tryst.common.documents.warning_codes.values import VALUES
 from tryst.common.documents.warning_codes.warning_code import SEVERITIES, Severity, WarningCode
@@ -14,6 +15,8 @@ BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
     "The fitted model": ESTIMATION,
     "Files, blocking and pairs": CANDIDATES,
     "The extended latent step, and intruders who link": VALUES,
+    "Disclosure risk of a combined output": COMBINED_OUTPUT,
+    "Identification risk: keys and models": IDENTIFICATION,
 }
 """The codes by subject, in the order of the manual."""
 

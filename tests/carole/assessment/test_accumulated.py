@@ -9,6 +9,7 @@ import pytest
 from benchmarks._built_population import Built
 from tryst.carole.assessment import Assessment, assess
 from tryst.carole.assessment.accumulated import accumulated
+from tryst.common.documents.result_warning import result_warning
 
 
 def test_nothing_before() -> None:
@@ -29,7 +30,7 @@ def test_the_largest_of_each_and_all_tables_that_can_still_be_attacked(assessmen
     assert not found.warnings
     fewer = accumulated([first], [name for name in names if name != "illness"])
     assert [table.variables for table in fewer.tables] == [("sex", "occupation")]
-    assert "illness" in fewer.warnings[0]
+    assert fewer.warnings == (result_warning("earlier_tables_left_out", variables="illness"),)
 
 
 @pytest.mark.parametrize("much", [0.15, 0.95])

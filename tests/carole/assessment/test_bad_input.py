@@ -41,7 +41,7 @@ def test_no_links() -> None:
     assert found["records"] == 0
     assert found["verdict"] == "within"
     assert {entry["value"] for entry in found["measures"].values()} == {0.0}
-    assert any("no linked record" in warning for warning in found["warnings"])
+    assert found["warnings"][0]["code"] == "no_linked_record"
 
 
 def test_empty_files() -> None:
@@ -54,7 +54,7 @@ def test_one_record() -> None:
     assert found["measures"]["sample_uniques"]["value"] == 1.0
     assert found["measures"]["correct_unique_matches"]["upper"] == 1.0
     assert found["measures"]["certain_attribution"]["value"] == 1.0
-    assert any("one linked record" in warning for warning in found["warnings"])
+    assert "one_linked_record" in {warning["code"] for warning in found["warnings"]}
 
 
 def test_all_values_missing() -> None:
@@ -63,7 +63,7 @@ def test_all_values_missing() -> None:
     # Everybody is alike, one of 30 / 0.25 people.
     assert found["measures"]["correct_matches"]["value"] == pytest.approx(1 / 120, rel=0.05)
     assert found["measures"]["certain_attribution"]["value"] == 0.0
-    assert sum("No linked record has a value" in warning for warning in found["warnings"]) == len(SMALL)
+    assert sum(warning["code"] == "variable_without_values" for warning in found["warnings"]) == len(SMALL)
 
 
 def test_a_key_with_one_level() -> None:

@@ -103,7 +103,7 @@ def test_the_assessment_is_that_of_mode_open_but_for_probabilities_and_near_pair
             assert value == pytest.approx(theirs[name], abs=0.005), name
     document = assess(reported, case.spec, "r" * 32).document
     assert case.spec.release.alice == "pairs"
-    assert any(f"{reported.left_out:.3g} matches" in warning for warning in document["warnings"])
+    assert any(f"{reported.left_out:.3g} matches" in warning["text"] for warning in document["warnings"])
     assert document["expected_left_out"] == reported.left_out
     assert document["expected_records"] + reported.left_out == pytest.approx(whole.pair_probability.sum())
 

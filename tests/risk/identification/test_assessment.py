@@ -168,7 +168,7 @@ def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_with_a_reaso
 def test_numbers_with_many_decimals_as_keys():
     file = KeyFile.from_columns({"income": np.random.default_rng(1).normal(size=3_000), "sex": [0, 1] * 1_500}, 0.1)
     found = assess(file)
-    assert "income has 3,000 values in 3,000 records" in found["notes"][0]
+    assert "income has 3,000 values in 3,000 records" in found["warnings"][0]["text"]
     assert found["file"]["uniques"] == 3_000
     assert found["measures"][0]["value"] == 1
     assert {left["what"] for left in found["left_out"]} == {"recoding"}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile
 
@@ -119,16 +120,19 @@ def test_without_fraction_and_population_nothing_is_assumed():
         KeyFile.from_columns(COLUMNS)
 
 
-def test_notes_name_keys_that_distinguish_no_one_or_everyone():
+def test_warnings_name_keys_that_distinguish_no_one_or_everyone():
     rng = np.random.default_rng(1)
     file = KeyFile.from_columns({"income": rng.normal(size=100).round(6), "country": ["here"] * 100}, 0.1)
-    notes = " ".join(file.notes())
-    assert "income has 100 values in 100 records" in notes
-    assert "country has one level" in notes
+    assert file.warnings() == [
+        result_warning("key_nearly_unique", key="income", values=100, records=100),
+        result_warning("key_constant", key="country"),
+    ]
 
 
 def test_a_fraction_that_the_population_contradicts_is_noted():
     whole = pl.DataFrame(list(product("ab", range(50))), schema=["a", "b"], orient="row")
     part = whole[::4]
     file = KeyFile.from_columns(part.to_dict(), 0.5, population=whole.to_dict())
-    assert "one of them is wrong" in " ".join(file.notes())
+    *_, warning = file.warnings()
+    assert warning.code == "fraction_contradicted"
+    assert "one of them is wrong" in warning.text

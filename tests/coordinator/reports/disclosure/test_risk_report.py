@@ -14,6 +14,7 @@ from benchmarks._built_population import SMALL, built
 from tests.coordinator.reports.disclosure.browser import installed, visit
 from tryst.carole.assessment import assess
 from tryst.common.disclosure_measures import MEASURES
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import TrystError
 from tryst.coordinator.reports.disclosure import render_risk_report, write_risk_report
 from tryst.coordinator.reports.disclosure.content import options
@@ -109,7 +110,8 @@ def test_a_document_that_lacks_a_part_is_refused(breach: dict[str, Any]) -> None
 
 
 def test_text_is_escaped(breach: dict[str, Any]) -> None:
-    page = render_risk_report({**breach, "project": "<script>alert(1)</script>", "warnings": ["<b>x</b>"]})
+    warning = result_warning("variable_without_values", variable="<b>x</b>").plain()
+    page = render_risk_report({**breach, "project": "<script>alert(1)</script>", "warnings": [warning]})
     assert "<script" not in page
     assert "<b>x" not in page
 
