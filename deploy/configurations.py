@@ -4,9 +4,9 @@ Every way of running a service finds the same places:
 
 ======================== =============================================== ==================
 /etc/tryst/PARTY/        PARTY.yaml                                      read by the service
-/etc/tryst/PARTY/keys/   keys and certificates                           read by the service, nobody else
+/etc/tryst/PARTY/keys/   keys and certificates                           read by the service only
 /srv/tryst/PARTY/        a custodian's records                           read by the service
-/var/lib/tryst/PARTY/    what it keeps; a custodian's results            written by the service
+/var/lib/tryst/PARTY/    its state; a custodian's results                written by the service
 /var/cache/tryst/        machine code, compiled at the first use         written by the service
 ======================== =============================================== ==================
 """
@@ -21,10 +21,10 @@ from tryst.common.parties import Party, Side
 from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
 ADDRESS = "carole:7443"
-"""Carole, as everyone calls her: a name that DNS, /etc/hosts, compose or a cluster resolves."""
+"""Carole's address: a name that DNS, /etc/hosts, compose or a cluster resolves."""
 
 UNPRIVILEGED = " ".join(["0000"] * 16)
-"""Stands for the other custodian's fingerprint: no service starts before it is replaced."""
+"""Placeholder of the other custodian's fingerprint: no service starts before it is replaced."""
 
 
 def configurations() -> dict[str, str]:

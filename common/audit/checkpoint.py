@@ -1,4 +1,4 @@
-"""A checkpoint: how many entries the log has and its root, signed by Carole.
+"""A checkpoint: the size of the log and its root, signed by Carole.
 
 Two checkpoints of one size and different roots, both with her signature, prove that she has shown two histories.
 """
@@ -14,7 +14,7 @@ from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from tryst.common.keys.signing_purpose import SigningPurpose
 
 LARGEST = 2**48
-"""No log has more entries; a greater size is not believed."""
+"""No log has more entries; a greater size is refused."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Checkpoint:
     Attributes
     ----------
     log
-        Which log: 32 hexadecimal digits drawn when it was begun, so that one begun anew never passes for it.
+        Identifier of the log: 32 random hexadecimal digits, so that a restarted log is never taken for it.
     size
-        How many entries.
+        Number of entries.
     root
         Root of their tree, 32 bytes.
     at
-        When it was signed, in milliseconds since 1970, UTC.
+        Time of the signature, in milliseconds since 1970, UTC.
     signature
-        Of the linker's identity, 64 bytes.
+        By the linker's identity, 64 bytes.
     """
 
     log: str
@@ -52,16 +52,18 @@ class Checkpoint:
         Raises
         ------
         TrystError
-            AUDIT for a size or root that cannot be; SIGNATURE.
+            AUDIT for an impossible size or root; SIGNATURE.
         """
         if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or len(self.signature) != SIGNATURE_BYTES:
             raise TrystError(
-                ErrorCode.AUDIT, "this is no checkpoint", got=f"size {self.size} with a root of {len(self.root)} bytes"
+                ErrorCode.AUDIT,
+                "this is not a checkpoint",
+                got=f"size {self.size} with a root of {len(self.root)} bytes",
             )
         linker.verify(self.signature, SigningPurpose.CHECKPOINT, *_parts(self.log, self.size, self.root, self.at))
 
     def countersign(self, witness: Identity) -> bytes:
-        """The signature by which a reader says that it has believed this checkpoint: 64 bytes."""
+        """The signature by which a reader states that it has verified this checkpoint: 64 bytes."""
         return witness.sign(SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
     def verify_countersignature(self, signature: bytes, witness: PublicIdentity) -> None:
@@ -104,9 +106,9 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError):
             raise TrystError(
                 ErrorCode.AUDIT,
-                "a checkpoint is one line of JSON with log, size, root, at and signature",
+                "a checkpoint must be one line of JSON with log, size, root, at and signature",
                 where=where,
-                remedy="give the file as 'tryst audit checkpoint' wrote it",
+                remedy="use the file as 'tryst audit checkpoint' wrote it",
             ) from None
         return cls(log, size, root, at, signature)
 

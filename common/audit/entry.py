@@ -1,8 +1,8 @@
-"""What an entry of the audit log is, and the bytes that are hashed of it.
+"""An entry of the audit log, and the bytes of it that are hashed.
 
-An entry names who did what to which project, with details that hold no record's value. Its salt keeps the hashes of
-entries a reader may not see (of other projects) from being found by trying: without it, a proof's neighbouring hash
-would tell who did what when.
+An entry names who did what to which project, with details that hold no record's value. Its salt prevents guessing the
+entries that a reader may not see (of other projects) from their hashes: without it, a neighbouring hash in a proof
+could be tested against guessed entries.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _DOMAIN = b"tryst audit entry 1"
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An entry as it stands in the log.
+    """An entry as it is in the log.
 
     Attributes
     ----------
     sequence
         Its number, from 1, without a gap.
     at
-        When, in milliseconds since 1970, UTC.
+        Its time, in milliseconds since 1970, UTC.
     project
-        Of which project; empty if of none.
+        Its project; empty if it has none.
     actor, action
         Who did what.
     text

@@ -1,8 +1,8 @@
 """The Merkle tree of RFC 6962: its root, proofs that a leaf is in it, and proofs that it begins with an older tree.
 
-Leaves and inner nodes are hashed with different first bytes, so that no leaf can pass for a node. The left subtree of
-n leaves has k of them, k the largest power of two below n. Every node over a full range of 2^h leaves is kept when it
-comes into being and never changes: appending costs one hash on average, a root or a proof O(log n).
+Leaves and inner nodes are hashed with different first bytes, so that no leaf can be taken for a node. The left subtree
+of n leaves has k of them, k the largest power of two below n. Every node over a full range of 2^h leaves is stored when
+it is completed and never changes: appending costs one hash on average, a root or a proof O(log n).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def completed(size: int, leaf: bytes, node: Node) -> list[tuple[int, int, bytes]]:
-    """The full nodes that leaf number `size` (from 0) brings into being, itself first, as (height, position, hash)."""
+    """The full nodes that leaf number `size` (from 0) completes, itself first, as (height, position, hash)."""
     made = [(0, size, leaf)]
     height, position, value = made[0]
     while position % 2 == 1:
@@ -119,12 +119,12 @@ def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, pro
 
 
 class Tree:
-    """A tree in memory, for whoever reads a log as a whole.
+    """A tree in memory, for reading a whole log.
 
     Attributes
     ----------
     size
-        How many leaves it has.
+        Number of leaves.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Tree:
         self.size += 1
 
     def node(self, height: int, position: int) -> bytes:
-        """A full node, as the functions of this module ask for it."""
+        """A full node, as the functions of this module request it."""
         return self._nodes[height, position]
 
     @property

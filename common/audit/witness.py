@@ -1,8 +1,8 @@
-"""What a reader of the log remembers of it, and what it refuses.
+"""The checks of a reader of the log.
 
-A witness keeps the newest checkpoint it has believed. It believes another only if the linker signed it, it is of the
+A witness keeps the newest checkpoint it has verified. It accepts another only if the linker signed it, it is of the
 same log, and a proof shows that the longer of the two begins with the shorter. A log that was edited, reordered, cut,
-rolled back or begun anew fails one of these, whatever else its keeper has rewritten.
+rolled back or restarted fails one of these checks, whatever else was rewritten.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tryst.common.keys.identity import PublicIdentity
 
 REMEDY = (
     "do not send or fetch anything more; keep both checkpoints as evidence, and ask the linkage unit why its audit log "
-    "is not the one it has shown before"
+    "differs from the one it has shown before"
 )
 
 
@@ -28,9 +28,9 @@ class Witness:
     Attributes
     ----------
     linker
-        Whose signature counts.
+        The identity that signs the checkpoints.
     seen
-        The newest checkpoint believed so far; None before the first.
+        The newest checkpoint verified so far; None before the first.
     """
 
     linker: PublicIdentity
@@ -38,7 +38,7 @@ class Witness:
 
     @property
     def size(self) -> int:
-        """Size of the log as last believed."""
+        """Size of the log as last verified."""
         return 0 if self.seen is None else self.seen.size
 
     def believe(self, shown: Checkpoint, proof: Sequence[bytes], who: str = "the linkage unit") -> Witness:
@@ -66,7 +66,7 @@ class Witness:
         return Witness(self.linker, shown if shown.size > self.seen.size else self.seen)
 
     def compare(self, others: Checkpoint, proof: Sequence[bytes], who: str) -> None:
-        """Refuse if what another reader was shown is not part of what this one was: the log has been forked.
+        """Refuse if another reader was shown a log that is inconsistent with this one: the log has been forked.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Witness:
 
     def _same_log(self, shown: Checkpoint, who: str) -> None:
         if self.seen is not None and shown.log != self.seen.log:
-            raise _rewritten(f"the audit log that {who} shows was begun anew", "another log's name")
+            raise _rewritten(f"the audit log that {who} shows was restarted", "another log's name")
 
 
 def _rewritten(what: str, got: str) -> TrystError:

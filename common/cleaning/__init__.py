@@ -1,7 +1,7 @@
 """Cleaning: from a custodian's columns to the values that are compared, with a count of everything that changed.
 
-`definition` says in plain Python what becomes of one value, `dates` and `numbers` how those are read; `clean` does
-it to a whole file. `Profile` counts per field and step what was done, for the custodian's eyes; it never holds a
+`definition` defines the cleaning of one value in plain Python, `dates` and `numerals` that of dates and numbers;
+`clean` cleans a whole file. `Profile` counts the changes per field and step, for the custodian only; it never holds a
 value.
 """
 

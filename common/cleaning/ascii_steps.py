@@ -1,7 +1,7 @@
 """The cleaning steps as column expressions for values that are all ASCII, where they need no Unicode tables.
 
-Most values are, and these run at the speed of the column engine; the others go through `definition` one by one, so
-that every custodian's letters are judged by the one Unicode table that the encoding digest names.
+Most values are, and these run at the speed of the column engine; the others are cleaned by `definition` one by one, so
+that every custodian uses the one Unicode table whose version is in the encoding digest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import polars as pl
 from tryst.common.specification.model.defaults import Step
 
 _BLANKS = r"[\t-\r\x1c-\x20]"
-"""What Python's `str.split` splits at, as far as it is ASCII."""
+"""The ASCII characters at which Python's `str.split` splits."""
 _BLANK_CHARACTERS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 
 

@@ -34,7 +34,7 @@ from tryst.common.specification.model.defaults import Step
 from tryst.common.tokens import tokenise
 
 _NO_KEY = bytes(32)
-"""For counting tokens, not for making them: how many there are does not depend on the key."""
+"""For counting tokens only: their number does not depend on the key."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Cleaned:
     columns: dict[str, pl.Series] = field(repr=False)
     """By field name in the order of the specification: text, null where missing, one value per row."""
     profile: Profile
-    """What was done, in counts."""
+    """Counts of the changes."""
     variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
@@ -61,7 +61,7 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Pl
     side
         Whose file it is.
     places
-        Says where rows are, for errors; by default by their numbers in the frame.
+        Names the places of rows, for errors; by default their numbers in the frame.
 
     Returns
     -------
@@ -72,8 +72,8 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Pl
     ------
     TrystError
         FIELD_MISSING if the file lacks a field's column (all that lack are named), EMPTY_SOURCE if it has no rows,
-        SOURCE if a column holds no single values (lists, bytes), a value too long to be one, or a variable's column
-        something that is none of its categories.
+        SOURCE if a column does not hold single values (lists, bytes), has a value that is too long, or if a variable's
+        column has a value that is none of its categories.
 
     Notes
     -----

@@ -1,8 +1,8 @@
 """Dates as people and programs write them, read in one stated order.
 
 Read: numbers between separators (``3/11/1965``, ``03-11-1965``, ``3.11.1965``), eight digits without (seven where a
-leading zero got lost), ISO with a time behind, and a day with an English month's name (``12 Mar 1965``). A year
-of four digits in front with separators is ISO in any order, since nobody writes year, day, month. Partial: a year
+leading zero was lost), ISO followed by a time, and a day with an English month's name (``12 Mar 1965``). A year of four
+digits in front with separators is ISO in any order, since the order year, day, month is not in use. Partial: a year
 alone, year and month, and ``00`` for a part that is not known.
 
 Refused, that is counted as unreadable and made missing: a year of two digits (a pivot would put one person's birth a
@@ -39,7 +39,7 @@ Day = tuple[int, int, int]
 
 
 def clean_date(text: str, order: DateOrder, parts: Sequence[DatePart] = ("year", "month", "day")) -> str | None:
-    """A date as ``YYYYMMDD``, zeros for what is not known or not among `parts`; None if it is no date.
+    """A date as ``YYYYMMDD``, zeros for parts that are not known or not among `parts`; None if it is not a date.
 
     ``00000000``, a date of which nothing is known or compared, is a missing value: None as well.
     """

@@ -1,7 +1,7 @@
-"""What cleaning makes of one value, step by step, in plain Python.
+"""The cleaning of one value, step by step, in plain Python.
 
-This module is the meaning of the steps; `columns` does the same to many values at once, by shorter ways where every
-character is ASCII. A property test holds the two together, and another that cleaning what is clean changes nothing.
+This module defines the steps; `columns` does the same to many values at once, with faster methods where every character
+is ASCII. A property test checks that the two agree, and another that cleaning is idempotent.
 
 All of it rests on the Unicode tables of this Python (`unicodedata`), whose version is part of the encoding digest.
 
@@ -20,7 +20,7 @@ from tryst.common.specification import FieldSpec
 from tryst.common.specification.model.defaults import Step
 
 _APOSTROPHES = frozenset("'`´‘’‛′ʹʻʼʽˈ＇")
-# Letters that Unicode does not take apart although their stroke or ligature is an accent in people's names.
+# Letters that Unicode does not decompose although their stroke or ligature is an accent in people's names.
 _LETTERS = str.maketrans({
     "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "ħ": "h", "Ħ": "H",
     "ŧ": "t", "Ŧ": "T", "ı": "i", "ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE",
@@ -38,7 +38,7 @@ def clean_value(value: str | None, field: FieldSpec) -> str | None:
     Parameters
     ----------
     value
-        What the file holds.
+        As in the file.
     field
         Its field: the cleaning steps, stop words, missing codes, and for a date its format.
 
@@ -69,7 +69,7 @@ def finished(value: str, phrases: Sequence[tuple[str, ...]]) -> str:
 
 
 def parse_value(text: str, field: FieldSpec) -> str | None:
-    """A date or number in its one spelling, None if it cannot be read; other kinds as they are."""
+    """A date or number in its canonical form, None if it cannot be read; other kinds as they are."""
     if not text:
         return None
     if field.kind == "date" and field.date is not None:
@@ -91,7 +91,7 @@ def missing_codes(field: FieldSpec) -> frozenset[str]:
 
 
 def is_missing(value: str, codes: frozenset[str]) -> bool:
-    """Whether a value says that nothing is known. A blank one does."""
+    """Whether a value means *not known*: a blank one, or one of the codes."""
     text = folded(value)
     return not text or text in codes
 
@@ -142,14 +142,14 @@ def _unicode(value: str) -> str:
         for character in value
         if (category := unicodedata.category(character)) not in ("Cf", "Cn", "Co", "Cs")
     )
-    # What stood on either side of a dropped character may combine now.
+    # The characters on either side of a dropped one may combine now.
     return unicodedata.normalize("NFKC", "".join(characters))
 
 
 def _case(value: str) -> str:
     if value.isascii():
         return value.lower()
-    # Folding may leave a form that normalising changes, and the other way round; the third round changes nothing.
+    # Folding may leave a form that normalising changes, and vice versa; the third round changes nothing.
     for _ in range(3):
         value = unicodedata.normalize("NFC", value.casefold())
     return value
@@ -201,4 +201,4 @@ TEXT_STEPS.update(
         "leading_zeros": _leading_zeros,
     }
 )
-"""What each step does to one value; `stop_words` needs the field's words and is `drop_phrases`."""
+"""The function of each step; `stop_words` needs the field's words and is `drop_phrases`."""

@@ -1,7 +1,7 @@
-"""A custodian's own categories brought to the common ones, by the table in the specification.
+"""A custodian's own categories mapped to the common ones, by the table in the specification.
 
-It comes before all other cleaning. What the table does not name is an error and never a guess, as for every variable:
-the error tells how many values and where, not what they are. Missing values stay what they are.
+It comes before all other cleaning. A value that the table does not name is an error and never guessed, as for every
+variable: the error gives the number of values and their places, not the values. Missing values stay as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tryst.common.parties import Side
 from tryst.common.specification.model.categorisation import CommonCategory, category_of
 
 Places = Callable[[NDArray[np.bool_]], str]
-"""Says where some rows are: ``lines 3, 17``."""
+"""Names the places of some rows: ``lines 3, 17``."""
 
 _SHOWN = 5
 
@@ -38,15 +38,15 @@ def harmonised(
     raw : Series of String
         The custodian's own values.
     table
-        What means which common category.
+        The values that mean each common category.
     side
         Whose column it is.
     is_missing
-        Whether a value that the table does not name means *not known*; such values are given back as they are.
+        Whether a value that the table does not name means *not known*; such values are returned as they are.
     of, column
         The field or variable and its column, for the error.
     places
-        Says where rows are, for the error.
+        Names the places of rows, for the error.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def harmonised(
             where=f"{side}'s column {column!r}",
             got=f"{int(outside.sum()):,} of {len(raw):,} rows, {others:,} different values"
             f" ({places(outside.to_numpy())})",
-            remedy="add them to the table, or to the `missing` codes, or mend the file",
+            remedy="add them to the table, or to the `missing` codes, or correct the file",
         )
     return rows.select(pl.coalesce("category", "raw")).to_series().alias(raw.name)
 

@@ -1,4 +1,4 @@
-"""Numbers in one spelling: no thousands signs, no needless zeros, the dot as the decimal sign."""
+"""Numbers in one canonical form: no thousands signs, no superfluous zeros, the dot as the decimal sign."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PLAIN = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?", re.ASCII | 
 
 
 def clean_number(text: str) -> str | None:
-    """A number in its one spelling, None if it is none.
+    """A number in its canonical form, None if the text is not a number.
 
     ``007`` is ``7``, ``+1,234.50`` is ``1234.5``, ``12.0`` is ``12``, ``-0`` is ``0``, ``1.5e3`` is ``1500``. A comma,
     blank or apostrophe is a thousands sign, and only before every three digits: ``1,5`` may be one and a half or

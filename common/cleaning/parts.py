@@ -1,4 +1,4 @@
-"""What a blocking key or a salt takes of a field's cleaned values."""
+"""The parts of a field's cleaned values that blocking keys and salts use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start
 
 
 def part_of(key: BlockingKey, field: FieldSpec) -> pl.Expr:
-    """What a key takes of a field's column, null where that is missing.
+    """The part of a field's column that a key uses, null where that is missing.
 
     A date of which a part that the specification compares is unknown is missing as a whole.
     """

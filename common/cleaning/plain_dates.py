@@ -1,7 +1,7 @@
 """The common way of writing a date, read column by column: ten times as fast as one by one.
 
-Whole dates of four-digit years, in the field's order with or without separators, or ISO. Whatever else a date may be
-(partial, with a time, with a month's name, or none) is left to the definition in `dates`.
+Whole dates with four-digit years, in the field's order with or without separators, or ISO. All other values (partial,
+with a time, with a month's name, or not dates) are left to the definition in `dates`.
 """
 
 from __future__ import annotations

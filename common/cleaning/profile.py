@@ -1,7 +1,7 @@
-"""Counts of what a field held and what cleaning did to it. Only counts: a profile can be shown, kept and logged.
+"""Counts of a field's values and of the changes by cleaning. Only counts: a profile can be shown, kept and logged.
 
-What no key check can show, a wrong column or a wrong date order, shows here: as parse failures, as missing values, as
-one token where there should be ten. So each operator looks at it before anything is sent.
+A wrong column or a wrong date order, which no key check can detect, is visible here: as parse failures, as missing
+values, as one token instead of ten. So each operator looks at it before anything is sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True)
 class FieldProfile:
-    """What one field held and became. All counts are of rows unless they say otherwise."""
+    """The counts of one field. All are of rows unless stated otherwise."""
 
     field: str
     kind: str
@@ -30,17 +30,17 @@ class FieldProfile:
     coded: int
     """With a missing-value code, as found or after cleaning."""
     unreadable: int
-    """That are no date of the stated order, or no number."""
+    """Not a date of the stated order, or not a number."""
     emptied: int
-    """Of which cleaning left nothing: only punctuation, only stop words."""
+    """Empty after cleaning: only punctuation, only stop words."""
     changed: Mapping[str, int]
     """Changed by each step, in the order of the steps; of dates and numbers also by writing them in one way."""
     distinct: int
     """Distinct values after cleaning."""
     tokens: tuple[int, int, int] | None
-    """Least, median and greatest number of tokens of a value; None if no row has one."""
+    """Minimum, median and maximum number of tokens of a value; None if no row has one."""
     unsalted: int = 0
-    """With a value, and sent as missing because the row lacks what the field is salted by."""
+    """With a value, but sent as missing because the row lacks the attribute that the field is salted by."""
     coded_values: int = 0
     """With a value that is sent as a code, because `only_similar` does not list it."""
 
@@ -55,7 +55,7 @@ class FieldProfile:
         return self.rows - self.missing
 
     def warnings(self) -> Iterator[str]:
-        """What in these counts looks like a mistake in the specification or the file."""
+        """Likely errors in the specification or the file, judged by these counts."""
         written = self.rows - self.blank
         if self.missing == self.rows:
             yield f"{self.field}: no row has a value; check that {self.column!r} is the right column"
@@ -66,28 +66,28 @@ class FieldProfile:
             count = f"{self.unreadable:,} of {written:,} values"
             yield f"{self.field}: {count} could not be read as a {self.kind}; {remedy}"
         if self.emptied > _MANY * written:
-            yield f"{self.field}: cleaning leaves nothing of {self.emptied:,} of {written:,} values; check its steps"
+            yield f"{self.field}: cleaning empties {self.emptied:,} of {written:,} values; check its steps"
         if self.present > 0 and self.missing > _MOSTLY * self.rows:
-            yield f"{self.field}: {self.missing:,} of {self.rows:,} rows have no value; it will decide little"
+            yield f"{self.field}: {self.missing:,} of {self.rows:,} rows have no value; it will contribute little"
         if self.unsalted > _MANY * self.present:
             count = f"{self.unsalted:,} of {self.present:,} values"
-            yield f"{self.field}: {count} are sent as missing, for the rows lack what the field is salted by"
+            yield f"{self.field}: {count} are sent as missing, because the rows lack the attribute of the salt"
         if self.coded_values == self.present > 0:
             yield f"{self.field}: no value is on the list only_similar; check it against the column"
         if self.distinct == 1 and self.rows > 1:
-            yield f"{self.field}: all rows have the same value; it tells nobody apart"
+            yield f"{self.field}: all rows have the same value; it distinguishes no records"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What cleaning did to a custodian's file."""
+    """The counts of a custodian's whole file."""
 
     rows: int
     fields: tuple[FieldProfile, ...]
     variables: tuple[VariableProfile, ...] = ()
 
     def warnings(self) -> tuple[str, ...]:
-        """What looks like a mistake, for the operator to check before approving."""
+        """Likely errors, for the operator to check before approving."""
         parts: tuple[FieldProfile | VariableProfile, ...] = (*self.fields, *self.variables)
         return tuple(warning for part in parts for warning in part.warnings())
 

@@ -1,4 +1,4 @@
-"""The list of values that show how similar they are, cleaned as the field's own values are."""
+"""The list of values whose similarity can be estimated, cleaned as the field's own values are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tryst.common.specification import FieldSpec
 
 
 def similar_values(field: FieldSpec) -> frozenset[str] | None:
-    """The cleaned values of a field that show their similarity; None where all do.
+    """The cleaned values of a field whose similarity can be estimated; None where that is all of them.
 
     Notes
     -----
@@ -21,6 +21,6 @@ def similar_values(field: FieldSpec) -> frozenset[str] | None:
 
 
 def listed_in(column: pl.Series, field: FieldSpec) -> pl.Series | None:
-    """Which of a field's cleaned values show their similarity, null where missing; None where all do."""
+    """Which of a field's cleaned values are on its list `only_similar`, null where missing; None without a list."""
     similar = similar_values(field)
     return None if similar is None else column.is_in(pl.Series(sorted(similar), dtype=pl.String).implode())

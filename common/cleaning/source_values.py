@@ -1,4 +1,4 @@
-"""The columns of a custodian's file as text, whatever types its source gave them."""
+"""The columns of a custodian's file as text, whatever their types in the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
 
 MAX_CHARACTERS = 10_000
-"""A longer value is no name or address: a quote that is not closed makes one value of half a file."""
+"""A longer value is not a name or address: an unclosed quote makes one value of half a file."""
 _SHOWN_COLUMNS = 40
 
 
@@ -58,7 +58,7 @@ def as_text(column: pl.Series, name: str, field: FieldSpec, side: Side) -> pl.Se
 
 
 def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
-    """A column's values as they would stand in a text file, null where there is none.
+    """A column's values as they would be written in a text file, null where there is none.
 
     Dates become ISO, which every date order reads. Numbers that a program made floating-point because some are missing
     become whole again: a postcode 2612.0 is 2612.

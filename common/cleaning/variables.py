@@ -1,7 +1,8 @@
 """Cleaning of category variables: every value becomes its place in the public list of categories, or is missing.
 
-A value outside the list is an error and never a guess: a category that one custodian knows and the specification does
-not would otherwise vanish from every table without a word. The error tells how many and where, not what.
+A value outside the list is an error and never guessed: a category of one custodian that the specification does not have
+would otherwise silently be lost from every table. The error gives the number of values and their places, not the
+values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True)
 class VariableProfile:
-    """What one variable held: counts of rows, none of them by category."""
+    """The counts of one variable: of rows, none of them by category."""
 
     variable: str
     column: str
@@ -41,7 +42,7 @@ class VariableProfile:
         return self.blank + self.coded
 
     def warnings(self) -> Iterator[str]:
-        """What in these counts looks like a mistake in the specification or the file."""
+        """Likely errors in the specification or the file, judged by these counts."""
         if self.missing == self.rows:
             yield f"{self.variable}: no row has a category; check that {self.column!r} is the right column"
         elif self.missing > _MOSTLY * self.rows:
@@ -62,7 +63,7 @@ def clean_variables(
     side
         Whose file it is.
     places
-        Says where rows are, for the error; by default by their numbers in the frame.
+        Names the places of rows, for the error; by default their numbers in the frame.
 
     Returns
     -------
@@ -74,8 +75,8 @@ def clean_variables(
     Raises
     ------
     TrystError
-        FIELD_MISSING for a column that is not there, SOURCE for values that are no category; one error for each
-        variable, with counts and places and never the value.
+        FIELD_MISSING for a missing column, SOURCE for values that are not categories; one error for each variable, with
+        counts and places and never the value.
 
     Notes
     -----
@@ -143,7 +144,7 @@ def _clean(
             f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
             where=f"{side}'s column {name!r}",
             got=f"{count:,} of {len(raw):,} rows, {others:,} different values ({places(outside.to_numpy())})",
-            remedy="add them to the specification, as categories or as `missing` codes, or mend the file",
+            remedy="add them to the specification, as categories or as `missing` codes, or correct the file",
         )
     blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
     profile = VariableProfile(

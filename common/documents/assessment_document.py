@@ -11,7 +11,7 @@ from tryst.common.documents.document import Count, Document, Part, Share, one_le
 from tryst.common.documents.result_warning import ResultWarning
 
 VERSION = 1
-"""Of the document."""
+"""Version of the document."""
 
 
 class MeasureEntry(Part):
@@ -24,17 +24,17 @@ class MeasureEntry(Part):
     interval: Share | None
     """Confidence of the interval."""
     judged: float
-    """What is held against the limit: the upper end, or the value; at least that of earlier releases."""
+    """The value compared with the limit: the upper end, or the value; at least that of earlier releases."""
     earlier: float | None
     """The largest that was judged of an earlier release."""
     limit: float | None
     breached: bool
     intruder: str
-    """Who is supposed to attack."""
+    """The assumed intruder."""
     words: str
     """The value as a sentence."""
     method: str
-    """How it was found, with its parameters."""
+    """How it was computed, with its parameters."""
 
 
 class Breach(Part):
@@ -58,7 +58,7 @@ class RiskHistogram(Part):
 
 
 class GroupSize(Part):
-    """Linked records that share their keys with so many."""
+    """Linked records by the number of records with the same keys."""
 
     low: Count = Field(alias="from")
     high: Count | None = Field(alias="to")
@@ -94,7 +94,7 @@ class SpecialUniques(Part):
     """Special uniques (SUDA)."""
 
     max_size: Count
-    """Most key variables in a set that was looked for."""
+    """Maximum number of key variables in the sets that were searched."""
     complete: bool
     by_size: list[Count]
     by_variable: list[VariableShare]
@@ -117,22 +117,22 @@ class IdentificationPart(Part):
 
 
 class SensitiveVariable(Part):
-    """What the keys give away of one sensitive variable: its measures as the registry names them, and more."""
+    """What the keys disclose of one sensitive variable: its measures as the registry names them, and more."""
 
     model_config = ConfigDict(extra="allow")
 
     variable: str
     holder: str
     negative_attribution: float
-    """Share of the linked records of which the keys rule some value out."""
+    """Share of the linked records for which the keys exclude some value."""
     l_diversity: Count
-    """Least number of different values in a key group."""
+    """Minimum number of different values in a key group."""
     own_file: dict[str, dict[str, float]]
     """By custodian, the measures in its file alone."""
 
 
 class AttributionPart(Part):
-    """What the keys give away of sensitive variables."""
+    """What the keys disclose of sensitive variables."""
 
     variables: list[SensitiveVariable]
 
@@ -190,7 +190,7 @@ class SupposedVariable(Part):
 
 
 class Supposed(Part):
-    """What the assessment supposes."""
+    """The assumptions of the assessment."""
 
     fractions: SupposedFractions
     known_people: Count

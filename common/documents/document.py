@@ -1,4 +1,4 @@
-"""What every public document is made of: strict, immutable pydantic models, and how they are read and written."""
+"""The base of every public document: strict, immutable pydantic models, and how they are read and written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Document(Part):
         content
             As read from JSON.
         where
-            What to call the document in errors.
+            The document's name in errors.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Document(Part):
             raise _refused(error, where) from None
 
     def written(self) -> bytes:
-        """The document as JSON, indented, its last line ended."""
+        """The document as indented JSON with a line end."""
         return (json.dumps(self.plain(), indent=2, allow_nan=False) + "\n").encode()
 
 

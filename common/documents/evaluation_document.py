@@ -1,4 +1,4 @@
-"""``evaluation.json``: the linkage judged by the truth, where it is known."""
+"""``evaluation.json``: the linkage evaluated against the truth, where it is known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tryst.common.documents.document import Count, Document, Part, one_length
 
 
 class Decision(Part):
-    """The links judged by the truth."""
+    """The links evaluated against the truth."""
 
     links: Count
     true_links: Count
@@ -53,7 +53,7 @@ class Calibration(Part):
 
 
 class SchemeResult(Decision):
-    """The same files linked by one scheme, judged by the truth."""
+    """The same files linked by one scheme, evaluated against the truth."""
 
     scheme: str
     auc: float
@@ -62,7 +62,7 @@ class SchemeResult(Decision):
 
 
 class EvaluationDocument(Document):
-    """The linkage judged by the truth."""
+    """The linkage evaluated against the truth."""
 
     matches: Count
     """True matches between the files."""
@@ -75,7 +75,7 @@ class EvaluationDocument(Document):
     curve: Curve
     calibration: Calibration
     calibration_largest_gap: float
-    """Greatest difference of the two sums, as a share of the matches; above 0 the probabilities claim too much."""
+    """Greatest difference of the two sums, as a share of the matches; above 0 the probabilities are too high."""
     candidate_recall: float | None = None
     """Share of the true matches among the kept pairs."""
     schemes: list[SchemeResult] = Field(default_factory=list)

@@ -33,7 +33,7 @@ class Histogram(Part):
 
 
 class Rule(Part):
-    """One blocking rule and the pairs it brought together."""
+    """One blocking rule and its candidate pairs."""
 
     name: str
     fields: list[str]
@@ -41,7 +41,7 @@ class Rule(Part):
 
 
 class Blocking(Part):
-    """The blocking rules, and what they are believed to have kept."""
+    """The blocking rules, and the estimated share of matches they keep."""
 
     rules: list[Rule]
     reduction: float | None = None
@@ -51,9 +51,9 @@ class Blocking(Part):
     estimated_lost: float | None = None
     """Matches that are not."""
     method: str | None = None
-    """Of that estimate."""
+    """Method of that estimate."""
     assumptions: list[str] = Field(default_factory=list)
-    """What it stands on."""
+    """Its assumptions."""
 
 
 class AtThreshold(Part):
@@ -66,7 +66,7 @@ class AtThreshold(Part):
 
 
 class Unlinkable(Part):
-    """Records of one file that could not be linked even to their like."""
+    """Records of one file that could not be linked even to an identical record."""
 
     at_decision: Count
     below: list[list[float]]
@@ -92,7 +92,7 @@ class Example(Part):
     weights: list[float]
     """Match weight of each field."""
     together: float
-    """What the fields say together beside what each says by itself."""
+    """The contribution of the fields' dependence, besides that of each field by itself."""
     probability: float
 
     @model_validator(mode="after")
@@ -102,7 +102,7 @@ class Example(Part):
 
 
 class Duplicates(Part):
-    """Records of one file that look like second ones."""
+    """Records of one file that look like duplicates."""
 
     equal: Count
     """Equal to another in every field."""
@@ -142,7 +142,7 @@ class ExplainedPart(Part):
 
 
 class ExplainedGroup(Part):
-    """A group of pairs and what they owe to agreement and to values."""
+    """A group of pairs and the contributions of agreement and of values."""
 
     what: str
     pairs: Count
@@ -161,25 +161,25 @@ class Latent(Part):
     """The extended latent step."""
 
     variables: list[str]
-    """Of the joint distribution."""
+    """Variables of the joint distribution."""
     alone: list[str]
-    """Keys apart from it."""
+    """Keys outside of it."""
     dependences: list[list[str]]
     """Edges of its graph."""
     parameters: Count
-    """Free ones."""
+    """Free parameters."""
     records: float
-    """Weight of the pairs it was learnt from."""
+    """Weight of the pairs it was estimated from."""
     held: float
-    """Matches that p stands for."""
+    """Matches at the held p."""
     unconstrained_matches: float
-    """Matches that there would seem to be."""
+    """Matches if p were free."""
     iterations: Count
     converged: bool
     before: Before
     """The decision by agreement alone."""
     bits: list[float]
-    """Quartiles of what the values add to a link."""
+    """Quartiles of the bits that the values add to a link."""
     explained: list[ExplainedGroup]
 
 
@@ -210,7 +210,7 @@ class LinkageDocument(Document):
     duplicates: BothDuplicates | None = None
     assignment: Literal["one_to_one", "greedy", "many_to_one", "none"] | None = None
     false_link_rate: float | None = None
-    """The wanted one."""
+    """The target."""
     blocking: Blocking | None
     """Null where every pair was compared."""
     patterns: list[Pattern] = Field(default_factory=list)

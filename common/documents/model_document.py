@@ -71,7 +71,7 @@ class FieldParameters(Part):
 
 
 class ModelErrors(Part):
-    """Standard error of p, and what the standard errors are of."""
+    """Standard error of p, and the quantity that the standard errors describe."""
 
     p: float | None
     of: str
@@ -82,11 +82,11 @@ class Edge(Part):
 
     fields: list[str]
     gain: float
-    """The log Bayes factor that the edge brought."""
+    """The log Bayes factor of the edge."""
 
 
 class Misfit(Part):
-    """Two fields that independence describes badly, in one class of pairs."""
+    """Two fields for which independence fits badly, in one class of pairs."""
 
     within: Literal["matches", "others"]
     fields: list[str]
@@ -107,7 +107,7 @@ class Dependence(Part):
     others: list[Edge]
     """Edges of the model among pairs of two persons."""
     misfits: list[Misfit]
-    """What independence gets wrong, the worst first."""
+    """Misfits of independence, the worst first."""
 
 
 class History(Part):
@@ -133,7 +133,7 @@ class ModelDocument(Document):
     scheme: str | None = None
     """How similarity enters the model: a scheme of the specification."""
     u_method: str
-    """``all_pairs``, ``corrected`` or ``free``: what u was estimated from."""
+    """``all_pairs``, ``corrected`` or ``free``: how u was estimated."""
     value_frequencies: list[str] = Field(default_factory=list)
     """Fields whose rare values weigh more."""
     dependence: Dependence | None = None

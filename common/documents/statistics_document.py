@@ -1,4 +1,4 @@
-"""``statistics.json``: what a run gives to everybody who may have its statistics."""
+"""``statistics.json``: the statistics of a run for every party that is granted them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Stage(Part):
 
 
 class Timings(Document):
-    """Where the time went."""
+    """Time by stage."""
 
     stages: list[Stage]
     """In order."""
@@ -31,4 +31,4 @@ class StatisticsDocument(Document):
     linkage: LinkageDocument
     timings: Timings
     warnings: list[ResultWarning]
-    """Of the model and of the linkage, each once, the most serious first."""
+    """Warnings of the model and of the linkage, each once, the most serious first."""

@@ -1,8 +1,8 @@
-"""What a custodian sends: signature sets, their bytes, and how cleaned records become them.
+"""A custodian's contribution: signature sets, their bytes, and their making from cleaned records.
 
-`contribution` is the data, `layout` its sizes and their bounds, `payload` its canonical bytes. `encode` makes one set
-from cleaned columns, `blocks` a set for every rule, both by `signing`; `blocking_keys` makes the keyed digests that
-decide which pairs are compared at all, and `categories` relabels the category variables.
+`signature_sets` is the data, `layout` its sizes and their bounds, `payload` its canonical bytes. `records` makes the
+sets from cleaned columns, with `blocks` for a set per rule, both by `signing`; `blocking_keys` makes the keyed digests
+that decide which pairs are compared at all, and `categories` relabels the category variables.
 """
 
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout

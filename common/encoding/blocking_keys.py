@@ -3,9 +3,9 @@
 A blocking key is the parts that a rule names, each the whole of a field, its first characters, or the year,
 month or day of a date. The digest is 64 bits of BLAKE2b under a key of that rule alone, of the parts in the
 rule's order, each behind its number of characters. Of a million different keys two collide with probability
-3e-8, and then only cost a comparison. Where a part is missing the row has no key under that rule (0): not
-to know is not to agree. A date of which a part that the specification compares is unknown has no key as a
-whole, but may have one by its year.
+3e-8, and then only cost a comparison. Where a part is missing the row has no key under that rule (0):
+unknown values do not agree. A date of which a part that the specification compares is unknown has no key as
+a whole, but may have one by its year.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def blocking_keys(
     columns
         Cleaned values per field, null where missing.
     specification
-        Tells what kind of field each part comes from.
+        Defines the kind of each part's field.
     rule
         The rule.
     key
@@ -55,7 +55,7 @@ def blocking_keys(
 
     Notes
     -----
-    A microsecond for every distinct key, and much less for a key met before.
+    A microsecond for every distinct key, and much less for a repeated one.
     """
     return keyed_digests(key_text(columns, specification, rule, split=split), key)
 
@@ -76,7 +76,7 @@ def keyed_digests(text: pl.Series, key: bytes) -> NDArray[np.uint64]:
 def key_text(
     columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, *, split: bool = False
 ) -> pl.Series:
-    """Every row's blocking key under one rule as text, before any key hides it; null where a part is missing."""
+    """Every row's blocking key under one rule as plain text, not yet keyed; null where a part is missing."""
     frame = pl.DataFrame({name: columns[name] for name in rule.fields})
     keys = (*rule.keys, BlockingKey(field=rule.split)) if split and rule.split else rule.keys
     parts = [part_of(part, specification.field(part.field)) for part in keys]

@@ -1,27 +1,28 @@
 """Block-keyed mode: a record is signed once per blocking rule, for the block it is in and no other.
 
 Under a blocking rule only records with the same blocking key are ever compared, so the block's digest enters every
-token's code: Carole can compare two values inside a block and nowhere else. Whatever joins a record's rows under
-several rules would undo this, so each rule's set has rows of its own: shuffled by themselves, under pseudonyms that
-mean nothing in another set, signed under the rule's own keys. A record without a key under a rule has no row there.
+token's code: Carole can compare two values inside a block and nowhere else. Anything that joins a record's rows under
+several rules would undo this, so each rule's set has rows of its own: shuffled separately, under pseudonyms that mean
+nothing in another set, signed under the rule's own keys. A record without a key under a rule has no row there.
 
-A pair that satisfies two rules must be counted once, and m of a field is learnt from rules without it, so Carole must
-know which rules a pair satisfies. Every row therefore has, for each other rule, a *tag*: a pseudo-random function of
-its block and its key under that rule. Two rows of a block have the same tag when they agree on the other rule too; tags
-of different blocks have nothing in common. Tags for earlier rules alone would do for counting once. They tell hardly
-less: that two rows of a block agree on a rule's fields shows in the fields' signatures, whichever rule is first.
+A pair that satisfies two rules must be counted once, and m of a field is estimated from rules without it, so Carole
+must know which rules a pair satisfies. Every row therefore has, for each other rule, a *tag*: a pseudo-random function
+of its block and its key under that rule. Two rows of a block have the same tag when they agree on the other rule too;
+tags of different blocks have nothing in common. Tags for earlier rules alone would suffice for counting once, but
+reveal hardly less: that two rows of a block agree on a rule's fields is visible in the fields' signatures, whichever
+rule is first.
 
-Chance agreement cannot be had from pairs of rows when only rows of a block compare, so each custodian sends besides a
-*sample* of each field, up to `SAMPLE_ROWS` signatures under a key that serves nothing else, drawn and shuffled field by
-field: what is in one row of the sample belongs to different people.
+Chance agreement cannot be estimated from pairs of rows when only rows of a block compare, so each custodian also sends
+a *sample* of each field, up to `SAMPLE_ROWS` signatures under a key that is used for nothing else, drawn and shuffled
+field by field: the values in one row of the sample belong to different people.
 
 Codes of category variables hold for the whole file. Beside signatures they would join a record's rows across rules, so
-they have a set of their own: every record once, shuffled by itself, with codes and nothing else. Which of its rows are
-links the resolver tells, so that the linked records' codes can be assessed; nothing joins them to rows of a rule.
+they have a set of their own: every record once, shuffled separately, with codes and nothing else. The resolver reports
+which of its rows are links, so that the linked records' codes can be assessed; nothing joins them to rows of a rule.
 
 A rule's `split` always enters its blocking key here. To split large blocks only, both custodians would have to know
-which are large in either file, and telling each other (or Carole) would reveal common values; a field that always
-splits reveals nothing, and loses pairs that a rule without it can still find.
+which are large in either file, and exchanging this (or reporting it to Carole) would reveal common values; a field that
+always splits reveals nothing, and loses pairs that a rule without it can still find.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def blocks_and_tags(
     digests
         By rule, digest of every row's blocking key.
     signer
-        Has the tags' keys.
+        Derives the tags' keys.
     """
     own = digests[rule][order]
     return {

@@ -1,8 +1,8 @@
 """Category codes: a variable's categories under a keyed relabelling, one for each variable, project and seed.
 
 Category i of the public list becomes its rank among the keyed digests of all places of that list: a permutation that
-nobody without the seed can tell from a random one. It hides the labels and nothing else. How often a code occurs, alone
-and together with others, stays as it is, and a variable of two categories has two permutations only.
+cannot be distinguished from a random one without the seed. It hides the labels and nothing else. How often a code
+occurs, alone and together with others, stays as it is, and a variable of two categories has two permutations only.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def category_codes(
     places
         Int32: places in the public list, null where missing, as `clean_variables` gives them.
     variable, project, seed, digest, epoch
-        What the relabelling is derived from.
+        The relabelling is derived from these.
     """
     relabelled = np.append(relabelling(variable, project, seed, digest, epoch), np.int16(MISSING))
     return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
 
 
 def labels_by_code(variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> tuple[str, ...]:
-    """The category behind each code: what a custodian, and nobody without the seed, can tell of a result in codes."""
+    """The category of each code, which only a custodian can derive, from the seed."""
     codes = relabelling(variable, project, seed, digest, epoch)
     return tuple(variable.categories[place] for place in np.argsort(codes))
 

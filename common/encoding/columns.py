@@ -1,4 +1,4 @@
-"""Cleaned columns before they are signed: what may be encoded, its distinct values, and the order of the rows."""
+"""Cleaned columns before they are signed: their checks, their distinct values, and the order of the rows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def check_columns(columns: Mapping[str, pl.Series], specification: Specification
             raise TrystError(ErrorCode.FIELD_MISSING, "the field has no column", where=where, remedy=remedy)
         column = columns[field.name]
         if column.dtype != pl.String:
-            raise TrystError(ErrorCode.PARAMETER, "cleaned values are texts", where=where, got=str(column.dtype))
+            raise TrystError(ErrorCode.PARAMETER, "cleaned values must be texts", where=where, got=str(column.dtype))
         lengths.add(len(column))
     if len(lengths) != 1:
         raise TrystError(
-            ErrorCode.PARAMETER, "all columns have the same length", where="records", got=str(sorted(lengths))
+            ErrorCode.PARAMETER, "all columns must have the same length", where="records", got=str(sorted(lengths))
         )
     (n_rows,) = lengths
     if n_rows == 0:

@@ -1,17 +1,17 @@
 r"""Dummy rows that look like the other rows of their block.
 
 A dummy must agree with the rows of its block as often as these agree with each other, field by field: a block of a
-postcode is of one town, and a row of another town would be known for a dummy. What blocks tell of a field beyond what
-the whole file tells is :math:`F = (\pi - b)/(1 - b)`, where :math:`\pi` is the share of pairs of rows within blocks
-that agree on it and :math:`b` that share over all pairs; of a field that the rule's key takes a part of, over the pairs
-that agree on that part. A dummy in a block of :math:`t` rows has one of their values with probability
-:math:`tF/(1 + (t - 1)F)`, and otherwise that of a record anywhere in the file (with the same part in the key). So drawn
-it agrees with each row of the block with probability :math:`\pi`, if the rows came about in the same way [1]_.
+postcode is of one town, and a row of another town would be recognised as a dummy. The excess agreement on a field
+within blocks is :math:`F = (\pi - b)/(1 - b)`, where :math:`\pi` is the share of pairs of rows within blocks that agree
+on it and :math:`b` that share over all pairs; for a field of which the rule's key uses a part, over the pairs that
+agree on that part. A dummy in a block of :math:`t` rows has one of their values with probability :math:`tF/(1 + (t -
+1)F)`, and otherwise that of a record anywhere in the file (with the same part in the key). Drawn in this way it agrees
+with each row of the block with probability :math:`\pi`, if the rows have the same distribution [1]_.
 
-One row of the block and one record of the file serve all fields of a dummy, but for those in the key, and one random
-number decides for all fields which of the two it is. Fields that go together in the file go together in dummies too:
-sex with a given name, a street with a surname. A dummy is no person's record as a whole, as far as fields are
-independent of the key; that of somebody elsewhere with another key it may be.
+One row of the block and one record of the file are used for all fields of a dummy, but for those in the key, and one
+random number decides for all fields which of the two it is. Fields that are associated in the file are associated in
+dummies too: sex with a given name, a street with a surname. As far as fields are independent of the key, a dummy is not
+a whole record of its block; it may be a whole record with another key.
 
 References
 ----------
@@ -34,7 +34,7 @@ from tryst.common.keys.bulk import encrypt
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
 
 _REDRAWS = 20
-"""A block of half of all rows is then missed with probability .999999; one that has all cannot be."""
+"""A block of half of all rows is then avoided with probability .999999; one that has all rows cannot be."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RuleBlocks:
 class Draws:
     """Random numbers from a key: the same ones in the same order whenever a file is encoded.
 
-    Dummies drawn afresh for a second upload would be told by it: records stay, and dummies would not.
+    Dummies newly drawn for a second upload would be recognised by it: records stay the same, and dummies would not.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -89,13 +89,13 @@ def dummies(
     columns
         Cleaned values per field of the file.
     specification, rule
-        The rule, and what kind of field each of its keys takes.
+        The rule, and the kinds of its keys' fields.
     blocks
         The rule's rows.
     missing
-        int64, shape (n_blocks,): dummies wanted in each block.
+        int64, shape (n_blocks,): dummies required in each block.
     draws
-        Of this rule alone.
+        For this rule alone.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def dummies(
     sources = {}
     for field in specification.fields:
         _, codes = distinct_values(columns[field.name])
-        value = codes[blocks.rows].astype(np.int64) + 1  # to be missing is a value like another
+        value = codes[blocks.rows].astype(np.int64) + 1  # missing is treated as a value
         part = _parts(columns, specification, rule, field.name)[blocks.rows]
         fresh = anyone
         if _in_key(rule, field.name):
@@ -132,7 +132,7 @@ def dummies(
         has_dummies = excess_agreement(blocks.block, part, value)
         copied = chance < there * has_dummies / (1 + (there - 1) * has_dummies)
         source = np.where(copied, row, blocks.rows[fresh])
-        # What is copied from an earlier dummy is followed to where that has it from.
+        # A value copied from an earlier dummy is traced to that dummy's own source.
         origin = np.where(copied & ~real, earlier, np.arange(n_dummies))
         while (origin[origin] != origin).any():
             origin = origin[origin]
@@ -146,7 +146,7 @@ def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: N
     Parameters
     ----------
     block, part, value : ndarray of int64, shape (n_rows,)
-        Number of each row's block, of what the key takes of the field (0 everywhere if nothing), and of its value.
+        Number of each row's block, of the part of the field in the key (0 everywhere if none), and of its value.
 
     Returns
     -------
@@ -186,9 +186,10 @@ class _Groups:
     def elsewhere(
         self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws
     ) -> NDArray[np.int64]:
-        """A random row of each group that is in another than the given block, as far as the group has one.
+        """A random row of each group that is in another block than the given one, if the group has one.
 
-        Of the same block it would agree with a row of it, which is itself, too often. `of` is the block of each row.
+        A row of the same block would agree with the block's rows, of which it is one, too often. `of` is the block of
+        each row.
         """
         drawn = self.member(group, (draws.uniform(len(group)) * self.sizes[group]).astype(np.int64))
         for _ in range(_REDRAWS):
@@ -207,7 +208,7 @@ def _in_key(rule: BlockingRule, field: str) -> bool:
 def _parts(
     columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, field: str
 ) -> NDArray[np.int64]:
-    """What the rule's key takes of one field of every record, as a number; 0 everywhere if nothing."""
+    """The part of one field in the rule's key, as a number for every record; 0 everywhere if none."""
     keys = tuple(key for key in rule.keys if key.field == field)
     if rule.split == field:
         keys = (*(key for key in keys if key != BlockingKey(field=field)), BlockingKey(field=field))

@@ -14,7 +14,7 @@ from typing import Literal
 from tryst.common.errors import ErrorCode, TrystError
 
 Content = Literal["signatures", "values"]
-"""What the rows of a field's table are: keyed signatures, or in trusted mode the values."""
+"""The content of a field's table: keyed signatures, or in trusted mode the values."""
 
 WORD_BITS = 64
 MIN_BITS = 64
@@ -27,8 +27,8 @@ MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000
 
 SAMPLE_ROWS = 2_000
-"""Rows of a sample in mode block_keyed. Pairs of two samples tell an agreement of one in 100,000 to within a sixth of
-itself, where values are evenly spread; a file of fewer records is sampled whole."""
+"""Rows of a sample in mode block_keyed. Pairs of two samples estimate an agreement of one in 100,000 to within a sixth
+of itself, where values are evenly spread; a file of fewer records is sampled whole."""
 
 SAMPLE = ""
 """Name of the sample among the sets of mode block_keyed, where others have their rule's."""
@@ -70,7 +70,7 @@ class SetLayout:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of this set in the body."""
+        """Bytes of this set in the payload."""
         signatures = sum(field.distinct * (field.bits // 8) for field in self.fields)
         codes = len(self.fields) * padded(self.rows * 4) + len(self.variables) * padded(self.rows * 2)
         return signatures + codes + len(self.blocks) * self.rows * 8
@@ -78,7 +78,7 @@ class SetLayout:
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of a whole contribution, enough to check and to read its body.
+    """Sizes of a whole contribution, enough to check and to read its payload.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Layout:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of the body."""
+        """Bytes of the payload."""
         return sum(part.total_bytes for part in self.sets)
 
     def validate(self) -> None:
@@ -111,7 +111,7 @@ class Layout:
             _limit(len(part.blocks), 0, 0 if codes else MAX_RULES, "blocking rules", where)
             _distinct_names([field.name for field in part.fields], where, "field")
             _distinct_names(part.blocks, where, "blocking rule")
-            # Beside signatures of a block, codes that hold for the whole file would join what the mode keeps apart.
+            # Beside signatures of a block, codes that hold for the whole file would join rows that must stay separate.
             _limit(len(part.variables), 0, 0 if self.records and not codes else MAX_VARIABLES, "variables", where)
             _distinct_names([variable.name for variable in part.variables], where, "variable")
             for variable in part.variables:
@@ -121,7 +121,7 @@ class Layout:
                 _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
                 _limit(field.distinct, 0, part.rows, "distinct signatures (no more than rows)", inside)
                 if field.content not in ("signatures", "values"):
-                    raise _limits("a field holds signatures or values", inside, "something else")
+                    raise _limits("a field must hold signatures or values", inside, "something else")
 
 
 def where_of(rule: str) -> str:
@@ -130,7 +130,7 @@ def where_of(rule: str) -> str:
 
 
 def padded(size: int) -> int:
-    """Bytes an array takes in the body, its padding included."""
+    """Bytes an array takes in the payload, its padding included."""
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 

@@ -1,8 +1,8 @@
-"""Which rows a custodian sends under each blocking rule: its records with a key, and dummies that fill up the blocks.
+"""The rows that a custodian sends under each blocking rule: its records with a key, and dummies that pad the blocks.
 
 Without padding Carole sees how many records of a file have each blocking key, and large blocks are those of common
-keys. With it every block has a number of rows that many other blocks have too. A dummy is a row of one rule only: what
-would join it to rows of other rules would join records.
+keys. With it every block has a number of rows that many other blocks have too. A dummy is a row of one rule only:
+anything that joined it to rows of other rules would join records too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RuleRows:
     rows
         By rule, its rows among these; a dummy is under one rule.
     n_records
-        Records of the file: what has a greater row number is a dummy.
+        Records of the file: rows with a greater number are dummies.
     """
 
     columns: Mapping[str, pl.Series] = dataclass_field(repr=False)
@@ -71,7 +71,7 @@ def min_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
 def rows_of_rules(
     columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None
 ) -> RuleRows:
-    """The rows to send under each rule, filled up by dummies where the specification pads blocks.
+    """The rows to send under each rule, with dummies where the specification pads blocks.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def rows_of_rules(
     """
     if specification.padding is not None and noise is None:
         raise TrystError(
-            ErrorCode.PARAMETER, "dummies come from a key of the custodian's own", where="padding",
+            ErrorCode.PARAMETER, "dummies need the custodian's noise key", where="padding",
             got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
         )  # fmt: skip
     n_records = max(len(column) for column in columns.values())
@@ -131,7 +131,7 @@ def rows_of_rules(
 
 
 def _in_order(keys: list[str], block: NDArray[np.int32]) -> tuple[list[str], NDArray[np.int32]]:
-    """Distinct keys ascending, and each row's place among them: in an order that is the same every time."""
+    """Distinct keys ascending, and each row's place among them: a reproducible order."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     place = np.empty(len(keys) + 1, dtype=np.int32)
     place[order] = np.arange(len(keys), dtype=np.int32)

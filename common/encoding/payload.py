@@ -1,7 +1,7 @@
 """Signature sets as bytes.
 
-The body of a contribution is plain arrays, one after the other, little-endian, every array padded with zero
-bytes to a multiple of 8 so that the receiver can use the arrays where they lie:
+The payload of a contribution is plain arrays, one after the other, little-endian, every array padded with
+zero bytes to a multiple of 8 so that the receiver can use the arrays in place:
 
     for each set
         for each field    signatures   distinct x bits/64   uint64     strictly ascending as byte strings; in trusted
@@ -11,7 +11,7 @@ bytes to a multiple of 8 so that the receiver can use the arrays where they lie:
         for each variable codes        rows                 int16      keyed code of the row's category, -1 = missing
 
 Its size follows from the `Layout` alone, which is known before any data arrives. Everything that comes from
-another party is untrusted: `from_bytes` accepts only the one canonical body of a set.
+another party is untrusted: `from_bytes` accepts only the one canonical payload of a set.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Number = TypeVar("Number", np.uint64, np.int32, np.int16)
 
 
 def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
-    """Canonical body of a contribution, as a series of views of the arrays themselves (nothing is copied).
+    """Canonical payload of a contribution, as a series of views of the arrays themselves (nothing is copied).
 
-    The pieces are as long as the arrays are; their lengths sum to ``layout_of(sets).total_bytes``.
+    The views are as long as the arrays are; their lengths sum to ``layout_of(sets).total_bytes``.
     """
     for part in sets:
         for field in part.fields.values():
@@ -45,14 +45,14 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
 
 
 def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
-    """Read a contribution's body and check it.
+    """Read a contribution's payload and check it.
 
     Parameters
     ----------
     layout
-        The sizes announced before the body came; checked here too.
+        The sizes announced before the payload was sent; checked here too.
     payload
-        The whole body, for instance a memory map. The arrays returned are read-only views of it.
+        The whole payload, for instance a memory map. The arrays returned are read-only views of it.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
     Raises
     ------
     TrystError
-        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if the body is not the canonical body of
+        UPLOAD_LIMIT if the layout is out of bounds, UPLOAD_CORRUPT if the payload is not the canonical one of
         such sets.
     """
     layout.validate()
@@ -70,7 +70,7 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
     if view.nbytes != layout.total_bytes:
         raise TrystError(
             ErrorCode.UPLOAD_CORRUPT,
-            f"the body must have the {layout.total_bytes} bytes of its layout",
+            f"the payload must have the {layout.total_bytes} bytes of its layout",
             where="contribution",
             got=f"{view.nbytes} bytes",
             remedy="upload the contribution again",
@@ -111,14 +111,14 @@ def variable_from_bytes(
 
 
 class _Reader:
-    """Takes arrays from a body, one after the other."""
+    """Takes arrays from a payload, one after the other."""
 
     def __init__(self, view: memoryview) -> None:
         self._view = view
         self._offset = 0
 
     def take(self, count: int, kind: type[Number], where: str) -> NDArray[Number]:
-        """Take the next `count` numbers: a view, or a copy where the body is not aligned."""
+        """Take the next `count` numbers: a view, or a copy where the payload is not aligned."""
         stored = np.dtype(kind).newbyteorder("<")
         size = count * stored.itemsize
         end = self._offset + padded(size)

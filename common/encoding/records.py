@@ -1,8 +1,8 @@
-"""From cleaned columns to signature sets: what a custodian does with its records before they leave.
+"""From cleaned columns to signature sets: the encoding of a custodian's records before they are sent.
 
-Each field's distinct values are cut into tokens and signed by `signing`, the rows of every set are shuffled, and only
-the shuffled sets leave; the orders stay behind. In mode open one set serves the whole file; in trusted mode it holds
-the values themselves; in mode block_keyed there are several (`blocks` says why).
+Each field's distinct values are split into tokens and signed by `signing`, the rows of every set are shuffled, and only
+the shuffled sets are sent; the orders stay with the custodian. In mode open one set serves the whole file; in trusted
+mode it holds the values themselves; in mode block_keyed there are several (see `blocks`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Jobs = dict[str, Callable[[], None]]
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a custodian sends, and what it keeps.
+    """The sets that a custodian sends, and the orders that it keeps.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Encoded:
         specification has variables; otherwise one set.
     orders
         By set, for each row (its pseudonym) the row of the file; the sample has none. It never leaves the custodian.
-        Where blocks are padded a row beyond those of the file is a dummy.
+        Where blocks are padded a row number past the file's rows is a dummy.
     records
         Records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each.
     """
@@ -58,7 +58,7 @@ class Encoded:
 
     @property
     def layout(self) -> Layout:
-        """Sizes of what is sent."""
+        """Sizes of the sets."""
         return layout_of(self.sets, self.records)
 
     @property
@@ -73,7 +73,7 @@ class Encoded:
 
     @property
     def n_dummies(self) -> int:
-        """Rows that are nobody's."""
+        """Number of dummy rows."""
         return int(np.count_nonzero(self.order >= self.records)) if self.records else 0
 
 
@@ -96,11 +96,11 @@ def encode_records(
     columns
         Cleaned values per field of the specification, as texts, null where missing; all of one length.
     specification
-        What is compared and how.
+        The fields, rules and mode.
     seed, epoch
         The seed the custodians agreed, and the number of that agreement.
     noise
-        The custodian's own noise key, where a field has its bits flipped or blocks are padded.
+        The custodian's own noise key, where a field has randomised response or blocks are padded.
     variables
         Places of the rows' categories, by name of the variables that this custodian holds: Int32, null where missing.
     shuffle
@@ -113,14 +113,14 @@ def encode_records(
     Returns
     -------
     Encoded
-        What to send, and the orders of its rows.
+        The sets to send, and the orders of their rows.
 
     Raises
     ------
     TrystError
         FIELD_MISSING if a field has no column, EMPTY_SOURCE if there are no rows, PARAMETER if columns differ in length
-        or hold something else than texts, if values do not suit the field's tokenisation, if bits are to be flipped or
-        blocks padded and there is no noise key, or in mode block_keyed if there is no blocking rule.
+        or do not hold texts, if values do not fit the field's tokenisation, if there is randomised response or padding
+        and no noise key, or in mode block_keyed if there is no blocking rule.
 
     Notes
     -----
@@ -225,7 +225,7 @@ def _packed(column: pl.Series, field: FieldSpec, order: NDArray[np.int64]) -> Fi
 
 
 def _run(stages: tuple[Jobs, ...], threads: int, progress: Progress | None) -> None:
-    """Run the jobs of each stage in some threads; the first error stops what has not begun."""
+    """Run the jobs of each stage in some threads; the first error cancels jobs that have not begun."""
     n_jobs, done = sum(map(len, stages)), 0
     with ThreadPoolExecutor(max_workers=threads) as pool:
         for jobs in stages:

@@ -1,8 +1,8 @@
-"""What a custodian contributes: signature sets, and what can be checked of them without the key.
+"""The signature sets of a contribution, and the checks that need no key.
 
-A row's pseudonym is its position in a set whose rows the custodian shuffled; only the custodian keeps the
-way back. Equal values of a field share one signature, so a set holds each distinct signature once and a code
-per row. `layout` is their sizes, `payload` their bytes.
+A row's pseudonym is its position in a set whose rows the custodian shuffled; only the custodian can map it
+back. Equal values of a field share one signature, so a set holds each distinct signature once and a code
+per row. `layout` has their sizes, `payload` their bytes.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ MISSING = -1
 NO_KEY = 0
 """Blocking key of a row that has none."""
 INSTEAD_OF_ZERO = 1
-"""What a keyed digest of 0 becomes, so that it is not taken for ``NO_KEY``."""
+"""Replaces a keyed digest of 0, so that it is not taken for ``NO_KEY``."""
 
 _ROWS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
 class FieldSignatures:
-    """The signatures of one field: each distinct one once, and which of them each row has.
+    """The signatures of one field: each distinct one once, and a code per row.
 
     Attributes
     ----------
     bits
         Length of a signature, a multiple of 64.
     signatures
-        uint64, shape (n_distinct, bits // 64), strictly ascending as byte strings: their order tells nothing.
+        uint64, shape (n_distinct, bits // 64), strictly ascending as byte strings: their order reveals nothing.
     codes
         int32, shape (n_rows,): row of `signatures`, or ``MISSING``.
     content
-        What `signatures` holds: in trusted mode the values, as `values.pack_values` writes them.
+        Content of `signatures`: in trusted mode the values, as `values.pack_values` writes them.
     """
 
     bits: int
@@ -123,7 +123,7 @@ class SignatureSet:
         ------
         TrystError
             UPLOAD_LIMIT for a name or a size out of bounds, UPLOAD_CORRUPT for an array of the wrong type or
-            shape, a code that points nowhere, signatures out of order or repeated, or a signature no row has.
+            shape, a code out of range, signatures out of order or repeated, or a signature no row has.
 
         Notes
         -----
@@ -162,7 +162,7 @@ def check_range(codes: NDArray[np.int32] | NDArray[np.int16], n: int, where: str
 
 
 def corrupt(what: str, where: str, got: str) -> TrystError:
-    """The refusal (UPLOAD_CORRUPT) of contents that no honest custodian makes."""
+    """The error (UPLOAD_CORRUPT) for contents that no correct encoder makes."""
     remedy = "make the contribution again and upload it again"
     return TrystError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy=remedy)
 

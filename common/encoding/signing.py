@@ -1,9 +1,9 @@
-"""From values to signatures in their canonical order: one way for every mode, every set and every field.
+"""From values to signatures in their canonical order, for every mode, every set and every field.
 
 Equal values are signed once: for the whole file, or, where rows have a *context* (the digest of the block a row is in,
 or of its salt), once in each context. The context enters the code of every token, so that signatures of two contexts
-have nothing in common. Noise comes on top of what is signed; what leaves is sorted by its bytes, which look random
-without the key, so that the order tells nothing of the values' order or of the rows'.
+have nothing in common. Noise is added to the signatures; they are sorted by their bytes, which look random without the
+key, so that the order reveals nothing of the order of values or rows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Signer:
         return derive_key(self._seed, self._specification.project, purpose, self._digest, domain, rule, self._epoch)
 
     def prepare(self, field: FieldSpec, columns: Mapping[str, pl.Series]) -> PreparedField:
-        """Cut a field's distinct values into tokens. A value that `only_similar` does not list is one, of the whole.
+        """Split a field's distinct values into tokens. A value that `only_similar` does not list is one whole token.
 
         Parameters
         ----------
@@ -109,19 +109,19 @@ class Signer:
             The rows, in the order in which they are sent; shape (n,).
         block
             Digest of each row's block, shape (n,); by default rows have the context of their salt, or none. A row whose
-            digest is ``NO_KEY`` has no signature: one under a context that all such rows share would show more than the
-            others do.
+            digest is ``NO_KEY`` has no signature: a context shared by all such rows would reveal more than the others
+            do.
         purpose, rule
-            What the keys are for besides the field's key domain.
+            Purpose and rule of the keys, besides the field's key domain.
 
         Raises
         ------
         TrystError
-            PARAMETER if there is to be noise and no key of it.
+            PARAMETER if the field has randomised response and there is no noise key.
 
         Notes
         -----
-        Half a microsecond for a distinct value of 8 tokens at 1024 bits and as much for a token not met before; with a
+        Half a microsecond for a distinct value of 8 tokens at 1024 bits and as much for a new token; with a
         context a microsecond for each token of each distinct value in it.
         """
         spec, n_values = field.spec, field.tokens.n_values
@@ -149,12 +149,12 @@ class Signer:
         return FieldSignatures(spec.bits, table, ranked[codes] if context is None else ranked)
 
     def _with_noise(self, signed: NDArray[np.uint64], field: FieldSpec) -> NDArray[np.uint64]:
-        """A field's signatures with the custodian's noise, if any; none's noise depends on which others there are."""
+        """A field's signatures with the custodian's noise, if any; the noise of each is independent of the others."""
         if not field.randomised_response:
             return signed
         if self._noise is None:
             raise TrystError(
-                ErrorCode.PARAMETER, "bits are flipped by noise of the custodian's own", where=f"field {field.name}",
+                ErrorCode.PARAMETER, "randomised response needs the custodian's noise key", where=f"field {field.name}",
                 got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
             )  # fmt: skip
         return with_randomised_response(
@@ -175,7 +175,7 @@ def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[n
     ndarray of uint64, shape (n_distinct, words)
         Strictly ascending as byte strings.
     ndarray of int32, shape (n,)
-        Where each signature went.
+        The row of each signature in the sorted table.
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""Values themselves as rows of fixed width, for a linkage unit that is trusted with them.
+"""Values themselves as rows of fixed width, for a trusted linkage unit.
 
 In trusted mode a field's table holds, in place of each distinct signature, the value's UTF-8 text padded with zero
 bytes to the field's `bits`. So a table of values has the size, the order and the checks of a table of signatures, and
-its size is known before any of it arrives. A value that does not fit is refused where it is, at its custodian.
+its size is known before any of it arrives. A value that does not fit is refused at its custodian.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
     if long:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"a value may have {width} bytes of UTF-8 in trusted mode",
+            f"a value may have at most {width} bytes of UTF-8 in trusted mode",
             where=where,
             got=f"{long} longer ones, of up to {max(map(len, texts))} bytes",
             remedy=f"set the field's bits to {-(-max(map(len, texts)) // 8) * 64} or more",
@@ -50,7 +50,7 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
     if unfit := sum(not text or b"\0" in text for text in texts):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "a value is not empty and has no U+0000",
+            "a value must not be empty or contain U+0000",
             where=where,
             got=f"{unfit} others",
             remedy="add `unicode` and `whitespace` to the field's cleaning",
@@ -60,12 +60,12 @@ def pack_values(values: Sequence[str], bits: int, where: str) -> NDArray[np.uint
 
 
 def unpack_values(rows: NDArray[np.uint64], where: str) -> list[str]:
-    """The values of `pack_values`, from another party: everything is checked.
+    """The values of `pack_values`, from another party and therefore checked.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if a row is no UTF-8 text padded with zero bytes, or empty.
+        UPLOAD_CORRUPT if a row is not UTF-8 text padded with zero bytes, or empty.
     """
     width = rows.shape[1] * 8
     texts: list[bytes] = np.ascontiguousarray(rows, dtype="<u8").view(f"S{width}").ravel().tolist()

@@ -1,10 +1,10 @@
 """1-bit minwise signatures in bulk.
 
-Each distinct token is taken through AES once, many of them in one call (a new cipher object per token would
+Each distinct token is encrypted by AES once, many of them in one call (a new cipher object per token would
 cost five times the encryption), and its numbers are kept as a row; a compiled loop takes the running
 minimum over the rows of each value's tokens and packs the bits. Where the distinct tokens are so many that
-their rows would not fit (whole values of a nearly unique field), the values are taken in pieces, with the
-rows of a piece at a time.
+their rows would not fit (whole values of a nearly unique field), the values are processed in chunks, with
+the rows of one chunk at a time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MAX_BITS = 8192
 TABLE_BYTES = 1 << 27
 """Up to this size the rows of all distinct tokens are kept at once."""
 
-_CHUNK_BYTES = 1 << 20  # rows of a piece otherwise: in the second-level cache when the loop reads them
-_HIDDEN_AT_ONCE = 1 << 16  # tokens hidden in one call: a megabyte
+_CHUNK_BYTES = 1 << 20  # rows of a chunk otherwise: in the second-level cache when the loop reads them
+_HIDDEN_AT_ONCE = 1 << 16  # tokens encrypted in one call: a megabyte
 _COUNTERS_PER_ROW = 4
 
 
@@ -73,8 +73,8 @@ def signatures(
     Notes
     -----
     ``4 * bits`` bytes of AES per distinct token and as many of running minimum per token of
-    each value: 1024 bits of a name of 8 tokens take about half a microsecond on one core, and a token not
-    met before the same again.
+    each value: 1024 bits of a name of 8 tokens take about half a microsecond on one core, and a new token
+    the same again.
     """
     _check_bits(bits)
     if len(block) != BLOCK_BYTES:
@@ -127,8 +127,8 @@ def block_signatures(
     value
         int32, shape (n,): the value to sign, a row of `tokens` that has tokens.
     block
-        uint64, shape (n,): digest of the block it is signed for. In ascending order the work is least: what the
-        values of a block have in common is done once.
+        uint64, shape (n,): digest of the block it is signed for. Fastest in ascending order: tokens shared by the
+        values of a block are then processed once.
     keys, bits
         As for `signatures`.
 
@@ -225,7 +225,7 @@ def _tokens_in_blocks(
 
 @numba.njit(cache=True, nogil=True)
 def _index(codes: NDArray[np.uint64], maximum: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Distinct codes and each code's place among them; gives up, with no places, at more than `maximum` of them."""
+    """Distinct codes and each code's place among them; stops, with no places, at more than `maximum` of them."""
     places = np.empty(len(codes), dtype=np.int64)
     distinct = np.empty(min(len(codes), maximum), dtype=np.uint64)
     exponent = 10

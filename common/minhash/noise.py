@@ -1,7 +1,7 @@
-"""Randomised response on signatures, in bulk: each bit flipped with a public probability, by private noise.
+"""Randomised response on signatures, in bulk: each bit inverted with a public probability, by private noise.
 
 The noise is a pseudo-random function of the signature, so that a signature has the same noise whenever it is sent and
-nothing is gained by waiting for more of them.
+repeated uploads reveal nothing more.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _DRAWS_PER_BLOCK = 8
 
 
 def response_threshold(randomised_response: float) -> int:
-    """The number below which a draw of 16 bits must be for a bit to be flipped."""
+    """The number below which a draw of 16 bits inverts its bit."""
     return round(randomised_response * 65536)
 
 
 def with_randomised_response(
     signatures: NDArray[np.uint64], keys: FieldKeys, randomised_response: float
 ) -> NDArray[np.uint64]:
-    """Signatures with each bit flipped with probability `randomised_response`.
+    """Signatures with each bit inverted with probability `randomised_response`.
 
     Parameters
     ----------
@@ -34,12 +34,13 @@ def with_randomised_response(
     keys
         The custodian's own, of the key domain (`NoiseKey.derive`).
     randomised_response
-        Probability of a flip, 0 to less than 1/2, rounded to a multiple of 1/65536.
+        Probability of inverting a bit, 0 to less than 1/2, rounded to a multiple of 1/65536.
 
     Returns
     -------
     ndarray of uint64, shape (n, words)
-        Equal signatures stay equal. Different ones may become so, all the more the shorter they are and the more alike.
+        Equal signatures stay equal. Different ones may become equal, the more likely the shorter and more alike they
+        are.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def with_randomised_response(
     """
     if not 0 <= randomised_response < 0.5:
         raise TrystError(
-            ErrorCode.PARAMETER, "the probability of a flip must be at least 0 and less than 1/2",
+            ErrorCode.PARAMETER, "the probability must be at least 0 and less than 1/2",
             where="randomised response", got=str(randomised_response),
         )  # fmt: skip
     n, words = signatures.shape
@@ -74,7 +75,7 @@ def with_randomised_response(
 
 
 def _hidden(signatures: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """64 bits that stand for each signature: CBC-MAC, sound for texts of one length as those under one key are."""
+    """64 bits derived from each signature: CBC-MAC, secure because all texts under one key have one length."""
     state = np.zeros((len(signatures), 2), dtype="<u8")
     for word in range(0, signatures.shape[1], 2):
         block = signatures[:, word : word + 2]

@@ -1,7 +1,7 @@
-"""Tokens: what a value is compared by.
+"""Tokens: the set by which a value is compared.
 
-`definition` says in plain Python what the tokens of a value are; `fast` makes those of many values in
-compiled loops. The two agree, and a property test keeps it so.
+`definition` defines the tokens of a value in plain Python; `fast` makes those of many values in compiled
+loops. A property test checks that the two agree.
 """
 
 from tryst.common.tokens.definition import TOKENISATIONS

@@ -1,13 +1,13 @@
-"""The tokenisations: what each makes of a value, and the codes of tokens.
+"""The tokenisations: the tokens of a value under each, and the codes of tokens.
 
 A value's tokens are a *set*; the similarity of two values is the Jaccard index of their sets, so the choice
-of tokens is the choice of what counts as alike.
+of tokens determines which values are similar.
 
 ``bigrams``
     Pairs of neighbouring characters, one padding character at either end: ``john`` is ``_j jo oh hn n_``. For
-    names and text. One wrong character of n spoils two of n + 1 tokens, wherever it stands.
+    names and text. One wrong character of n changes two of n + 1 tokens, wherever it is.
 ``positional_bigrams``
-    The same with the place of each pair. Stricter: an inserted character spoils all that follows.
+    The same with the place of each pair. Stricter: an inserted character changes all that follow.
 ``positional_characters``
     Each character with its place. For codes and numbers, where a digit means nothing out of its place: one
     wrong digit of n gives (n - 1)/(n + 1).
@@ -15,27 +15,29 @@ of tokens is the choice of what counts as alike.
     For a cleaned date (``YYYYMMDD``, zeros for a part that is not known): each known part as a whole and
     each of its digits in its place, 11 tokens in all. A wrong digit in the day leaves 9 of 13 tokens (.69),
     a wrong day altogether 8 of 14 (.57), and dates that have only the year in common 5 of 17 (.29) or
-    little more; digits alone would say .78, .60 and .33, and would take two unknown parts for equal ones.
+    little more; digits alone would give .78, .60 and .33, and would count two unknown parts as equal.
     Unknown parts have no tokens.
 ``words``
-    The words between white space. For text in which words come, go and change places.
+    The words between white space. For text in which words are added, dropped and reordered.
 ``value``
     The whole value as one token: equal or not. For categories.
 
 A token's code is a 64-bit number, type-tagged so that no token of one kind is ever one of another kind:
 
-=====================  =====  ========================================================= token
-tag    the lower 60 bits =====================  =====
-========================================================= bigram                 1      two code points of
-21 bits; padding is 0x1FFFFF, no legal code point positional bigram      2      place (18 bits), two code
-points positional character   3      place, code point part of a date         4      part (year 1, month 2,
-day 3) << 40, place << 32, number; place 0 is the whole part word                   5      keyed BLAKE2b of
-the word in UTF-8 whole value            6      keyed BLAKE2b of the value in UTF-8 =====================
-=====  =========================================================
+=====================  =====  =================================================================================
+token                  tag    the lower 60 bits
+=====================  =====  =================================================================================
+bigram                 1      two code points of 21 bits; padding is 0x1FFFFF, which is not a code point
+positional bigram      2      place (18 bits), two code points
+positional character   3      place, code point
+part of a date         4      part (year 1, month 2, day 3) << 40, place << 32, number; place 0: the whole part
+word                   5      keyed BLAKE2b of the word in UTF-8
+whole value            6      keyed BLAKE2b of the value in UTF-8
+=====================  =====  =================================================================================
 
 The tag is in the topmost four bits. A hash is cut to 60 bits: of a million words some two collide with
-probability 4e-7. It is keyed because it is an ordinary number until it is signed, and must not be a lasting
-one.
+probability 4e-7. It is keyed because an unkeyed hash would be the same in every project, until the token is
+signed.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ def hashed(text: str, tag: int, key: bytes) -> int:
 
 
 def unknown_tokenisation(name: str) -> TrystError:
-    """Error for a name that is no tokenisation's."""
+    """Error for an unknown tokenisation."""
     known = ", ".join(TOKENISATIONS)
     return TrystError(
         ErrorCode.PARAMETER,
@@ -86,22 +88,22 @@ def no_key() -> TrystError:
 
 
 def too_long(count: int) -> TrystError:
-    """Error for values that have more characters than places can be told apart."""
+    """Error for values with more characters than can have distinct places."""
     return TrystError(
         ErrorCode.PARAMETER,
-        f"a value has at most {MAX_LENGTH} characters",
+        f"a value must have at most {MAX_LENGTH} characters",
         where="tokens",
         got=f"{count} longer values",
-        remedy="check that the column is the one that the specification means",
+        remedy="check that this is the right column for the field",
     )
 
 
 def no_date(count: int) -> TrystError:
-    """Error for values that the cleaning of dates did not make."""
+    """Error for values that are not cleaned dates."""
     return TrystError(
         ErrorCode.PARAMETER,
         f"date_parts needs cleaned dates, {DATE_DIGITS} digits YYYYMMDD",
         where="tokens",
         got=f"{count} other values",
-        remedy="give the field the kind date",
+        remedy="set `kind: date` for the field",
     )

@@ -1,4 +1,4 @@
-"""Tokens of many values at once: compiled loops over the code points of all values laid end to end."""
+"""Tokens of many values at once: compiled loops over the concatenated code points of all values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Tokens:
         offsets = _offsets(counts)
         if offsets[-1] == len(self.codes):  # only values without tokens are left out
             return Tokens(self.codes, offsets)
-        # Where each token kept comes from: its value's first token, and its place among the value's.
+        # The source of each kept token: its value's first token, and its place among the value's.
         source = np.repeat(self.offsets[values] - offsets[:-1], counts) + np.arange(offsets[-1])
         return Tokens(self.codes[source], offsets)
 
@@ -79,14 +79,14 @@ def tokenise(
     Parameters
     ----------
     values
-        Cleaned values without nulls; best the distinct ones only. One without tokens is a missing value.
+        Cleaned values without nulls; preferably the distinct ones only. One without tokens is a missing value.
     tokenisation
         ``bigrams``, ``positional_bigrams``, ``positional_characters``, ``date_parts``, ``words`` or
         ``value``.
     key
-        32 bytes, key of the hash that words and whole values get.
+        32 bytes, key of the hash of words and whole values.
     similar
-        The values that are cut into tokens, best a set; any other that has tokens is one, of the whole. Default: all.
+        The values that are split into tokens, preferably a set; any other becomes one whole token. Default: all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Between our own data and the wire's messages: manifests, sides, chunks. Nothing else touches protobuf fields."""
+"""Conversion between internal data and wire messages: manifests, sides, chunks, checkpoints, row handles."""
 
 from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size, chunk_slices, missing_ranges, root_digest
 from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire

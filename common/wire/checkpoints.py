@@ -13,7 +13,7 @@ from tryst.common.keys.identity import SIGNATURE_BYTES
 from tryst.protos.linkage.v1 import audit_pb2
 
 LONGEST_PROOF = 2 * 64
-"""Hashes; a tree that `Checkpoint` believes in needs fewer."""
+"""Hashes; a tree of the largest size that `Checkpoint` accepts needs fewer."""
 
 _LOG = re.compile(r"[0-9a-f]{32}")
 
@@ -35,13 +35,13 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
     Raises
     ------
     TrystError
-        AUDIT if it cannot be one.
+        AUDIT if it is malformed.
     """
     lengths = len(message.root), len(message.signature)
     if not _LOG.fullmatch(message.log) or message.size > LARGEST or lengths != (HASH_BYTES, SIGNATURE_BYTES):
         raise TrystError(
             ErrorCode.AUDIT,
-            "this is no checkpoint of an audit log",
+            "this is not a checkpoint of an audit log",
             where="checkpoint",
             got=f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes",
         )
@@ -54,9 +54,11 @@ def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:
     Raises
     ------
     TrystError
-        AUDIT if it is longer than any proof, or holds what is no hash.
+        AUDIT if it is longer than any proof, or has an entry that is not a hash.
     """
     proof = list(hashes)
     if len(proof) > LONGEST_PROOF or any(len(part) != HASH_BYTES for part in proof):
-        raise TrystError(ErrorCode.AUDIT, "this is no proof", where="checkpoint", got=f"{len(proof)} hashes")
+        raise TrystError(
+            ErrorCode.AUDIT, "this is not a consistency proof", where="checkpoint", got=f"{len(proof)} hashes"
+        )
     return proof

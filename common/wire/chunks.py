@@ -1,7 +1,7 @@
-"""How what is larger than a message is cut: chunks of 1 MiB, each with its digest, and one root digest over them all.
+"""Content larger than a message, cut into chunks of 1 MiB, each with its digest, and one root digest over them all.
 
-Chunks may come in any order and any number of times. A stream would be no faster and its end would be no proof of
-completeness; here the root, which every chunk names, says when the whole is there and is what it should be.
+Chunks may arrive in any order and any number of times. A stream would be no faster and its end would be no proof of
+completeness; here the root, which every chunk names, shows that the content is complete and correct.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk as it crosses the wire: its place, the whole that it belongs to, and its bytes.
+    """A chunk as it crosses the wire: its place, the content it belongs to, and its bytes.
 
     Attributes
     ----------
     index, count
-        Its place, and how many chunks the whole has.
+        Its place, and the number of chunks of the content.
     root
-        Of the whole: `root_digest` of its chunks' digests.
+        Root of the content: `root_digest` of its chunks' digests.
     sha256
-        Of `data`.
+        Digest of `data`.
     """
 
     index: int
@@ -41,59 +41,62 @@ class Chunk:
 
     @classmethod
     def of(cls, message: transfer_pb2.Chunk) -> Chunk:
-        """What a message holds, not yet checked."""
+        """The chunk in a message, not yet checked."""
         return cls(message.index, message.count, message.root, message.sha256, message.data)
 
     def message(self) -> transfer_pb2.Chunk:
-        """As the wire has it."""
+        """The chunk as a message."""
         return transfer_pb2.Chunk(
             index=self.index, count=self.count, root=self.root, sha256=self.sha256, data=self.data
         )
 
     def check(self, max_bytes: int, where: str) -> None:
-        """Refuse what no chunk can be, before anything of it is kept.
+        """Refuse an impossible chunk, before anything of it is stored.
 
         Parameters
         ----------
         max_bytes
-            Longest whole that is taken.
+            Longest content that is accepted.
 
         Raises
         ------
         TrystError
-            PARAMETER for an index or a size that cannot be; UPLOAD_LIMIT if the whole is too long; UPLOAD_CORRUPT if
-            the data is not what its digest says.
+            PARAMETER for an impossible index or size; UPLOAD_LIMIT if the content is too long; UPLOAD_CORRUPT if the
+            data do not have the digest.
         """
         if not 0 <= self.index < self.count or {len(self.root), len(self.sha256)} != {_DIGEST_BYTES}:
             raise TrystError(
                 ErrorCode.PARAMETER,
-                f"a chunk has an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes",
+                f"a chunk must have an index below the number of chunks, and two digests of {_DIGEST_BYTES} bytes",
                 where=where,
                 got=f"index {self.index} of {self.count}, {len(self.root)} and {len(self.sha256)} bytes",
             )
         if self.count > chunk_count(max_bytes):
             raise TrystError(
-                ErrorCode.UPLOAD_LIMIT, f"at most {max_bytes} bytes are taken", where=where, got=f"{self.count} chunks"
+                ErrorCode.UPLOAD_LIMIT,
+                f"at most {max_bytes} bytes are accepted",
+                where=where,
+                got=f"{self.count} chunks",
             )
         full = self.index < self.count - 1
         if not 0 < len(self.data) <= CHUNK_BYTES or (full and len(self.data) != CHUNK_BYTES):
             raise TrystError(
                 ErrorCode.PARAMETER,
-                f"a chunk has {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}",
+                f"a chunk must have {CHUNK_BYTES} bytes, the last one 1 to {CHUNK_BYTES}",
                 where=where,
                 got=f"{len(self.data)} bytes",
             )
         if hashlib.sha256(self.data).digest() != self.sha256:
             raise TrystError(
                 ErrorCode.UPLOAD_CORRUPT,
-                "the chunk is not what its digest says",
+                "the chunk does not have its digest",
                 where=where,
-                remedy="send it again; if it stays so, look for bad memory or a bad disk on either side",
+                remedy="send it again; if the error persists, check memory and disks on both sides",
             )
 
 
 def chunk_count(total_bytes: int) -> int:
-    """Number of chunks of a body; an empty body has none."""
+    """Number of chunks of a payload; an empty payload has none."""
     return -(-total_bytes // CHUNK_BYTES)
 
 
@@ -103,13 +106,13 @@ def chunk_size(index: int, total_bytes: int) -> int:
 
 
 def chunk_slices(total_bytes: int) -> Iterator[slice]:
-    """The slices of a body that are its chunks, in order."""
+    """The slices of a payload that are its chunks, in order."""
     for start in range(0, total_bytes, CHUNK_BYTES):
         yield slice(start, min(start + CHUNK_BYTES, total_bytes))
 
 
 def rechunked(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """Content, however it comes, as its chunks; none for no content."""
+    """Content in parts of any length as chunks; none for no content."""
     held = bytearray()
     for part in content:
         view = memoryview(part).cast("B")
@@ -123,7 +126,7 @@ def rechunked(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
 
 
 def root_digest(digests: Iterable[bytes]) -> bytes:
-    """SHA-256 over the chunks' SHA-256 digests in order: the whole body in 32 bytes."""
+    """SHA-256 over the chunks' SHA-256 digests in order, 32 bytes."""
     root = hashlib.sha256()
     for digest in digests:
         root.update(digest)
@@ -138,9 +141,9 @@ def missing_ranges(present: Sequence[int], count: int, maximum: int = 1000) -> l
     present
         Indices that have arrived, ascending and distinct.
     count
-        Number of chunks of the whole body.
+        Number of chunks of the whole payload.
     maximum
-        Longest list to return; later gaps are named once the earlier ones are filled.
+        Longest list to return; later gaps are reported once the earlier ones are filled.
 
     Examples
     --------

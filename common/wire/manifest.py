@@ -1,4 +1,4 @@
-"""A contribution's manifest: what it is for and which bytes follow, checked before any of it is believed."""
+"""A contribution's manifest: its purpose and its layout, checked before any of it is used."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tryst.protos.linkage.v1 import contribution_pb2
 
 VERSION = 1
 VERSION_WITH_VARIABLES = 2
-"""Of a contribution that carries variables, which a reader of version 1 would not look for."""
+"""For a contribution with variables, which a reader of version 1 would ignore."""
 VERSION_BLOCK_KEYED = 3
-"""Of a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records."""
+"""For a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records."""
 VERSION_WITH_CODES = 4
-"""Of one that has a set of codes besides."""
+"""For one that also has a set of codes."""
 
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
@@ -27,7 +27,7 @@ _CONTENT_OF = {number: content for content, number in _CONTENT.items()}
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a contribution is for, and its layout.
+    """The purpose of a contribution, and its layout.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Manifest:
     encoding_digest
         SHA-256 of everything that decides the signatures, 32 bytes.
     key_check_value
-        8 bytes that show which seed was used, and nothing else of it.
+        8 bytes that identify the seed, and reveal nothing else of it.
     layout
-        The sizes of the body that follows.
+        The sizes of the payload that follows.
     """
 
     project: str
@@ -92,7 +92,7 @@ def _content(field: contribution_pb2.FieldLayout) -> Content:
     if found is None:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "a field holds signatures or values",
+            "a field must hold signatures or values",
             where="manifest.sets.fields.content",
             got=f"content {field.content}",
             remedy="run the same version of Tryst on both sides",
@@ -107,12 +107,12 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     ------
     TrystError
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
-        body would be longer than `max_bytes` or a set would have more than `max_rows` rows.
+        payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
     if not VERSION <= message.version <= VERSION_WITH_CODES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests of versions {VERSION} to {VERSION_WITH_CODES} are understood",
+            f"manifests must be of versions {VERSION} to {VERSION_WITH_CODES}",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -120,7 +120,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     if len(message.encoding_digest) != 32 or len(message.key_check_value) != 8:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "an encoding digest has 32 bytes and a key-check value 8",
+            "an encoding digest must have 32 bytes and a key-check value 8",
             where="manifest",
             got=f"{len(message.encoding_digest)} and {len(message.key_check_value)}",
         )
@@ -141,8 +141,8 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     if message.version != _version(layout):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "a manifest is of version 2 where a set has variables, 3 where it names records and 4 where it has codes"
-            " besides, and only there",
+            "a manifest must be of version 2 if and only if a set has variables, 3 if it names records and 4 if it also"
+            " has codes",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -151,7 +151,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     if rows > max_rows or layout.total_bytes > max_bytes:
         raise TrystError(
             ErrorCode.UPLOAD_LIMIT,
-            f"an upload may have {max_rows} rows and {max_bytes} bytes",
+            f"an upload may have at most {max_rows} rows and {max_bytes} bytes",
             where="manifest",
             got=f"{rows} rows and {layout.total_bytes} bytes",
             remedy="ask Carole's operator to raise the limits, or use fewer signature bits",

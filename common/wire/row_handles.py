@@ -1,17 +1,17 @@
-"""Which rows are one record: what Carole asks a custodian, and what it tells whoever decides, as bytes.
+"""Which rows are one record: Carole's request to a custodian, and its response to the resolver, as bytes.
 
-Carole's question::
+Carole's request::
 
     "tryst rows 1\\n" | nonce (32) | upload (16) | rows, four bytes each
 
-names the rows of one upload in the order of the candidate pairs. The nonce is random, so that the digest of a question,
-which the resolver gets, does not give away even a single row. The answer, before it is sealed to its reader::
+names the rows of one upload in the order of the candidate pairs. The nonce is random, so that the digest of a request,
+which the resolver gets, does not reveal even a single row. The response, before it is sealed to its reader::
 
     "tryst handles 1\\n" | signature (64) | array | array | ...
 
-is signed by the custodian for one project, run, side, specification, question and reader: Carole, who passes it on, can
-neither replace it nor use it again. An array is its name's number (1), the number of its items (4) and the items. What
-else a custodian is to tell of these rows is another line of `ARRAYS`. All numbers are little-endian.
+is signed by the custodian for one project, run, side, specification, request and reader: Carole, who passes it on, can
+neither replace nor replay it. An array is its name's number (1), the number of its items (4) and the items. Further
+data on these rows is another line of `ARRAYS`. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
 HANDLES = "handles"
-"""A number for the record of each row asked about, from 0 without gaps."""
+"""A number for the record of each requested row, from 0 without gaps."""
 
 CODES_ROWS = "codes"
 """Row of each handle's record in the custodian's set of codes, where the linked records are to be assessed."""
@@ -42,7 +42,7 @@ RECORDS = "records"
 """Where blocks are padded, one number: handles below it are records', the others dummies'."""
 
 ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS)}
-"""What an answer may hold, and in which type. An array's number is its place here: append only."""
+"""The arrays of a response, with their types. An array's number is its place here: append only."""
 
 UPLOAD_BYTES = 16
 NONCE_BYTES = 32
@@ -50,12 +50,12 @@ NONCE_BYTES = 32
 _ROWS = b"tryst rows 1\n"
 _ROW_HANDLES = b"tryst handles 1\n"
 _COUNT_BYTES = 4
-_REMEDY = "run the same version of Tryst everywhere; if you do, ask for another run"
+_REMEDY = "run the same version of Tryst everywhere; if you do, request another run"
 
 
 @dataclass(frozen=True)
 class RowHandlesRequest:
-    """What Carole asks a custodian.
+    """Carole's request to a custodian.
 
     Attributes
     ----------
@@ -69,45 +69,45 @@ class RowHandlesRequest:
     rows: NDArray[np.uint32] = field(repr=False)
 
     def pack(self) -> bytes:
-        """The question as bytes, others every time."""
+        """The request as bytes, different every time."""
         items = self.rows.astype("<u4").tobytes()
         return _ROWS + secrets.token_bytes(NONCE_BYTES) + bytes.fromhex(self.upload) + items
 
     @classmethod
     def unpack(cls, content: bytes | memoryview) -> RowHandlesRequest:
-        """Read a question.
+        """Read a request.
 
         Raises
         ------
         TrystError
-            UPLOAD_CORRUPT if it is none.
+            UPLOAD_CORRUPT if it is malformed.
         """
         content = bytes(content)
         start = len(_ROWS) + NONCE_BYTES
         head = start + UPLOAD_BYTES
         if not content.startswith(_ROWS) or len(content) < head or (len(content) - head) % 4:
-            raise _malformed("a question of custodians about rows", f"{len(content)} bytes of another form")
+            raise _malformed("a request for row handles", f"{len(content)} bytes of another form")
         rows = np.frombuffer(content, dtype="<u4", offset=head).astype(np.uint32)
         return cls(content[start:head].hex(), rows)
 
 
 def request_digest(content: bytes | memoryview) -> bytes:
-    """SHA-256 of a packed question, to which the answer is bound."""
+    """SHA-256 of a packed request, to which the response is bound."""
     return hashlib.sha256(content).digest()
 
 
 @dataclass(frozen=True)
 class About:
-    """What an answer is about, and for whom: it is worth nothing for anything else.
+    """The context that a response is bound to, with its reader; it is not valid in any other.
 
     Attributes
     ----------
     specification
         Digest of the specification that the custodian approved.
     request
-        Digest of the question it was asked.
+        Digest of the request.
     reader
-        Name of the member who is to read the answer, and its public key.
+        Name of the member who is to read the response, and its public key.
     """
 
     project: str
@@ -120,18 +120,18 @@ class About:
 
     @property
     def context(self) -> SealContext:
-        """What the answer is sealed under."""
+        """The context that the response is sealed under."""
         return SealContext(self.project, self.run, self.reader)
 
     def parts(self, arrays: bytes) -> tuple[bytes, ...]:
-        """What is signed."""
+        """The parts that are signed."""
         texts = (self.project, self.run, self.side.value, self.reader)
         digests = self.specification, self.request, self.key.raw, hashlib.sha256(arrays).digest()
         return *(text.encode() for text in texts), *digests
 
 
 def seal_row_handles(identity: Identity, about: About, arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """An answer, signed by the custodian and sealed to its reader.
+    """A response, signed by the custodian and sealed to its reader.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def seal_row_handles(identity: Identity, about: About, arrays: Mapping[str, NDAr
 def open_row_handles(
     key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes
 ) -> dict[str, NDArray[Any]]:
-    """What a custodian answered.
+    """Open and verify a custodian's response.
 
     Parameters
     ----------
@@ -158,27 +158,27 @@ def open_row_handles(
     Returns
     -------
     dict of ndarray
-        By name; `HANDLES` is there. Their values are the custodian's word.
+        By name, `HANDLES` among them. The values are as the custodian states them.
 
     Raises
     ------
     TrystError
-        SEALED if it does not open; SIGNATURE if this custodian did not sign it for exactly this; UPLOAD_CORRUPT if
-        what it signed is no answer.
+        SEALED if it does not open; SIGNATURE if this custodian did not sign it for this context; UPLOAD_CORRUPT if the
+        signed content is malformed.
     """
     content = b"".join(open_sealed(key, about.context, [sealed]))
     start = len(_ROW_HANDLES) + SIGNATURE_BYTES
     if not content.startswith(_ROW_HANDLES) or len(content) < start:
-        raise _malformed("a custodian's answer", f"{len(content)} bytes of another form")
+        raise _malformed("a custodian's response", f"{len(content)} bytes of another form")
     payload = content[start:]
     if not custodian.is_signed(content[len(_ROW_HANDLES) : start], SigningPurpose.HANDLES, *about.parts(payload)):
         raise TrystError(
             ErrorCode.SIGNATURE,
-            f"the handles that Carole passed on were not signed by {about.side.title()} for this run and question",
+            f"the handles that Carole passed on were not signed by {about.side.title()} for this run and request",
             where=f"project {about.project}, run {about.run}",
             got=f"a signature that does not verify under the key with fingerprint {custodian.fingerprint}",
             remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
-            "both are right the handles were replaced on their way: tell Carole's operator and the custodians",
+            "both are right the handles were replaced on their way: report it to Carole's operator and the custodians",
         )
     return _unpacked(payload)
 
@@ -194,22 +194,22 @@ def _unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
     position, last = 0, -1
     while position < len(payload):
         head = payload[position : position + 1 + _COUNT_BYTES]
-        # One spelling for one answer: each array once, in order.
+        # One encoding for one response: each array once, in order.
         if len(head) <= _COUNT_BYTES or not last < head[0] < len(names):
-            raise _malformed("a custodian's answer", "an array that this version does not know, or not in its place")
+            raise _malformed("a custodian's response", "an array that this version does not know, or not in its place")
         last, count = head[0], int.from_bytes(head[1:], "little")
         kind = ARRAYS[names[last]]
         position += len(head)
         if count * kind.itemsize > len(payload) - position:
-            raise _malformed("a custodian's answer", "an array that is longer than what came")
+            raise _malformed("a custodian's response", "an array that is longer than the data")
         arrays[names[last]] = np.frombuffer(payload, kind, count, position)
         position += count * kind.itemsize
     if HANDLES not in arrays:
-        raise _malformed("a custodian's answer", "no handles")
+        raise _malformed("a custodian's response", "no handles")
     return arrays
 
 
 def _malformed(what: str, got: str) -> TrystError:
     return TrystError(
-        ErrorCode.UPLOAD_CORRUPT, f"{what} is not of the form agreed on", where="resolution", got=got, remedy=_REMEDY
+        ErrorCode.UPLOAD_CORRUPT, f"{what} does not have the expected form", where="resolution", got=got, remedy=_REMEDY
     )

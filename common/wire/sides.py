@@ -16,7 +16,7 @@ def side_to_wire(side: Side) -> project_pb2.Side:
 
 
 def side_from_wire(number: int) -> Side:
-    """The side that a number from the wire stands for; `TrystError` (PARAMETER) for any other number."""
+    """The side of a number from the wire; `TrystError` (PARAMETER) for any other number."""
     for known, side in _FROM_WIRE.items():
         if known == number:
             return side

@@ -45,8 +45,8 @@ class AuditServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Witness(self, request, context):
-        """The log as it stands, with the proof that it continues what the caller has seen; and what the other custodian was
-        last shown, countersigned by it, so that two histories for two readers are noticed.
+        """The current log, with the proof that it continues what the caller has seen; and the checkpoint that the other
+        custodian was last shown, countersigned by it, so that two histories for two readers are detected.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

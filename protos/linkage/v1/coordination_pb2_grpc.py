@@ -114,7 +114,7 @@ class CoordinationServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AmendProject(self, request, context):
-        """Put another specification with the same encoding in the place of a project's; all consent to it again.
+        """Replace a project's specification by another with the same encoding; all consent to it again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -133,7 +133,7 @@ class CoordinationServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartRun(self, request, context):
-        """Long work is a job: the call returns at once, and the job outlives every connection.
+        """A run is a job: the call returns at once, and the job outlives every connection.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -146,14 +146,14 @@ class CoordinationServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchRun(self, request, context):
-        """Progress until the run ends or the deadline comes; losing the stream loses nothing.
+        """Progress until the run ends or the deadline is reached; a lost stream does not affect the run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FetchArtifact(self, request, context):
-        """Mode block_keyed: what the resolver needs to decide who is who, and its answer.
+        """Mode block_keyed: the resolution request for the resolver, and its result.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -166,7 +166,7 @@ class CoordinationServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetStatistics(self, request, context):
-        """What the specification grants the coordinator: model parameters and aggregate statistics, as JSON.
+        """The coordinator's grant: model parameters and aggregate statistics, as JSON.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

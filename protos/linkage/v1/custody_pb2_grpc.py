@@ -97,8 +97,8 @@ class CustodyServicer:
     """Missing associated documentation comment in .proto file."""
 
     def NextTask(self, request, context):
-        """What this custodian is to do next in any of its projects. Returns at once or, when there is nothing to do,
-        after wait_ms at most.
+        """The next task of this custodian in any of its projects. Returns at once or, when there is nothing to do, after
+        wait_ms at most.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,15 +112,15 @@ class CustodyServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PostMessage(self, request, context):
-        """Leave a message of the seed agreement for the other custodian. Carole cannot read a secret in it: offers and
-        confirmations are signed and hold public keys and MACs only. Same message again: harmless; another: refused.
+        """Post a message of the seed agreement for the other custodian. It holds no secret that Carole could read: offers and
+        confirmations are signed and hold public keys and MACs only. Idempotent; a different message is refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportKeys(self, request, context):
-        """Report the key-check value and the canary digest, so that a wrong seed or normaliser shows before any upload.
+        """Report the key-check value and the canary digest, so that a wrong seed or encoder is detected before any upload.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

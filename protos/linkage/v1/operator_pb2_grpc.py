@@ -86,14 +86,14 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Profile(self, request, context):
-        """What the service read from its source: counts only, never values.
+        """Counts of what the service read from its source; never values.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Specification(self, request, context):
-        """The specification a project waits with, for the operator to read before approving.
+        """The specification that waits for approval, for the operator to read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,14 +112,14 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Override(self, request, context):
-        """Contribute although Carole could learn more than the specification's limit admits.
+        """Contribute although Carole could learn more than the specification's limit allows.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCheckpoints(self, request, context):
-        """The checkpoints of Carole's audit log that were believed here, oldest first.
+        """The checkpoints of Carole's audit log that were verified here, oldest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -210,7 +210,7 @@ def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        assert "listened" in configured("127.0.0.1:0", f"127.0.0.1:{taken.getsockname()[1]}")
+        assert "cannot listen" in configured("127.0.0.1:0", f"127.0.0.1:{taken.getsockname()[1]}")
     assert "no-such-file" in issue(tmp_path / "no-such-file.yaml")
     deployment.configuration.write_text(good)
     deployment.start()

@@ -128,7 +128,7 @@ def test_an_untouched_log_passes_the_same_way():
 
 def test_a_log_begun_anew():
     tree = tree_of(entries(5))
-    with pytest.raises(TrystError, match="begun anew"):
+    with pytest.raises(TrystError, match="restarted"):
         witness_of(tree, 3).believe(checkpoint(tree, log="cd" * 16), consistency_proof(3, 5, tree.node))
 
 

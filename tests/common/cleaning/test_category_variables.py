@@ -48,7 +48,7 @@ def test_values_become_places_in_the_list():
     assert (home.blank, home.coded, home.rows, home.categories) == (4, 0, 6, 2)
     assert Profile.from_dict(cleaned.profile.as_dict()) == cleaned.profile
     assert list(cleaned.profile.warnings()) == [
-        "surname: all rows have the same value; it tells nobody apart",
+        "surname: all rows have the same value; it distinguishes no records",
         "home: 4 of 6 rows have no category",
     ]
     assert profile_table(cleaned.profile).row_count == 3

@@ -139,7 +139,7 @@ def test_what_is_not_sent_and_what_is_sent_as_a_code_is_counted_and_told() -> No
     field = profile.fields[0]
     assert (field.present, field.unsalted, field.coded_values) == (4, 2, 1)
     assert clean(frame, spec, "bob").columns["a"].to_list() == ["ann", "ann", "anne", "bo", None, None]
-    assert "a: 2 of 4 values are sent as missing, for the rows lack what the field is salted by" in profile.warnings()
+    assert "a: 2 of 4 values are sent as missing, because the rows lack the attribute of the salt" in profile.warnings()
     assert Profile.from_dict(json.loads(json.dumps(profile.as_dict()))) == profile
     shown = Console(width=300, record=True, file=io.StringIO())
     shown.print(profile_table(profile))

@@ -65,7 +65,7 @@ def sign_with_another_key(log) -> None:
     [
         (edit, "does not begin with the one it has shown before"),
         (roll_back, "shorter than it has shown before"),
-        (begin_anew, "begun anew"),
+        (begin_anew, "restarted"),
         (sign_with_another_key, "signature"),
     ],
 )

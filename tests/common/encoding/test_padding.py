@@ -233,7 +233,7 @@ def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_a
         (other.columns[name].tail(-1500) != column.tail(-1500)).mean() for name, column in first.columns.items()
     ]
     assert max(float(share or 0) for share in different) > 0.3
-    with pytest.raises(TrystError, match="a key of the custodian's own") as caught:
+    with pytest.raises(TrystError, match="need the custodian's noise key") as caught:
         rows_of_rules(PEOPLE, spec)
     assert caught.value.code is ErrorCode.PARAMETER
 

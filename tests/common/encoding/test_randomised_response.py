@@ -133,5 +133,5 @@ def distinct_without_noise(columns: dict[str, pl.Series], spec: Specification) -
 
 def test_flips_without_a_noise_key_are_refused() -> None:
     for spec in (OPEN, KEYED):
-        with pytest.raises(TrystError, match="noise of the custodian's own"):
+        with pytest.raises(TrystError, match="needs the custodian's noise key"):
             encode_records(people(), spec, SEED, 1)

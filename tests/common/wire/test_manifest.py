@@ -36,7 +36,7 @@ def test_variables_make_a_manifest_of_version_2() -> None:
     assert message.version == 2
     assert manifest_from_wire(message, **LIMITS) == manifest
     message.version = 1
-    with pytest.raises(TrystError, match="version 2 where a set has variables"):
+    with pytest.raises(TrystError, match="version 2 if and only if a set has variables"):
         manifest_from_wire(message, **LIMITS)
     message.version = 2
     message.sets[0].variables[0].categories = 2**31
