@@ -261,7 +261,7 @@ def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> list[dict[str, Any]]:
-    """Round the unrounded tables, coarser step by step, until the limit holds."""
+    """Round the tables that are rounded less, at two bases in turn."""
     tables = [*spec.tables, *(table for table in earlier if table not in spec.tables)]
     if not spec.tables or not combined.n_records:
         return []

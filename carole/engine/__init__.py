@@ -1,9 +1,8 @@
 """One linkage run, from two signature sets to a model, scored pairs and links, in bounded memory.
 
-`link` is the run on this machine; `plan` says what it is to do, `result` what it gives back, `linkage_input` what it
-needs of the contributions (`whole_files`, `block_keyed_files`). In block-keyed mode it has two halves: `compare`, which
-sees signatures, and `conclude`, which sees which rows are one record. Numbers only: nothing here reads, writes or calls
-anyone.
+`link` is the run on this machine; `plan` is its input from the specification, `result` its output, `linkage_input` what
+it needs of the contributions (`whole_files`, `block_keyed_files`). In block-keyed mode it has two halves: `compare`,
+which sees signatures, and `conclude`, which sees which rows are one record. No input or output, no calls to a service.
 """
 
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows, rows_of_sets

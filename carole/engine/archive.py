@@ -1,6 +1,6 @@
 """Arrays by name and a document as bytes, between the parties of a resolution.
 
-An uncompressed zip archive of NumPy arrays, which hold numbers only; whoever reads one trusts nothing in it.
+An uncompressed zip archive of NumPy arrays, which hold numbers only; its reader checks everything in it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def packed(arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any]) -> b
 
 
 def unpacked(content: bytes | memoryview) -> tuple[Arrays, dict[str, Any]]:
-    """What `packed` was given, from another party; UPLOAD_CORRUPT if it is no such archive."""
+    """The arrays and document of an archive from another party; UPLOAD_CORRUPT if it is no such archive."""
     arrays: Arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-            # Stored, not compressed: then nothing in it is longer than what came over the wire.
+            # Stored, not compressed: then no part is longer than the bytes received.
             if any(entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(content) for entry in entries):
                 raise malformed("a compressed part")
             if archive.getinfo("document.json").file_size > MAX_DOCUMENT_BYTES:
@@ -67,7 +67,7 @@ def array_of(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int
 
 
 def malformed(got: str) -> TrystError:
-    """The refusal (UPLOAD_CORRUPT) of what another party of a resolution sent."""
+    """The error (UPLOAD_CORRUPT) for an invalid artifact of another party of a resolution."""
     return TrystError(
         ErrorCode.UPLOAD_CORRUPT,
         "an artifact of the resolution does not have the agreed format",

@@ -1,4 +1,4 @@
-"""Contributions of block-keyed mode, as a run takes them: a record has a row of its own under each rule."""
+"""Contributions of block-keyed mode as input of a run: a record has a separate row under each rule."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BlockKeyedFiles:
 
     @property
     def distinct_records(self) -> BothSets:
-        """Those of the rule that has most, in each file."""
+        """The rows of the rule that has most, in each file."""
         return self._a.max_rows(), self._b.max_rows()
 
     def check(self, plan: LinkagePlan) -> None:
@@ -67,7 +67,7 @@ class BlockKeyedFiles:
         ------
         TrystError
             MEMORY if the index does not fit; PARAMETER if a block has more pairs than its rule allows: no rule can take
-            over what another leaves out, since nothing tells the other rule's rows which block they were in.
+            over the pairs another leaves out, since the other rule's rows do not show which block they were in.
         """
         take_index(*self.rows, len(plan.rules), budget)
         keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in self.rows)
@@ -85,15 +85,15 @@ class BlockKeyedFiles:
         return Source(pairs, tuple(Skew() for _ in plan.rules))
 
     def sample_tables(self, tables: dict[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """None: the samples have signatures of their own."""
+        """None: the samples have separate signatures."""
         return {}
 
     def sample_mark(self, pairs: BlockedPairs) -> Mark:
-        """None of the rules: nothing tells which ones pairs of the samples satisfy."""
+        """Marks no rule: it is not known which rules pairs of the samples satisfy."""
         return _no_rules
 
     def warnings(self) -> Iterator[ResultWarning]:
-        """Of records that no rule may have a row for: nothing tells which rules' rows are one record."""
+        """Records that may have no row under any rule: it is not known which rules' rows are one record."""
         for side, part in (("Alice", self._a), ("Bob", self._b)):
             fewest = part.n_records - max(part.rows_per_rule)
             if fewest > 0:
@@ -104,7 +104,7 @@ class BlockKeyedFiles:
 
 
 def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
-    """Refuse more pairs than the files' records have, which only dummies can bring about.
+    """Refuse more pairs than the files' records have, which only dummies can cause.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""One custodian's contribution in block-keyed mode, as the engine takes it: the rows of all rules one below the other.
+"""One custodian's contribution in block-keyed mode, as the engine takes it: the concatenated rows of all rules.
 
-A record is a row of its own under every rule, and nothing says which rows are one record. The file's size is therefore
-not the number of rows, and what random pairs of records have in common is not to be had from the rows: it comes from
-the sample, in which each field is drawn and shuffled by itself.
+A record is a separate row under every rule, and it is not known which rows are one record. The file's size is therefore
+not the number of rows, and agreement of random pairs of records cannot be estimated from the rows: it comes from the
+sample, in which each field is drawn and shuffled separately.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class BlockKeyedRows:
     rows
         The rows of all rules, in the order of the rules.
     starts
-        Where each rule's rows begin, and where the last ones end.
+        Where each rule's rows begin, and where the last rule's rows end.
     sample
-        Values of each field by themselves.
+        Values of each field, sampled separately.
     n_records
         Records in the file.
     """
@@ -45,7 +45,7 @@ class BlockKeyedRows:
         return tuple(int(n) for n in np.diff(self.starts))
 
     def max_rows(self) -> SignatureSet:
-        """The rows of the rule that has most, of which each is another record; without their keys."""
+        """The rows of the rule that has most, each of which is a different record; without their keys."""
         rule = int(np.argmax(np.diff(self.starts)))
         own = slice(self.starts[rule], self.starts[rule + 1])
         fields = {
@@ -55,7 +55,7 @@ class BlockKeyedRows:
         return SignatureSet("", self.starts[rule + 1] - self.starts[rule], fields, {})
 
     def fewest_records(self, rows: NDArray[np.int32]) -> int:
-        """The fewest records that some rows can be of: the most under one rule, of which each is another record."""
+        """The smallest number of records that rows can belong to: the most under one rule, each a different record."""
         rule, _ = self.place(np.unique(rows))
         return int(np.bincount(rule, minlength=1).max())
 
@@ -67,18 +67,18 @@ class BlockKeyedRows:
 
 
 def rows_of_sets(sets: Sequence[SignatureSet], n_records: int) -> BlockKeyedRows:
-    """Put a contribution's sets of the rules one below the other, with the sample beside them.
+    """Concatenate a contribution's sets of the rules, with the sample beside them.
 
     Parameters
     ----------
     sets
-        One per rule, then the sample; codes, which come last, are not for this half of a run.
+        One per rule, then the sample; codes, which come last, are not used in this half of a run.
     n_records
         Records in the file.
 
     Notes
     -----
-    Copies the signatures. Rules share none, so nothing is merged.
+    Copies the signatures. Rules have none in common, so nothing is merged.
     """
     *rules, sample = (part for part in sets if part.rule != CODES)
     starts = tuple(int(n) for n in np.cumsum([0, *(part.n_rows for part in rules)]))

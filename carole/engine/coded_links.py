@@ -1,8 +1,9 @@
-"""Links between rows of the two sets of codes, as a resolver tells them: what the assessment needs, and no join.
+"""Links between rows of the two sets of codes, as a resolver reports them: enough for the assessment, but no join.
 
-In mode block_keyed Carole knows which pairs of a rule's rows are links, and their probabilities. She is also to know
-which rows of codes are linked, and not which of the two lists is which. So the second list is sorted by its rows, whose
-order is random, and its probabilities are micro-aggregated: a value that occurs once in both lists would join them.
+In mode block_keyed Carole knows which pairs of a rule's rows are links, and their probabilities. She must also know
+which rows of codes are linked, but not which link of one list is which link of the other. So the second list is sorted
+by its rows, whose order is random, and its probabilities are micro-aggregated: a value that occurs once in both lists
+would join them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from tryst.carole.engine.result import Linkage
 from tryst.common.errors import ErrorCode, TrystError
 
 GROUP = 20
-"""Least number of links that have one probability."""
+"""Minimum number of links with the same probability."""
 
 WIDTH = 0.01
-"""A group takes in every link whose probability is so little above its lowest."""
+"""A group includes every link whose probability is at most this much above its lowest."""
 
 _ROUNDING = 1e-9
 
@@ -70,20 +71,20 @@ def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[n
 
 
 def check_coded(links: CodedLinks, probability: NDArray[np.float64], expected: Expected) -> None:
-    """Believe no other links than the rest of an answer allows.
+    """Accept only links that agree with the rest of a result.
 
     Parameters
     ----------
     links
-        A resolver's word; as many as there are links.
+        From the resolver; as many as there are links.
     probability : ndarray of float64, shape (n_links,)
         Link probabilities of the links, in any order.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT for rows that are not there, out of order or used too often, or probabilities that are not those
-        of the links, micro-aggregated.
+        UPLOAD_CORRUPT for rows that do not exist, are out of order or used too often, or probabilities that are not
+        those of the links, micro-aggregated.
     """
     for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
         if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
@@ -98,7 +99,7 @@ def check_coded(links: CodedLinks, probability: NDArray[np.float64], expected: E
 
 
 def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of which each is that of at least `GROUP` links, or of all where there are fewer.
+    """Probabilities each shared by at least `GROUP` links, or by all where there are fewer.
 
     Parameters
     ----------
@@ -107,13 +108,12 @@ def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (n,)
-        The mean of each one's group; the total stays as it was.
+        The mean of each one's group; the total is unchanged.
 
     Notes
     -----
-    From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; what is left over at
-    the top joins the last group. There are at most 1 / `WIDTH` + 1 groups.
-    O(n log n).
+    From the lowest up, a group has the next `GROUP` links and all up to `WIDTH` above its lowest; the remaining links
+    at the top join the last group. There are at most 1 / `WIDTH` + 1 groups. O(n log n).
     """
     n = len(probability)
     order = np.argsort(probability, kind="stable")

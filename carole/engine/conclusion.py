@@ -1,8 +1,8 @@
-"""From what a comparison found to links: the second half of a run, in which it must be known which rows are one record.
+"""From comparison results to links: the second half of a run, in which it must be known which rows are one record.
 
 The first half compares signatures, counts and keeps pairs (`local`). This half estimates under one-to-one and decides,
 from counts of comparison vectors and from pairs of row numbers, and needs no signature. In block-keyed mode it is done
-by a resolver who has none: rows are then handles that the custodians gave, the same for a record under every rule.
+by a resolver who has none: rows are then handles from the custodians, the same for a record under every rule.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tryst.common.progress import Progress
 
 @dataclass(frozen=True)
 class Candidates:
-    """What the comparison of two files found.
+    """The result of comparing two files.
 
     Attributes
     ----------
@@ -50,16 +50,16 @@ class Candidates:
     patterns
         All comparison vectors that occurred.
     levels
-        Pairs by field and level over all pairs of records, shape (n_fields, most levels); None where nothing was
-        blocked.
+        Pairs by field and level over all pairs of records, shape (n_fields, maximum of levels); None without
+        blocking.
     outside_blocks
         Pairs that blocking left out, where fields may depend on each other.
     pattern
         int32, shape (n_kept,): row of `patterns` of each kept pair.
     selected
-        int64: rows of `patterns` of which the pairs were kept.
+        int64: rows of `patterns` whose pairs were kept.
     lacking
-        Of A and of B: which fields records lack.
+        Of A and of B: which fields are missing in which records.
     equal
         Of A and of B: records that equal another of their file.
     missing
@@ -72,7 +72,7 @@ class Candidates:
         Largest memory reserved at any time.
     rarity
         float64, shape (n_kept,): what the rarity of the values that its records share adds to each kept pair's weight,
-        in bits; None where no field asks for it.
+        in bits; None where no field has this option.
     """
 
     n_a: int
@@ -108,9 +108,9 @@ def conclude(
         The records of each kept pair, below `n_a` and `n_b`; no pair twice.
     plan : LinkagePlan
     progress : callable
-        Told the stage "decide" and the fraction of it done.
+        Called with the stage "decide" and the fraction of it done.
     fitted : FittedScheme, optional
-        The pairwise fit of the same counts, where it is at hand.
+        The pairwise fit of the same counts, where available.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatt
 
 
 def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
-    """Rules by the positions of their fields; fields that are not compared have none to learn."""
+    """Rules by the positions of their fields; fields that are not compared have no m to estimate."""
     position = {field.name: q for q, field in enumerate(plan.fields)}
     return [
         RuleFields(rule.name, (*(position[n] for n in rule.fields if n in position), *_exchanged(rule, plan)))
@@ -204,7 +204,7 @@ def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
 
 
 def _exchanged(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
-    """Positions of the comparisons that a rule's pairs say nothing of: rows have its fields, and agree straight."""
+    """Positions of the comparisons that a rule's pairs do not identify: its fields are present and agree straight."""
     for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         if set(swap) & set(rule.fields):
             yield q
@@ -220,14 +220,14 @@ def _recall(
     missing: dict[str, tuple[float, float]],
     plan: LinkagePlan,
 ) -> BlockingRecall:
-    """What blocking lost, as far as it can be told."""
+    """What blocking lost, as far as it can be estimated."""
     agreement = np.array(
         [
             (1 - missing[field.name][0]) * (1 - missing[field.name][1]) * model.m[q, field.n_levels - 1]
             for q, field in enumerate(model.fields)
         ]
     )
-    # What is said of a field's levels holds where it was not exchanged.
+    # The statistics of a field's levels hold where it was not exchanged.
     position = {field.name: q for q, field in enumerate(model.fields)}
     for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         agreement[[position[name] for name in swap]] *= model.m[q, 0]
@@ -244,7 +244,7 @@ def _per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:
 
 
 def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:
-    """Weight from which up every pair was kept; the choice was made by the weights of an earlier fit."""
+    """Weight above which every pair was kept; the choice was made by the weights of an earlier fit."""
     left_out = np.ones(len(weight), dtype=np.bool_)
     left_out[kept] = False
     highest = weight[left_out].max(initial=-np.inf)

@@ -1,4 +1,4 @@
-"""Records that look like second records of a person in one file, from what a linkage of two files sees of them."""
+"""Records that appear to be second records of a person in one file, as far as a linkage of two files shows them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, 
 
 
 def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[ResultWarning]:
-    """What to say of duplicates where a record should have one match at most."""
+    """Warnings about duplicates where a record should have one match at most."""
     many_allowed = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",)}.get(plan.assignment, ())
     for side, one in zip(("Alice", "Bob"), found, strict=True):
         if side in many_allowed:

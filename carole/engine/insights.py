@@ -1,6 +1,6 @@
-"""What a run found that explains its decision: the course of EM, thresholds, examples of comparisons, the unlinkable.
+"""Results that explain a run's decision: the course of EM, thresholds, examples of comparisons, unlinkable records.
 
-Parameters and counts. An example is a comparison vector, levels only, that several pairs have: it stands for no one.
+Parameters and counts. An example is a comparison vector, levels only, that several pairs have: it identifies no pair.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tryst.carole.fellegi_sunter import assigned
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60
-"""Steps of EM that are told, evenly spaced, first and last among them."""
+"""Steps of EM that are reported, evenly spaced, first and last among them."""
 
 FEWEST_PAIRS = 5
-"""A comparison vector is shown as an example only if so many pairs have it."""
+"""A comparison vector is shown as an example only if at least so many pairs have it."""
 
 
 def history(linkage: Linkage) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def unlinkable(linkage: Linkage) -> dict[str, Any]:
 def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     """Comparison vectors that several pairs have: strong, about the decision, and weak; each with its sum of weights.
 
-    Where fields depend on each other, the sum is completed by what they say together beside what each says by itself.
+    Where fields depend on each other, the sum includes their joint weight less the sum of their separate weights.
     """
     scored, scheme = linkage.patterns, linkage.scheme
     shown = np.flatnonzero(scored.count >= FEWEST_PAIRS)

@@ -1,7 +1,7 @@
-"""The extended latent step of a run: which values there are, pairs judged by them too, and what that changed.
+"""The extended latent step of a run: the values, the decision that also uses them, and what they changed.
 
-It comes after Fellegi-Sunter's decision, learns from it, and makes another: pairs are kept and linked anew by agreement
-and values together. What the first decision was stays beside it, so that what the values brought can be told.
+It follows Fellegi-Sunter's decision, is estimated from it, and makes another: pairs are kept and linked again by
+agreement and values together. The first decision is reported beside it to show the effect of the values.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from tryst.common.progress import StageProgress
 from tryst.risk.models import JointDistribution, JointVariable
 
 FEWEST_PAIRS = 5
-"""A group of pairs is explained only if it has so many: an average tells of nobody."""
+"""Minimum size of an explained group of pairs, so that its averages identify no person."""
 
 MAX_EXPLAINED = 100
-"""Pairs of a group that its average is taken over."""
+"""Maximum number of pairs of a group in its average."""
 
 KEPT_BYTES = 200
 """Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
-    """Raise `TrystError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan says they hold."""
+    """Raise `TrystError` (ENCODING_MISMATCH) unless both sets carry the variables that the plan assigns to them."""
     for side, part in ((Side.ALICE, a), (Side.BOB, b)):
         for variable in latent.variables:
             if variable.holder not in (str(side), "both"):
@@ -70,10 +70,10 @@ def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> Non
 
 
 def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Values | None, list[ResultWarning]]:
-    """The codes of the value model's variables, and what had to be left out.
+    """The codes of the value model's variables, and what was left out.
 
-    A variable of which nobody has a value is left out, as is a key that only one file has values of. Without anything
-    left that could say something of a pair there is no value model.
+    A variable without values is left out, as is a key that only one file has values of. If nothing is left that could
+    give evidence on a pair, there is no value model.
 
     Returns
     -------
@@ -137,12 +137,12 @@ def extended(
         All pairs compared.
     found : Candidates
     linkage : Linkage
-        Fellegi-Sunter's. The values are learnt from its pairs, weighted by their link probabilities.
+        Fellegi-Sunter's. The value model is estimated from its pairs, weighted by their link probabilities.
     plan : LinkagePlan
         With a latent step.
     budget : MemoryBudget
     progress : callable
-        Told the fraction done.
+        Called with the fraction done.
 
     Raises
     ------
@@ -164,9 +164,9 @@ def extended(
         progress=lambda stage, done: progress(0.6 if stage == "model" else 0.6 * done),
     )
     if plan.one_to_one:
-        # The step's EM judges pairs by themselves, and takes rivals of a match for matches. m of the linkage was learnt
-        # from link probabilities that obey one-to-one, and served better in each of six pairs of files tried: more
-        # right links, truer probabilities.
+        # The step's EM treats each pair separately, and takes rivals of a match for matches. m of the linkage was
+        # estimated from link probabilities that obey one-to-one, and was better for each of six pairs of files tried:
+        # more correct links, better calibrated probabilities.
         fit = replace(fit, scheme=linkage.scheme)
     weight = fit.class_weights(patterns)
     by_itself = probability(weight * math.log(2.0) + fit.log_prior_odds)
@@ -256,7 +256,7 @@ def explained_groups(
     after: tuple[ScoredPairs, NDArray[np.int64]],
     before: tuple[ScoredPairs, NDArray[np.int64]],
 ) -> tuple[Explained, ...]:
-    """What the links owe to agreement and to values, on average; and those that the values made or undid.
+    """Average contributions of agreement and values to the links, and the links that the values made or removed.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def explained_groups(
         for i in shown:
             gamma = patterns.gamma[pairs.pattern[i]]
             for part in explain(fit, int(pairs.row_a[i]), int(pairs.row_b[i]), gamma):
-                # Which keys agree differs from pair to pair; on average they are one thing.
+                # Which keys agree differs from pair to pair; their average is one contribution.
                 name = "agreed values" if part.kind == "rarity" else part.name
                 sums[part.kind, name] = sums.get((part.kind, name), 0.0) + part.bits
         order = {"prior": 0, "agreement": 1, "rarity": 2, "association": 3}

@@ -1,4 +1,4 @@
-"""What a run needs of the two contributions, whichever mode they come in."""
+"""What a run needs of the two contributions, in every mode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BothSets = tuple[SignatureSet, SignatureSet]
 """Alice's and Bob's."""
 
 Mark = Callable[[NDArray[np.int32], NDArray[np.int32], int, NDArray[np.uint32]], None]
-"""Writes the rules that the first so many pairs of rows satisfy, as bits of a mask."""
+"""Writes the rules that each of the first `n` pairs of rows satisfies, as bits of a mask."""
 
 
 class LinkageInput(Protocol):
@@ -28,13 +28,13 @@ class LinkageInput(Protocol):
     Attributes
     ----------
     rows
-        What is compared.
+        The rows to compare.
     n_records
         Records of each file.
     samples
-        Rows of which each field by itself is distributed as in the records of the files.
+        Rows in which each field separately is distributed as in the records of the files.
     distinct_records
-        Rows of each file of which no two are the same record, as many as can be had.
+        Rows of each file of which no two are the same record, as many as possible.
     """
 
     @property
@@ -50,16 +50,16 @@ class LinkageInput(Protocol):
     def distinct_records(self) -> BothSets: ...
 
     def check(self, plan: LinkagePlan) -> None:
-        """Raise `TrystError` unless the contributions hold what the plan needs, and the mode can do it."""
+        """Raise `TrystError` unless the contributions hold what the plan needs, and the mode supports it."""
 
     def source(self, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress) -> Source:
         """The pairs to compare; MEMORY where their index does not fit."""
 
     def sample_tables(self, tables: dict[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """Those of the rows' level tables that hold for the samples too."""
+        """The rows' level tables that are valid for the samples too."""
 
     def sample_mark(self, pairs: BlockedPairs) -> Mark:
-        """What marks pairs of the samples by the blocking rules that they satisfy, as far as that is known."""
+        """The function that marks pairs of the samples by the blocking rules that they satisfy, as far as known."""
 
     def warnings(self) -> Iterator[ResultWarning]:
-        """What a reader of the results must know of the contributions beside what holds in every mode."""
+        """Warnings about the contributions beside those of every mode."""

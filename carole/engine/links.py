@@ -15,7 +15,7 @@ from tryst.carole.fellegi_sunter.model import probability as logistic
 from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
 
 MIN_LINK = 0.01
-"""No pair less probable than this is linked to fill up a wanted rate of false links."""
+"""No pair less probable than this is linked to reach the requested rate of false links."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Decision:
     links
         int64: positions of the links among them, ascending.
     threshold
-        Least probability of a link, as given or as it came out.
+        Minimum probability of a link, as given or as computed.
     """
 
     pairs: ScoredPairs
@@ -58,13 +58,13 @@ def decide(
         The patterns' scores.
     posterior : LinkProbabilities or None
         Given the pairs' rivals in a one-to-one linkage, in the order of `kept`; None: there is none. Only
-        the assignment one_to_one goes by it.
+        the assignment one_to_one uses it.
     plan : LinkagePlan
         How often a record may be linked, and what decides how probable a link must be.
     extra : ndarray of float64, optional
-        What each kept pair's weight has beyond its pattern's, in bits.
+        What is added to each kept pair's weight besides its pattern's, in bits.
     p : float
-        Share of matches among all pairs; only looked at with `extra`.
+        Share of matches among all pairs; used only with `extra`.
     """
     weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
     order = np.lexsort((kept.row_b, kept.row_a, -weight))

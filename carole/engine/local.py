@@ -1,9 +1,9 @@
 """One linkage run on this machine, in bounded memory.
 
 The contributions come as a `LinkageInput`, whole files or block-keyed ones. Level tables of distinct values, levels
-over all pairs, counts of comparison vectors, the model, a second pass that keeps the pairs worth keeping, and the
-decision (`conclusion`). Only counts and kept pairs are ever held; the floor above which pairs are kept is known before
-the second pass, since the model has scored every vector that occurs.
+over all pairs, counts of comparison vectors, the model, a second pass that keeps the pairs above a floor, and the
+decision (`conclusion`). Only counts and kept pairs are held in memory; the floor is known before the second pass, since
+the model has scored every vector that occurs.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     resources : Resources
         Memory and threads.
     progress : callable
-        Told the stage ("tables", "levels", "count", "model", "keep", "decide",
+        Called with the stage ("tables", "levels", "count", "model", "keep", "decide",
         and "latent" where there is such a step) and the fraction of it done, on
-        the calling thread. What it raises ends the run.
+        the calling thread. An exception from it ends the run.
 
     Returns
     -------
     Linkage
-        The same for a given plan whatever the number of threads; memory only moves the floor of what is kept.
+        The same for a given plan whatever the number of threads; memory only changes the floor of the kept pairs.
 
     Raises
     ------
     TrystError
         EMPTY_SOURCE, ENCODING_MISMATCH or PARAMETER if the inputs cannot be linked under the plan, NOT_IDENTIFIED
-        if they cannot tell the model's parameters, MEMORY if the run would need more than it may use.
+        if the model's parameters cannot be estimated from them, MEMORY if the run would need more than it may use.
 
     Notes
     -----
@@ -100,7 +100,7 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
 def compare(
     a: BlockKeyedRows, b: BlockKeyedRows, plan: LinkagePlan, resources: Resources, progress: Progress
 ) -> tuple[Candidates, KeptPairs]:
-    """Compare two contributions of block-keyed mode: the first half of a run, as far as it goes without a resolver.
+    """Compare two contributions of block-keyed mode: the first half of a run, without a resolver.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ def compare(
     Returns
     -------
     Candidates
-        For `conclude`, who must know which rows are one record.
+        For `conclude`, which must know which rows are one record.
     KeptPairs
-        The pairs in question, by rows of `a` and `b`.
+        The candidate pairs, by rows of `a` and `b`.
 
     Raises
     ------
@@ -199,7 +199,7 @@ class _Run:
         return candidates, kept, fitted
 
     def extended(self, linkage: Linkage, found: Candidates) -> Linkage:
-        """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must be there."""
+        """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must exist."""
         assert self._plan.latent is not None  # noqa: S101 - requested only then
         assert self._passes is not None  # noqa: S101
         with self._stage("latent") as progress:
@@ -214,14 +214,14 @@ class _Run:
         )
 
     def _rarity(self, kept: KeptPairs) -> NDArray[np.float64] | None:
-        """What rare values add to the weights of the pairs kept."""
+        """What rare values add to the weights of the kept pairs."""
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._files.rows, names, kept.row_a, kept.row_b) if names else None
 
     def _all_pairs_levels(
         self, tables: dict[str, NDArray[np.int8]], pool: ThreadPoolExecutor, progress: StageProgress
     ) -> NDArray[np.float64] | None:
-        """Levels over the whole product, which the patterns give themselves when nothing is blocked."""
+        """Levels over the whole product; without blocking they follow from the patterns."""
         if not self._plan.rules:
             progress(1.0)
             return None
@@ -247,7 +247,7 @@ class _Run:
         twice: bool = True,
     ) -> PairStream:
         budget = self._budget
-        # Their number is only known when they are counted; what is set aside for them is taken then.
+        # Their number is only known when they are counted; the memory set aside for them is reserved then.
         max_patterns = min(pairs.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
         store = twice and budget.try_take(PairStream.stored_bytes(pairs.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, self._plan, self._packing, tables)

@@ -1,4 +1,4 @@
-"""The memory a run may use: everything large is asked for here before it is allocated."""
+"""The memory a run may use: everything large is reserved here before it is allocated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tryst.common.errors import ErrorCode, TrystError
 
 
 def mebibytes(n_bytes: int) -> str:
-    """Size for a person to read."""
+    """A size in readable form."""
     return f"{-(-n_bytes // 2**20):,} MiB"
 
 
@@ -35,7 +35,7 @@ class MemoryBudget:
         Raises
         ------
         TrystError
-            MEMORY if less is left, naming what it was for, what is missing and what to do.
+            MEMORY if less is left, with the purpose, the missing amount and the remedy.
         """
         if n_bytes > self.free:
             raise TrystError(
@@ -48,14 +48,14 @@ class MemoryBudget:
         self._use(n_bytes)
 
     def try_take(self, n_bytes: int, share: float) -> bool:
-        """Reserve memory if it is at most a share of what is left; say whether it was."""
+        """Reserve memory if it is at most a share of what is left; return whether it was."""
         if n_bytes > share * self.free:
             return False
         self._use(n_bytes)
         return True
 
     def give_back(self, n_bytes: int) -> None:
-        """Return memory that was taken."""
+        """Release reserved memory."""
         self.free += n_bytes
 
     def _use(self, n_bytes: int) -> None:

@@ -1,7 +1,7 @@
-"""Comparison vectors of pairs that blocking leaves out, from a random sample: what two strangers have in common.
+"""Comparison vectors of pairs that blocking leaves out, from a random sample: agreement of unrelated records.
 
 The candidates are counted exactly. The others are the bulk of all pairs, and a sample of a few million of them
-tells how their levels go together.
+shows how their levels depend on each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.errors import ErrorCode, TrystError
 
 SAMPLES = (1 << 23, 1 << 20, 1 << 17)
-"""Pairs drawn of the whole product: the first number whose comparison vectors memory holds."""
+"""Pairs drawn from the whole product: the first number whose comparison vectors fit into memory."""
 
 
 class RandomPairs:
@@ -63,7 +63,7 @@ class RandomPairs:
 
 
 def selected_outside(pairs: AllPairs | BlockedPairs, plan: LinkagePlan) -> TypeGuard[BlockedPairs]:
-    """Whether pairs are left out, and the model must know what their fields do together."""
+    """Whether pairs are left out, and the model needs the joint distribution of their levels."""
     return not isinstance(pairs, AllPairs) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
 
 
@@ -76,7 +76,7 @@ def sample_outside_blocks(
 ) -> OutsideBlocks:
     """Count the comparison vectors of pairs that blocking leaves out, from a random sample of all pairs.
 
-    Of block-keyed samples each field is drawn by itself: their pairs are as strangers are whose fields are independent.
+    In block-keyed samples each field is drawn separately: their pairs are non-matches with independent fields.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def sample_outside_blocks(
             code, mask, count = stream_of(drawn).count(lambda fraction: None)
             break
         except TrystError as error:
-            # Fewer pairs have fewer distinct vectors, of which memory holds so many.
+            # Fewer pairs have fewer distinct vectors, which may fit into memory.
             if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
                 raise
     outside = mask == 0

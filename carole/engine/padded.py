@@ -1,9 +1,9 @@
-"""The conclusion where blocks are padded: a resolver who knows the dummies concludes without them.
+"""The conclusion where blocks are padded: the resolver knows the dummies and concludes without them.
 
-Carole counts and keeps pairs of dummies like any others. The resolver takes the kept ones out, of the counts too, so
-that records compete with records only and no link goes to nobody; what is left in the counts are pairs too unlike to be
-kept. Carole needs numbers for every pair she asked about, and must not learn from them which pairs are dummies': these
-get the link probabilities that they would have if dummies were records.
+Carole counts and keeps pairs of dummies like any others. The resolver removes the kept ones, from the counts too, so
+that records compete with records only and no record is linked to a dummy; only pairs too dissimilar to be kept remain
+in the counts. Carole needs numbers for every pair of her request, and must not learn from them which pairs are of
+dummies: these get the link probabilities that they would have if dummies were records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def conclude_padded(
     plan: LinkagePlan,
     progress: Progress,
 ) -> tuple[Linkage, Linkage, NDArray[np.int64]]:
-    """Conclude from candidate pairs some of which are with dummies.
+    """Conclude from candidate pairs of which some are of dummies.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def conclude_padded(
     Linkage
         Of the records, in which no dummy occurs.
     Linkage
-        The same with all pairs, as Carole is told them.
+        The same with all pairs, as reported to Carole.
     ndarray of int64, shape (n_kept,)
         Which kept pair each of all pairs is.
     """
@@ -75,7 +75,7 @@ def conclude_padded(
 
 
 def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
-    """The candidates without some of the kept pairs, which are taken out of the counts too.
+    """The candidates without some of the kept pairs, which are removed from the counts too.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ def in_order(
     """Yield the results of `function` for each task, in order.
 
     The executor's own `map` would queue every task at once, and a large product has millions of parts. When a
-    task fails, or the caller stops, what has not begun is cancelled and what has is waited for.
+    task fails, or the caller stops, tasks not yet started are cancelled and the others are waited for.
     """
     waiting: deque[Future[Result]] = deque()
     try:

@@ -1,4 +1,4 @@
-"""What a run is asked to do, and with what: plain values, made from the specification by the caller."""
+"""The input of a run and its resources: plain values, made from the specification by the caller."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class FieldPlan:
     comparator
         How values are compared.
     value_frequencies
-        Whether agreement on a rare value counts for more.
+        Whether agreement on a rare value has more weight.
     missing_as_level
-        Whether it says something that a value is missing; otherwise it is missing at random.
+        Whether a missing value is evidence; otherwise it is missing at random.
     randomised_response
-        Probability with which each bit of its signatures was flipped, on either side.
+        Probability with which each bit of its signatures was randomised, on either side.
     """
 
     name: str
@@ -60,7 +60,7 @@ class FieldPlan:
 
 @dataclass(frozen=True)
 class Bands:
-    """Locality-sensitive hashing of a field: so many bands of so many signature bits."""
+    """Locality-sensitive hashing of a field: a number of bands, and of signature bits in each."""
 
     field: str
     bands: int
@@ -78,17 +78,17 @@ class Canopies:
 
 @dataclass(frozen=True)
 class Similar:
-    """Values of a field of a least estimated similarity."""
+    """Values of a field with a minimum estimated similarity."""
 
     field: str
     minimum: float
 
 
 PRESENT_BOUNDS = (0.5, 1.0)
-"""Levels of the comparison of what is there: missing on either side, there on both."""
+"""Levels of the comparison of presence: missing on either side, present on both."""
 
 MAX_BLOCK_PAIRS = 100_000_000
-"""Pairs of a block beyond which it is split or dropped, unless the rule says otherwise."""
+"""Pairs above which a block is split or dropped, unless the rule has a limit."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class RulePlan:
     name
         Its name.
     fields
-        The fields it is made of. Their m is never learnt from this rule's pairs, which agree on them by construction.
+        Its fields. Their m is never estimated from this rule's pairs, which agree on them by construction.
     formed
-        How the linkage unit forms it from the signatures; None: from the keys that came with them.
+        How the linkage unit forms it from the signatures; None: from the keys in the contribution.
     limit
-        Most pairs of one block.
+        Maximum number of pairs in a block.
     split
         Field by whose equality larger blocks are split; None: they are dropped.
     """
@@ -118,7 +118,7 @@ class RulePlan:
 
 @dataclass(frozen=True)
 class VariablePlan:
-    """A category variable: its name, whose records carry it, and its number of categories."""
+    """A category variable: its name, its holder, and its number of categories."""
 
     name: str
     holder: Literal["alice", "bob", "both"]
@@ -134,9 +134,9 @@ class LatentPlan:
     variables
         The category variables that the two sets carry.
     keys
-        Compared fields whose value counts too where it agrees exactly.
+        Compared fields whose value is evidence too where it agrees exactly.
     search, p, separate, rounds, precision
-        As `ExtendedSettings` has them.
+        As in `ExtendedSettings`.
     """
 
     variables: tuple[VariablePlan, ...] = ()
@@ -159,30 +159,30 @@ class LinkagePlan:
     rules
         Blocking rules; none compares every pair.
     swaps
-        Pairs of fields compared crosswise too, by name; each adds a comparison of its own after the fields'.
+        Pairs of fields compared crosswise too, by name; each adds a comparison after the fields'.
     u
         "all_pairs": u is the levels' distribution over all pairs of the two files. "corrected": the matches'
         share of it is taken out. "free": u is estimated.
     assignment
         "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
-        "many_to_one": a record of A is linked at most once. "none": every pair by itself.
+        "many_to_one": a record of A is linked at most once. "none": every pair separately.
     scheme
         How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
     dependence
-        "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class by
-        itself. "decomposable": cliques of up to four fields. Schemes that are not calibrated know none.
+        "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class
+        separately. "decomposable": cliques of up to four fields. Schemes that are not calibrated have none.
     threshold
-        Smallest probability of a link, unless there is a wanted rate of false links.
+        Minimum probability of a link, unless there is a requested rate of false links.
     false_link_rate
-        Greatest expected share of false links; None: the threshold decides.
+        Maximum expected share of false links; None: the threshold decides.
     seed
         Seed of the random sample of pairs, where there is one.
     max_iterations, tolerance
         Of the EM algorithm.
     expected_matches
-        Where p starts, as a number of matches; None: from the sizes of the files.
+        Starting value of p, as a number of matches; None: from the sizes of the files.
     latent
-        The extended latent step; None: pairs are judged by agreement alone.
+        The extended latent step; None: pairs are scored by agreement alone.
     """
 
     fields: tuple[FieldPlan, ...]
@@ -237,7 +237,7 @@ class LinkagePlan:
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:
-        """What the model sees of a pair.
+        """The comparisons of the model.
 
         The fields; a comparison for each pair of them that may be exchanged; and for each field that has missing as a
         level whether both records have it (1) or not (0). The field itself stays missing in the latter case and adds
@@ -263,7 +263,7 @@ class LinkagePlan:
 
     @property
     def present(self) -> tuple[str, ...]:
-        """Fields of which it matters whether they are there; their comparisons come last."""
+        """Fields whose presence is evidence; their comparisons come last."""
         return tuple(field.name for field in self.fields if field.missing_as_level)
 
     @property
@@ -273,7 +273,7 @@ class LinkagePlan:
 
     @property
     def presence(self) -> range:
-        """Positions of the comparisons of what is there among those compared."""
+        """Positions of the comparisons of presence among those compared."""
         return range(self.swapped.stop, self.swapped.stop + len(self.present))
 
     @property
@@ -289,7 +289,7 @@ class Resources:
     Attributes
     ----------
     memory_bytes
-        For the run's data, signatures included; the interpreter and its libraries come on top (about 250 MB).
+        For the run's data, signatures included; the interpreter and its libraries need about 250 MB more.
     threads
         Threads that compare and count.
     """

@@ -1,4 +1,4 @@
-"""Before the pairs: checks of the inputs, and how each field will be compared within the memory there is."""
+"""Before the pairs: checks of the inputs, and how each field will be compared within the available memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
 CELLS_PER_PAIR = 4
-"""A field's level table is made when it has at most so many cells per pair to be compared."""
+"""A field's level table is made when it has at most this many cells per pair to be compared."""
 
 EXACT_CELLS = 1 << 28
-"""Up to so many pairs of distinct values a field's distribution over all pairs is exact: half a second of work."""
+"""Up to this many pairs of distinct values a field's distribution over all pairs is exact: half a second of work."""
 
 SAMPLE_PAIRS = 1 << 24
-"""Beyond, random pairs drawn for it: a level as rare as one in a million is then seen 17 times."""
+"""Random pairs drawn for it above that: a level as rare as one in a million is then seen 17 times."""
 
 TABLES_SHARE = 0.5
-"""Share of the memory left that level tables may take, and so on with what is left after each."""
+"""Share of the remaining memory that a level table may take, applied again after each."""
 
 
 def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
-    """Raise `TrystError` unless both sets hold what the plan asks for."""
+    """Raise `TrystError` unless both sets hold what the plan needs."""
     for side, part in (("alice", a), ("bob", b)):
         if part.n_rows == 0:
             raise TrystError(
@@ -135,7 +135,7 @@ def all_pairs_levels(
 
     Notes
     -----
-    Blocks are ignored: u must not take the block for the match class (MODELS, section 3).
+    Blocks are ignored: u must not treat the block as the match class.
     """
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))

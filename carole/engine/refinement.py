@@ -20,7 +20,7 @@ from tryst.common.progress import StageProgress
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
-    """What the plan says of the estimation."""
+    """The estimation's settings from the plan."""
     return Estimation(
         u=plan.u,
         one_to_one=plan.one_to_one,
@@ -38,8 +38,8 @@ def worth_keeping(
 ) -> ScoredPatterns:
     """The vectors with the better of two scores: the pairwise fit's, and that of the model refinement starts from.
 
-    Where few records have a match the pairwise fit may have taken neighbours for matches, and then thinks nothing of a
-    match that moved away.
+    Where few records have a match the pairwise fit may have taken neighbours for matches, and then scores a match that
+    moved away too low.
     """
     scheme = fitted.scheme
     if not plan.one_to_one or not scheme.facts.calibrated:
@@ -64,7 +64,7 @@ def refine(
     outside_blocks: OutsideBlocks | None,
     progress: StageProgress,
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
-    """Estimate again from link probabilities that obey one-to-one, and let fields depend on each other; with errors.
+    """Estimate again from link probabilities that obey one-to-one, with dependent fields and standard errors.
 
     Parameters
     ----------
@@ -74,16 +74,16 @@ def refine(
         By the fields' levels.
     kept : KeptPairs
     plan, rules, level_counts
-        As the pairwise fit had them.
+        As in the pairwise fit.
     outside_blocks : Beyond or None
         Pairs that blocking left out, where fields may depend on each other.
     progress : callable
-        Told the fraction done, on the calling thread.
+        Called with the fraction done, on the calling thread.
 
     Returns
     -------
     FittedScheme
-        A scheme that is not calibrated stays as it is: its weights are no ratios of the model's m and u.
+        A scheme that is not calibrated is unchanged: its weights are not ratios of the model's m and u.
     LinkProbabilities or None
         Under it, in the order of `kept`; None where a record may have several matches.
     """
@@ -152,7 +152,7 @@ def _misfits(
     posterior: LinkProbabilities | None,
     rules: Sequence[RuleFields],
 ) -> tuple[Misfit, ...]:
-    """What independence gets wrong; of non-matches only where every pair was counted."""
+    """Where independence fails; for non-matches only where every pair was counted."""
     gamma = patterns.gamma
     if posterior is None:
         matches = patterns.count * model.match_probabilities(gamma)

@@ -1,7 +1,7 @@
-"""Reading what custodians told of their rows: by the resolver, or by Carole where the specification lets her join.
+"""Reading the custodians' handles: by the resolver, or by Carole where the specification lets her join rows.
 
-Both hold a sealing key of their own, verify the custodians' signatures by the membership list, and believe of the
-content what can be checked.
+Both hold a sealing key of their own, verify the custodians' signatures by the membership list, and check the content
+as far as possible.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from tryst.common.wire.row_handles import CODES_ROWS, HANDLES, RECORDS, About, o
 
 @dataclass(frozen=True)
 class ResolvedHandles:
-    """What a custodian told, checked.
+    """A custodian's handles, checked.
 
     Attributes
     ----------
     handles : ndarray of int32, shape (n_pairs,)
         Whose record each pair's row is.
     records
-        Handles from this number on are dummies'.
+        Handles from this number on are of dummies.
     codes : ndarray of int32, shape (records,), optional
-        Row of each such record in the set of codes, where the linked records are to be assessed.
+        Row of each record in the set of codes, where the linked records are to be assessed.
     """
 
     handles: NDArray[np.int32] = dataclass_field(repr=False)
@@ -49,12 +49,12 @@ class ResolvedHandles:
 
 @dataclass(frozen=True)
 class Reader:
-    """Who opens what custodians seal to it: the coordinator's process, or Carole."""
+    """The party that opens the sealed handles: the coordinator's process, or Carole."""
 
     name: str
-    """In the membership list."""
+    """Its name in the membership list."""
     members: Members
-    """Among them the custodians, who must have signed it."""
+    """Among them the custodians, who must have signed the handles."""
     key: SealingKey = dataclass_field(repr=False)
 
     @classmethod
@@ -72,13 +72,13 @@ class Reader:
     def open(
         self, run: str, spec: Specification, request: ResolutionRequest, side: Side, sealed: bytes | memoryview
     ) -> ResolvedHandles:
-        """What a custodian told of the pairs of a question.
+        """A custodian's handles for the pairs of a request.
 
         Raises
         ------
         TrystError
             SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
-            and question; UPLOAD_CORRUPT if they are not what they should be.
+            and request; UPLOAD_CORRUPT if they are invalid.
         """
         at = list(Side).index(side)
         about = About(
@@ -103,17 +103,17 @@ class Reader:
 def decide(
     request: ResolutionRequest, a: ResolvedHandles, b: ResolvedHandles, plan: LinkagePlan, progress: Progress, run: str
 ) -> bytes:
-    """What a question comes to, once it is known which rows are one record: for `unpack_result`.
+    """The result of a request, once it is known which rows are one record: for `unpack_result`.
 
     Parameters
     ----------
     a, b
-        What Alice and Bob told.
+        Alice's and Bob's handles.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if two pairs are said to be the same two records.
+        UPLOAD_CORRUPT if two pairs have the same two records.
     """
     _refuse_repeated(a.handles, b.handles, run)
     linkage, whole, order = conclude_padded(request.found, a.handles, b.handles, (a.records, b.records), plan, progress)
@@ -123,7 +123,7 @@ def decide(
 
 
 def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:
-    """No pair of records is asked about twice; handles that say so are not what they should be."""
+    """A request has no pair of records twice; handles that imply one are invalid."""
     pairs = a.astype(np.int64) << 32 | b
     if len(np.unique(pairs)) != len(pairs):
         raise TrystError(

@@ -1,7 +1,7 @@
-"""The question to a resolver and its answer, as bytes: arrays by name, and a document.
+"""The request to a resolver and its result, as bytes: arrays by name, and a document.
 
-The question holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
-of the two files; no signature, no blocking key, no row. The answer holds the pairs' probabilities and which are links,
+The request holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
+of the two files; no signature, no blocking key, no row. The result holds the pairs' probabilities and which are links,
 and where these are to be assessed also the links as rows of the two sets of codes (`coded_links`).
 Both are archives (`archive`) that their reader does not trust.
 """
@@ -30,14 +30,14 @@ from tryst.common.errors import TrystErrors
 
 @dataclass(frozen=True)
 class ResolutionRequest:
-    """What a resolver is asked.
+    """The request to a resolver.
 
     Attributes
     ----------
     found
-        What the comparison found, for `conclude`.
+        The result of the comparison, for `conclude`.
     requested
-        Digest of what Alice, and what Bob, was asked about rows of the same pairs.
+        Digests of Alice's and of Bob's request for handles of the same pairs.
     threads
         Threads that Carole used, for the document.
     """
@@ -49,12 +49,12 @@ class ResolutionRequest:
 
 @dataclass(frozen=True)
 class ResolutionResult:
-    """What a resolver has decided.
+    """The decision of a resolver.
 
     Attributes
     ----------
     pairs
-        The candidate pairs by their rows at Carole, in the order of the question. Their patterns are not told again.
+        The candidate pairs by their rows at Carole, in the order of the request. Their patterns are not repeated.
     links
         int64, ascending: which of them are links.
     document
@@ -70,11 +70,11 @@ class ResolutionResult:
 
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
-    """The question of a comparison, its pairs in another order than Carole found them in.
+    """The request for a comparison, its pairs in an order other than that in which Carole found them.
 
     Parameters
     ----------
-    request : Question
+    request : ResolutionRequest
     order : ndarray of int64, shape (n_kept,)
         Which kept pair comes at each place.
     """
@@ -108,12 +108,12 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
 
 
 def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> ResolutionRequest:
-    """What `pack_request` was given, from another party.
+    """The request packed by `pack_request`, from another party.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if it is no such question under this plan.
+        UPLOAD_CORRUPT if it is not a valid request under this plan.
     """
     arrays, document = unpacked(content)
     try:
@@ -163,13 +163,13 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
 def pack_result(
     linkage: Linkage, order: NDArray[np.int64], document: StatisticsDocument, coded: CodedLinks | None = None
 ) -> bytes:
-    """The answer that a conclusion gives, its pairs in the order of the question.
+    """The result of a conclusion, its pairs in the order of the request.
 
     Parameters
     ----------
     linkage : Linkage
     order : ndarray of int64, shape (n_kept,)
-        Which pair of the question each of the linkage's pairs is, as `conclude` gives it.
+        Which pair of the request each of the linkage's pairs is, as returned by `conclude`.
     document
         The model and the aggregates.
     coded
@@ -191,19 +191,19 @@ def pack_result(
 def unpack_result(
     content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32], expected: Expected | None = None
 ) -> ResolutionResult:
-    """A resolver's answer, for pairs of known rows.
+    """A resolver's result, for pairs of known rows.
 
     Parameters
     ----------
     row_a, row_b
-        Rows of the pairs asked about, in the order of the question.
+        Rows of the requested pairs, in the order of the request.
     expected
-        What is known of the links' rows of codes, where these are assessed; None: they must not be told.
+        What is known of the links' rows of codes, where these are assessed; None: they must be absent.
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if it is no answer to a question of so many pairs, or holds a number that cannot be.
+        UPLOAD_CORRUPT if it is not a result for this many pairs, or holds an impossible number.
     """
     n = len(row_a)
     arrays, document = unpacked(content)

@@ -1,4 +1,4 @@
-"""What custodians tell a resolver of the rows that it asks about: checked, and nothing in it believed."""
+"""Checks of the handles and rows of codes that custodians submit to a resolver."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tryst.carole.engine.archive import malformed
 def checked_handles(
     handles: NDArray[np.uint32], n_pairs: int, n_records: int, among: NDArray[np.uint32] | None = None
 ) -> tuple[NDArray[np.int32], int]:
-    """A custodian's handles: one for each candidate pair, in the question's order.
+    """A custodian's handles: one for each candidate pair, in the order of the request.
 
     Parameters
     ----------
     n_pairs, n_records
-        Pairs of the question, and records of the custodian's file.
+        Pairs of the request, and records of the custodian's file.
     among
-        Where blocks are padded, the number from which on handles are dummies', as the custodian told it.
+        Where blocks are padded, the number from which on handles are of dummies, as given by the custodian.
 
     Returns
     -------
     ndarray of int32, shape (n_pairs,)
     int
-        Handles of records are below it.
+        Handles of records are below this number.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if there are none, not as many as records, some beyond the custodian's records or one twice.
+        UPLOAD_CORRUPT if there are none, not as many as records, some above the number of records or one twice.
     """
     if codes is None or len(codes) != n:
         raise malformed(f"{'no' if codes is None else len(codes)} rows of codes for {n} records")

@@ -1,4 +1,4 @@
-"""What a run found."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ScoredPatterns:
     weight
         float64: match weight in bits.
     probability
-        float64: match probability of such a pair, taken by itself.
+        float64: match probability of such a pair, without its rivals.
     """
 
     gamma: NDArray[np.int8]
@@ -50,11 +50,11 @@ class ScoredPairs:
     weight
         float64: match weight in bits.
     match_probability
-        float64: of the pair taken by itself.
+        float64: of the pair, without its rivals.
     link_probability
         float64: of the pair given its rivals, where a record has one match at most; otherwise the same.
     value_bits
-        float64: what the values of a pair add to its weight in the extended latent step; None where there is none.
+        float64: what a pair's values add to its weight in the extended latent step; None without that step.
     """
 
     row_a: NDArray[np.int32]
@@ -73,7 +73,7 @@ class ScoredPairs:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Numbers of records of one file that share their person with another of that file, by two signs.
+    """Numbers of records of one file that appear to be of the same person as another of that file, by two signs.
 
     Attributes
     ----------
@@ -89,14 +89,14 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class BestPossible:
-    """How probable a match the records of one file could reach at best.
+    """The highest match probability that the records of one file could reach.
 
     Attributes
     ----------
     probability
-        float64, ascending: match probability of a record with its like, one for each set of fields that records have.
+        float64, ascending: match probability of a record with an equal one, for each set of fields that records have.
     records
-        int64: how many records have just these fields.
+        int64: how many records have exactly these fields.
     """
 
     probability: NDArray[np.float64]
@@ -109,14 +109,14 @@ class BestPossible:
 
 @dataclass(frozen=True)
 class Explained:
-    """What a group of pairs owes to agreement and to values, on average.
+    """Average contributions of agreement and values to a group of pairs.
 
     Attributes
     ----------
     what
         Which pairs.
     pairs
-        Their number, at least five: no pair is told by itself.
+        Their number, at least five: no single pair is reported.
     parts
         Kind ("prior", "agreement", "rarity", "association"), name and mean bits of each contribution.
     """
@@ -128,7 +128,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class LatentResult:
-    """What the extended latent step found beside the scored pairs.
+    """Results of the extended latent step beside the scored pairs.
 
     Attributes
     ----------
@@ -139,17 +139,17 @@ class LatentResult:
     dependences
         Pairs of variables that the joint distribution's graph joins.
     records
-        Weight of the pairs that the value model was learnt from.
+        Weight of the pairs that the value model was estimated from.
     unconstrained_matches, held
-        Matches that there would seem to be with the values, and as many as the prevalence stands for.
+        Matches estimated with the values, and the number that the held prevalence implies.
     iterations, converged
-        Of the EM for m, and whether that and the value model came to rest.
+        Of the EM for m, and whether that and the value model converged.
     links_before, precision_before, matches_before
-        What Fellegi-Sunter alone decided: links, their expected precision, and expected matches.
+        Fellegi-Sunter's decision alone: links, their expected precision, and expected matches.
     bits
-        float64, shape (5,): least, lower quartile, median, upper quartile, greatest of what values add to a link.
+        float64, shape (5,): minimum, lower quartile, median, upper quartile, maximum of what values add to a link.
     explained
-        Groups of pairs and what they owe to agreement and to values.
+        Groups of pairs, with the contributions of agreement and values.
     """
 
     joint: JointDistribution | None
@@ -176,7 +176,7 @@ class Linkage:
     model
         The fitted model.
     scheme
-        What the scheme makes of the model: a weight for every comparison level.
+        The scheme's weight for every comparison level.
     patterns
         All comparison vectors that occurred.
     pairs
@@ -184,13 +184,13 @@ class Linkage:
     links
         int64: which of `pairs` are links, ascending.
     best_possible
-        Of A and of B: the match probability that records can reach at best, by the fields they have.
+        Of A and of B: the highest match probability that records can reach, by the fields they have.
     threshold
-        Least link probability of a link, as given or as it followed from the wanted rate of false links.
+        Minimum link probability of a link, as given or as derived from the requested rate of false links.
     duplicates
-        Of A and of B: records that look like second ones of a person.
+        Of A and of B: records that appear to be second records of a person.
     floor
-        Match weight from which up every pair was kept. Pairs are kept by the pairwise fit, so that under estimates that
+        Match weight above which every pair was kept. Pairs are kept by the pairwise fit, so that under estimates that
         obey one-to-one some of those kept may lie below it.
     matches_below_floor
         Expected matches among the compared pairs that were not kept.
@@ -199,7 +199,7 @@ class Linkage:
     candidates_per_rule
         Per blocking rule the pairs that satisfy it; a pair may satisfy several.
     blocking
-        Estimated share of the matches that are among the candidates, and what the estimate stands on.
+        Estimated share of the matches that are among the candidates, and the assumptions of the estimate.
     missing
         Per field the share of rows of A and of B without a value.
     warnings
@@ -209,7 +209,7 @@ class Linkage:
     peak_bytes
         Largest memory reserved at any time, of `Resources.memory_bytes`.
     latent
-        What the extended latent step found, where there was one; `pairs`, `links` and `model` are then its own.
+        Results of the extended latent step, where there was one; `pairs`, `links` and `model` are then its own.
     """
 
     model: Model
@@ -233,5 +233,5 @@ class Linkage:
 
     @property
     def blocking_recall(self) -> float | None:
-        """Estimated share of the matches that are among the candidates; None where it cannot be told."""
+        """Estimated share of the matches that are among the candidates; None where it cannot be estimated."""
         return self.blocking.recall

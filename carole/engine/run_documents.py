@@ -1,4 +1,4 @@
-"""What a run found as a document of counts and parameters: the model, the decision, the time it took.
+"""The result of a run as a document of counts and parameters: the model, the decision, the duration.
 
 The structure is that of `tryst.common.documents`. It holds no record: numbers of pairs by
 comparison vector, by match weight and by blocking rule, and parameters.
@@ -22,10 +22,10 @@ from tryst.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
 MAX_PATTERNS = 500
-"""Comparison vectors told, the most frequent ones first."""
+"""Maximum number of comparison vectors reported, the most frequent ones first."""
 
 _STEEPEST = 99.0
-"""A weight beyond it, of a level that one side never has, is told as this: JSON has no infinity."""
+"""A larger weight, of a level that one side never has, is reported as this: JSON has no infinity."""
 
 
 def findings(
@@ -95,7 +95,7 @@ def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
 
 
 def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
-    """Which fields depend on each other in each class: what the model has, and what independence gets wrong."""
+    """Which fields depend on each other in each class: in the model, and where independence fails."""
     joint = linkage.scheme.joint
     names = [field.name for field in linkage.model.fields]
 
@@ -169,13 +169,13 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
         }
     else:
-        # Blocked pairs agree on their keys by construction, so the model says nothing of how often they should.
+        # Blocked pairs agree on their keys by construction, so the model does not predict how often.
         counts["patterns"] = _patterns(linkage, plan)
     return counts
 
 
 def _latent(found: LatentResult) -> dict[str, Any]:
-    """What the extended latent step changed, and the shape of the joint distribution; its probabilities stay here."""
+    """What the extended latent step changed, and the shape of the joint distribution, without its probabilities."""
     recall = None
     if found.precision_before is not None and found.matches_before > 0:
         recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
@@ -224,14 +224,14 @@ def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[st
 
 
 def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
-    """Observed and expected pairs by comparison vector, as the model has them."""
+    """Observed pairs by comparison vector, and those that the model expects."""
     gamma, count = linkage.patterns.gamma, linkage.patterns.count
     if linkage.scheme.scheme.facts.binary:
         n_levels = [len(field.bounds) for field in plan.compared]
         gamma, member = np.unique(linkage.scheme.estimated(gamma, n_levels), axis=0, return_inverse=True)
         count = np.bincount(member.ravel(), weights=count, minlength=len(gamma)).astype(np.int64)
     expected = _expected_counts(linkage, gamma)
-    # Where two fields were exchanged they are missing for a reason that is not chance: no yardstick for these.
+    # Where two fields were exchanged they are not missing at random: these vectors are no measure of fit.
     straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
     frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MAX_PATTERNS, int(straight.sum()))]
     return [
@@ -245,7 +245,7 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
 
 
 def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
-    """Pairs that the model expects of each comparison vector, with missing values independent of all else."""
+    """Pairs that the model expects of each comparison vector, with values missing at random."""
     model: Model = linkage.model
     there = gamma >= 0
     pairs = np.full(len(gamma), float(model.n_a) * model.n_b)
@@ -281,7 +281,7 @@ def _finite(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _known(values: NDArray[np.float64]) -> list[float | None]:
-    """Numbers, and nothing for those that are not known."""
+    """Numbers, and None for those that are not known."""
     return [float(value) if np.isfinite(value) else None for value in values]
 
 

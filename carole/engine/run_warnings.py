@@ -1,4 +1,4 @@
-"""What a reader of a run's results must know of the files, the blocks and the pairs kept: sizes and names only."""
+"""Warnings about a run's results, in sentences; sizes and names only, never a value or a key."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import SignatureSet
 
 LARGE_BLOCK = 1_000_000
-"""Pairs beyond which a block is worth a word."""
+"""Pairs above which a block gets a warning."""
 
 MANY_MISSING = 0.5
-"""Share of rows without a value beyond which a field is."""
+"""Share of rows without a value above which a field gets a warning."""
 
 
 def run_warnings(
@@ -41,15 +41,15 @@ def run_warnings(
 
 
 def recall_warnings(blocking: BlockingRecall) -> Iterator[ResultWarning]:
-    """What to say where nothing tells what blocking lost."""
+    """Warnings where what blocking lost cannot be estimated."""
     if blocking.recall is None:
         yield result_warning("blocking_recall_unknown", reason="; ".join(blocking.assumptions))
 
 
 def rival_warnings(pairs: ScoredPairs, plan: LinkagePlan) -> Iterator[ResultWarning]:
-    """What to say where a record of A's may have one match, and the model gives it several.
+    """Warnings where a record of A may have one match, and the model gives it several.
 
-    Estimation takes each pair by itself then, and a household is as good a match class as a person.
+    Estimation then treats each pair separately, and may take a household for the match class instead of a person.
     """
     if plan.assignment != "many_to_one":
         return
@@ -82,7 +82,7 @@ def _block_warnings(
 
 
 def _skew_warnings(plan: LinkagePlan, source: Source) -> Iterator[ResultWarning]:
-    """What became of blocks above a rule's limit, by their sizes."""
+    """Warnings about blocks above a rule's limit, by their sizes."""
     for rule, skew in zip(plan.rules, source.skews, strict=True):
         if skew.largest_split is not None:
             rows_a, rows_b = skew.largest_split

@@ -1,4 +1,4 @@
-"""Which comparison vectors are worth keeping the pairs of."""
+"""The choice of comparison vectors whose pairs are kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Selection:
 
 
 def choose_patterns(scored: ScoredPatterns, threshold: float, maximum: int, bytes_each: int) -> Selection:
-    """Choose the vectors of highest weight that `maximum` pairs allow for.
+    """Choose the vectors of highest weight that have at most `maximum` pairs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The pairs that a plan wants compared, as a source of them."""
+"""The source of the pairs that a plan compares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUE_PAIRS_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Source:
-    """Pairs to compare, and what was done to each rule's large blocks."""
+    """Pairs to compare, and how each rule's large blocks were treated."""
 
     pairs: AllPairs | BlockedPairs
     skews: tuple[Skew, ...]
@@ -33,7 +33,7 @@ class Source:
 def pair_source(
     a: SignatureSet, b: SignatureSet, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress
 ) -> Source:
-    """Make the source of pairs: keys that came along, and what is formed from signatures.
+    """Make the source of pairs: contributed keys, and rules formed from signatures.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[NDArray[np.
 
 
 def _together(capped: list[tuple[NDArray[np.uint64], NDArray[np.uint64], Skew]]) -> Skew:
-    """What was done to all bands of a rule."""
+    """How the large blocks of all bands of a rule were treated."""
     skews = [skew for _, _, skew in capped if skew.dropped]
     if not skews:
         return Skew()

@@ -1,4 +1,4 @@
-"""What the engine is to do, from the specification."""
+"""The engine's plan, from the specification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tryst.common.specification.model.schemes import SCHEMES
 
 
 def plan_of(spec: Specification) -> LinkagePlan:
-    """What the engine is to do, from the specification."""
+    """The engine's plan, from the specification."""
     return LinkagePlan(
         fields=tuple(
             FieldPlan(
@@ -62,7 +62,7 @@ def _latent(spec: Specification) -> LatentPlan | None:
 
 
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
-    # A scheme without grades has nothing between equal and unequal: no need to count what it does not look at.
+    # A scheme without grades has no level between equal and unequal, so none is counted.
     if SCHEMES[spec.model.scheme].graded:
         return field.bounds
     return field.tolerant_bounds(LEVELS["exact"]) if field.randomised_response else LEVELS["exact"]

@@ -1,7 +1,7 @@
 """Two passes over the pairs of a run, part by part: count their comparison vectors, then keep the best pairs.
 
-The pairs themselves are never stored. What is stored, where memory allows, is the packed vector of each, so
-that the second pass need not compare again.
+The pairs themselves are never stored. Where memory allows, the packed vector of each is stored, so that the second
+pass need not compare again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tryst.common.progress import StageProgress
 Result = TypeVar("Result")
 
 PART_PAIRS = 1 << 17
-"""Pairs of a part: its working arrays stay in a core's own cache."""
+"""Pairs of a part: its working arrays fit into a core's cache."""
 
 _PAIR_BYTES = 4 + 4 + 4 + 8 + 4 + 4
 _TASKS_PER_THREAD = 4
@@ -45,7 +45,7 @@ class _Workspace:
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """Pairs whose pattern was asked for: rows of A and of B, and which pattern each has."""
+    """Pairs whose pattern was selected: rows of A and of B, and the pattern of each."""
 
     row_a: NDArray[np.int32]
     row_b: NDArray[np.int32]
@@ -149,13 +149,13 @@ class PairStream:
         Parameters
         ----------
         code, mask : ndarray of int64, of uint32, shape (n,)
-            Packed vectors and masks that are wanted.
+            Selected packed vectors and masks.
         pattern : ndarray of int64, shape (n,)
-            What to call each of them.
+            The number of each in the result.
         progress : callable
-            Told the fraction done.
+            Called with the fraction done.
         last
-            Whether no pass follows: stored vectors are let go on the way.
+            Whether no pass follows: stored vectors are then released on the way.
 
         Returns
         -------
@@ -200,24 +200,24 @@ class PairStream:
         visit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result],
         progress: StageProgress,
     ) -> Iterator[Result]:
-        """A further pass: do something with all pairs that have one of some vectors, part by part.
+        """A further pass: visit all pairs that have one of some vectors, part by part.
 
-        Not after a last `keep`, which lets go of the stored vectors.
+        Not after a last `keep`, which releases the stored vectors.
 
         Parameters
         ----------
         code, mask : ndarray of int64, of uint32, shape (n,)
             Packed vectors and masks.
         visit : callable
-            Given rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the pool, and
-            the arrays are good for the call only.
+            Called with rows of A, rows of B and the position in `code` of each pair's vector; on the threads of the
+            pool, and the arrays are valid during the call only.
         progress : callable
-            Told the fraction done, on the calling thread.
+            Called with the fraction done, on the calling thread.
 
         Yields
         ------
         Result
-            Of every part, in the order of the source.
+            The results of the parts, in the order of the source.
         """
         selected = _selected(code, mask, np.arange(len(code), dtype=np.int64))
 
@@ -265,13 +265,13 @@ class PairStream:
 
 @dataclass(frozen=True)
 class StreamedPairs:
-    """The pairs of a stream that have one of some vectors, to be gone over again and again.
+    """The pairs of a stream that have one of some vectors, for repeated passes.
 
     Parameters
     ----------
     stream : PairStream
     code, mask : ndarray of int64, of uint32, shape (n,)
-        Packed vectors and masks, as `PairStream.count` gave them.
+        Packed vectors and masks, as returned by `PairStream.count`.
     n_pairs : int
         Pairs that have one of them.
     """
@@ -291,7 +291,7 @@ class StreamedPairs:
 
 
 def _selected(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
-    """A table from some vectors to what they are called."""
+    """A table from some vectors to their numbers."""
     table = PatternCounter(max(1, len(code)))
     if not table.add(code, mask, pattern + 1, len(code)):
         raise AssertionError("the table of selected patterns holds them all")

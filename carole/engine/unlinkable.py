@@ -1,7 +1,7 @@
-"""Records that say too little to be linked, however well another agrees with them.
+"""Records with too little information to be linked, however well another agrees with them.
 
 A record compared with itself agrees on everything it has. If even that pair's match probability stays below the
-threshold, no other record can be linked to it: it lacks too many fields, or what it has is too common.
+threshold, no other record can be linked to it: it lacks too many fields, or its values are too common.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def fields_present(part: SignatureSet, plan: LinkagePlan) -> FieldsPresent:
 
 
 def best_possible(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
-    """What each record of a file could reach at best, its agreement with its like taken by itself.
+    """The highest match probability each record of a file could reach, by its agreement with an equal record.
 
     Notes
     -----
-    By fields, not by values: that a rare value says more than a common one is not in the model.
+    By fields, not by values: the model does not give a rare value more weight than a common one.
     """
     gamma = np.full((len(found.missing), len(plan.compared)), -1, dtype=np.int8)
     position = {}

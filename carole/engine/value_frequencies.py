@@ -1,17 +1,18 @@
-r"""Agreement on a rare value counts for more: the value-specific weight of Fellegi and Sunter, as an option of a field.
+r"""More weight for agreement on a rare value: the value-specific weight of Fellegi and Sunter, an option of a field.
 
-For a pair that agrees exactly on a value x of a field, two people of one value in P(x) apiece do so by chance with
-probability :math:`P(x)^2` each, one person with P(x). Given that they agree exactly, the additional Bayes factor is
+For a pair that agrees exactly on a value x of a field, two different people do so by chance with probability
+:math:`P(x)^2`, two records of one person with probability P(x). Given that they agree exactly, the additional Bayes
+factor is
 
 .. math:: \frac{P(x)}{P(x)^2 / c} = \frac{c}{P(x)}, \qquad c = \sum_x P(x)^2 ,
 
-above 1 for a value rarer than agreeing strangers have on average. Both distributions sum to 1, so that m and u,
-which hold whatever the value is, stay as they are; the factor comes on top of a pair's weight in the decision.
-Frequencies are those of the distinct signatures in both files, each file counting for half: nothing is sent for it
-that Carole does not have, and nothing is said of a value that is missing on either side or not equal on both.
+above 1 for a value rarer than non-matches that agree have on average. Both distributions sum to 1, so that m and u,
+which hold whatever the value is, are unchanged; the factor is added to a pair's weight in the decision.
+Frequencies are those of the distinct signatures in both files, each file with weight one half: no further data are
+sent for it, and a value that is missing on either side or not equal on both adds nothing.
 
 Factors of several fields multiply, as if their values were independent: a rare suburb and its rare postcode would count
-twice. The option is set for each field, on one of such fields only.
+twice. The option is set for each field; set it for only one of such fields.
 """
 
 from __future__ import annotations

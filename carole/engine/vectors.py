@@ -20,7 +20,7 @@ class ComparisonVectors:
     a, b : SignatureSet
     plan : LinkagePlan
     packing : Packing
-        Of all that the plan compares.
+        Of all comparisons of the plan.
     tables : dict of str to ndarray of int8
         Level tables of the fields that are looked up rather than compared.
 

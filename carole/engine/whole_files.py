@@ -1,4 +1,4 @@
-"""Contributions of whole files, as a run takes them: a row is a record, and every row of a file is there."""
+"""Contributions of whole files as input of a run: a row is a record, and every row of a file is present."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class WholeFiles:
         return pair_source(*self.rows, plan, budget, progress)
 
     def sample_tables(self, tables: dict[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """All of them: the rows are the samples."""
+        """All: the rows are the samples."""
         return tables
 
     def sample_mark(self, pairs: BlockedPairs) -> Mark:

@@ -1,8 +1,8 @@
-"""Judging a linkage by the truth.
+"""Evaluation of a linkage against the truth.
 
-`truth` says which pairs are matches; `quality` gives precision, recall and F1 of a decision and of the best threshold;
-`curve` the expected precision-recall curve and its area; `calibration` whether match probabilities are what they
-claim. Numbers only: nothing here reads or writes.
+`truth` gives the pairs that are matches; `link_quality` precision, recall and F1 of a decision and of the best
+threshold; `curve` the expected precision-recall curve and its area; `reliability` the calibration of match
+probabilities. No input or output.
 """
 
 from tryst.carole.evaluation.curve import PrecisionRecall, expected_precision_recall

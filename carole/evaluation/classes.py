@@ -1,4 +1,4 @@
-"""Pairs in classes of equal probability, most probable first: within a class any order is as good as any other."""
+"""Pairs in classes of equal probability, most probable first: within a class the order is arbitrary."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def tied_classes(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) 
 
 
 def check_matches(n_matches: int, found: float) -> None:
-    """Raise unless there are at least as many matches in all as among the pairs given."""
+    """Raise unless there are at least as many matches in total as among the given pairs."""
     if n_matches < found:
         raise wrong(f"at least the {int(found)} matches among the pairs", str(n_matches))
 
 
 def wrong(expected: str, got: str) -> TrystError:
-    """The error of inputs that disagree with each other."""
+    """The error for inconsistent inputs."""
     return TrystError(
         ErrorCode.PARAMETER, f"expected {expected}", where="evaluation", got=got, remedy="score the pairs again"
     )

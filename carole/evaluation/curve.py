@@ -1,14 +1,14 @@
 r"""The expected precision-recall curve and the area under it.
 
-Pairs of equal probability form one class, in which any order is as good as any other, so the curve through a class
-is the expectation over its orders. With T0 matches among the n0 pairs before a class of n pairs with match share h,
+Pairs of equal probability form one class, in which the order is arbitrary, so the curve through a class is the
+expectation over its orders. With T0 matches among the n0 pairs before a class of n pairs with match share h,
 the expected precision after k more is :math:`(T_0 + h k) / (n_0 + k)`, while recall rises by h / T a pair. The area is
 
 .. math:: \sum \frac{h}{T} \int_0^n \frac{T_0 + h k}{n_0 + k} dk
     = \sum \frac{h}{T} \left[ h n + (T_0 - h n_0) \log(1 + n / n_0) \right].
 
-Trapezia between the ends of classes draw a straight line where the curve sags, and flatter; they are given beside it
-because published figures use them.
+Trapezia between the ends of classes draw a straight line where the curve is convex, and overstate the area; they are
+given beside it because published figures use them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def expected_precision_recall(
     n_matches : int
         Matches between the two files.
     n_unscored : int
-        Pairs below the floor of what was scored, taken as one last class that holds the remaining matches. With 0,
+        Unscored pairs below the floor, treated as one last class that holds the remaining matches. With 0,
         matches without a score are never reached, and the curve ends before recall 1.
 
     Returns
@@ -71,7 +71,7 @@ def expected_precision_recall(
 
 
 def curve_of(classes: TiedClasses, n_matches: int, n_unscored: int = 0) -> PrecisionRecall:
-    """As `expected_precision_recall`, from classes that were counted already. O(n_classes)."""
+    """As `expected_precision_recall`, from counted classes. O(n_classes)."""
     threshold, pairs, matches = classes.probability, classes.pairs, classes.matches
     found = float(matches.sum())
     check_matches(n_matches, found)

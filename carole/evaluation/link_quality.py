@@ -1,4 +1,4 @@
-"""Precision, recall and F1: of the decision that was taken, and of the best threshold in hindsight."""
+"""Precision, recall and F1: of the decision, and of the best threshold given the truth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tryst.carole.evaluation.classes import check_matches, tied_classes
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a set of links is.
+    """Quality of a set of links.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class BestThreshold:
-    """The threshold with the greatest F1, which only the truth can tell, and the quality of linking from it up."""
+    """The threshold with the greatest F1, which requires the truth, and the quality of linking at it."""
 
     threshold: float
     quality: Quality

@@ -1,4 +1,4 @@
-"""Whether match probabilities are what they claim: running sums of them against matches, most probable pairs first."""
+"""Calibration of match probabilities: their running sums against matches, most probable pairs first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tryst.carole.evaluation.classes import tied_classes
 
 @dataclass(frozen=True)
 class Calibration:
-    """A calibration curve: a straight line up the diagonal if probabilities are right.
+    """A calibration curve: the diagonal if probabilities are calibrated.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ class Calibration:
         Sum of the probabilities of the most probable pairs, and matches among them, at the end of each class of
         equal probability.
     largest_gap : float
-        Greatest difference of the two, as a share of all matches observed; above 0, probabilities claim too much,
-        below 0 too little.
+        Greatest difference of the two, as a share of all matches observed; above 0, probabilities are too high,
+        below 0 too low.
     """
 
     expected: NDArray[np.float64]
@@ -43,7 +43,7 @@ def calibration(probability: NDArray[np.float64], is_match: NDArray[np.bool_]) -
 
     Notes
     -----
-    O(n_pairs log n_pairs). The order inside a class is not told, so the curve has one point per class; its observed
+    O(n_pairs log n_pairs). The order inside a class is arbitrary, so the curve has one point per class; its observed
     values are the expectation over the orders (Smith and Elliot 2017, figure 2).
     """
     classes = tied_classes(probability, is_match)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNKNOWN = -1
-"""The person of a record of whom the truth says nothing: it matches nobody."""
+"""The person of a record that the truth does not cover: it matches no record."""
 
 
 def number_of_matches(person_a: NDArray[np.integer], person_b: NDArray[np.integer]) -> int:
@@ -20,7 +20,7 @@ def number_of_matches(person_a: NDArray[np.integer], person_b: NDArray[np.intege
     Returns
     -------
     int
-        More than the number of persons in both files where a file holds someone twice.
+        More than the number of persons in both files where a file holds a person twice.
     """
     a, times_a = np.unique(person_a[person_a != UNKNOWN], return_counts=True)
     b, times_b = np.unique(person_b[person_b != UNKNOWN], return_counts=True)
