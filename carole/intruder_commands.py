@@ -1,4 +1,4 @@
-"""``tryst intrude``: attack a release, before someone else does."""
+"""``tryst intrude``: a test attack on a release."""
 
 from __future__ import annotations
 

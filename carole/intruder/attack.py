@@ -1,7 +1,7 @@
 """A Fellegi-Sunter intruder and an extended latent one: a probability for each pair of a person and a record.
 
-The first asks which keys agree. The second also asks how common the agreed values are and whether what he knows of a
-person goes with what else the record says (SE17); he may have records of other people to learn that from.
+The first uses which keys agree. The second also uses how common the agreed values are and whether what he knows of a
+person fits the record's other variables (SE17); he may have records of other people to estimate that from.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
 FLOOR = 1e-3
-"""Match probability below which a pair is no suspicion."""
+"""Match probability below which a pair is discarded."""
 
 WIDE = 12
 """A key of more levels than this stands alone in the value model: with several such keys, the completions of pairs that
-agree on few of them are too many to go through, and a file that is worth attacking too small to tell them apart."""
+agree on few of them are too many to enumerate, and a typical file too small to estimate them."""
 
 MAX_KEPT = 300_000
-"""Pairs that are judged together, at most, unless more are a suspicion by themselves."""
+"""Maximum number of pairs evaluated jointly, unless more reach `FLOOR` by themselves."""
 
 MIN_LINKED = 0.25
-"""Share of the matches expected pair by pair below which judging pairs together is given up."""
+"""Share of the matches expected pair by pair below which joint evaluation is abandoned."""
 
 _LINK_FLOOR = -9.0
 _LOG2 = math.log(2.0)
@@ -44,20 +44,20 @@ _LOG2 = math.log(2.0)
 
 @dataclass(frozen=True, eq=False)
 class Suspicions:
-    """What an intruder believes: pairs and their probabilities.
+    """An intruder's estimate: pairs and their probabilities.
 
     Parameters
     ----------
     method
-        Which intruder.
+        Name of the intruder's method.
     person, record : ndarray of int32, shape (n_pairs,)
         Rows of the people known and of the release.
     probability : ndarray of float64, shape (n_pairs,)
         That the record is the person's; pairs below `FLOOR` are left out.
     expected_matches
-        How many of the people he believes to be in the release.
+        Estimated number of the known people in the release.
     warnings
-        What to know before believing the numbers.
+        Limitations of the numbers.
     """
 
     method: str
@@ -86,11 +86,11 @@ def fellegi_sunter_attack(
         How u is estimated (`Estimation`); ``all_pairs`` is SE17's.
     dependence
         ``none``: keys agree independently, given whether a pair is a match, as in SE17; ``pairwise`` or
-        ``decomposable``: what depends on each other is found (streets lie in towns).
+        ``decomposable``: dependences are estimated (streets lie in towns).
     one_to_one
-        Judge pairs together, each person and record in one match at most. SE17 judges each pair by itself.
+        Evaluate pairs jointly, each person and record in one match at most. SE17 evaluates each pair separately.
     expected_matches
-        How many of the people known the intruder expects in the release; where EM starts.
+        Number of the known people expected in the release, where EM starts.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
@@ -121,7 +121,7 @@ def extended_attack(
     prevalence: P = "held",
     seed: int = 1,
 ) -> Suspicions:
-    """Link by agreement, by how common values are, and by whether they go together.
+    """Link by agreement, by how common values are, and by which values occur together.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def extended_attack(
     training : ndarray of int32, shape (n, n_variables), optional
         Records of other people with all variables, -1 missing: what an intruder knows beforehand.
     prevalence
-        Whether the share of matches stays what Fellegi-Sunter made of it.
+        Whether the share of matches is held at the Fellegi-Sunter estimate.
     seed
-        Of what is drawn on the way.
+        Seed of the random draws.
     """
     pairs = AllPairs(files)
     fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
@@ -177,9 +177,9 @@ def _fellegi_sunter(
 
 
 def _values(files: AttackedFiles) -> Values:
-    """The value model's variables: keys are both's, the others of the file that has them."""
+    """The value model's variables: keys are of both files, the others of the file that has them."""
     variables = []
-    # Every set of keys that may agree has a distribution of its own: where there are many, the widest stand alone.
+    # Every set of keys that may agree has a separate distribution: where there are many, the widest keys stand alone.
     narrow = sorted((q for q in files.keys if files.levels[q] <= WIDE), key=lambda q: files.levels[q])
     joint = set(narrow[:MAX_MODEL_KEYS])
     for q, (name, levels) in enumerate(zip(files.names, files.levels, strict=True)):
@@ -200,10 +200,10 @@ def _log_odds(p: float) -> float:
 def _minimum(
     prior: float, one_to_one: bool, weights: NDArray[np.float64], counts: NDArray[np.integer] | NDArray[np.floating]
 ) -> float:
-    """Match weight in bits from which pairs are kept: lower where pairs are to be judged together, as far as they fit.
+    """Minimum match weight of kept pairs, in bits: lower where pairs are evaluated jointly, as far as they fit.
 
-    `weights` and `counts` are of classes of pairs. Of more than `MAX_KEPT` the strongest classes are kept, and never
-    fewer than those that are a suspicion by themselves.
+    `weights` and `counts` are of classes of pairs. Of more than `MAX_KEPT` pairs the strongest classes are kept, and
+    always those that reach `FLOOR` by themselves.
     """
     alone = (_log_odds(FLOOR) - prior) / _LOG2
     if not one_to_one:
@@ -237,7 +237,7 @@ def _suspicions(
                 links.expected_links,
                 (*warnings, *links.warnings),
             )
-        # An intruder who sees nothing where pairs are judged together still has his guess about each.
+        # An intruder who finds nothing by joint evaluation still has a probability for each pair.
         warnings = (*warnings, result_warning("judged_pair_by_pair"))
     believed = logistic(weight * _LOG2 + prior)
     high = believed >= FLOOR

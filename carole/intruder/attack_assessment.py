@@ -22,7 +22,7 @@ INTRUDERS: dict[str, Intruder] = {
 
 
 def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dict[str, Any]:
-    """One intruder's suspicions as measures: what he claims, what is true of it, whether his probabilities hold."""
+    """One intruder's result as measures: his claims, the correct ones, and the calibration of his probabilities."""
     truth = files.is_match(found.person, found.record)
     measures: dict[str, Any] = {
         "expected_matches": found.expected_matches,
@@ -75,13 +75,13 @@ def assess(
     files
         What the intruder knows, and the release.
     minimum
-        Probability from which an intruder makes a claim.
+        Minimum probability for an intruder to make a claim.
     dummies
         Numbers of dummy records to try, as shares of the release.
     kind
-        Of the dummy records.
+        Kind of dummy records.
     seed
-        Of whatever is drawn.
+        Seed of the random draws.
 
     Returns
     -------

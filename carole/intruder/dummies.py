@@ -1,4 +1,4 @@
-"""Dummy records: records of nobody, put into a release so that links to it are less certain (SE17 section 3.1)."""
+"""Dummy records: records of no real person, put into a release so that links are less certain (SE17 section 3.1)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def with_dummies(files: AttackedFiles, number: int, rng: np.random.Generator, ki
     Parameters
     ----------
     files
-        What would be released without them.
+        The files without dummy records.
     number
-        Dummy records.
+        Number of dummy records.
     rng
         Source of all random numbers.
     kind
         ``independent``: every value drawn from its variable's own frequencies. ``model``: whole records drawn from a
         decomposable model of the release. ``twins``: the keys of a released record, those that occur least often first,
-        with everything else from another record: the record is no longer the only one of its kind.
+        with everything else from another record: the record is no longer unique.
 
     Notes
     -----
-    The truth does not change: nobody's record is a dummy. The release's owner must tell users of the data, or take them
-    out of every count; what they cost is their share of the records.
+    The truth does not change: no person's record is a dummy. The release's owner must inform users of the data, or
+    remove dummies from every count; their cost is their share of the records.
     """
     if kind not in get_args(Kind):
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(get_args(Kind))}", where="kind", got=kind)
@@ -52,7 +52,7 @@ def _independent(files: AttackedFiles, number: int, rng: np.random.Generator) ->
 
 
 def _modelled(files: AttackedFiles, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """From a model of the variables that the release has; missing values are a level of their own."""
+    """From a model of the variables that the release has; missing values are a separate level."""
     held = np.flatnonzero([len(np.unique(files.released[:, q])) > 1 for q in range(len(files.names))])
     found = np.tile(files.released[:1], (number, 1))
     if not len(held):

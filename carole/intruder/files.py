@@ -1,4 +1,4 @@
-"""What an intruder knows of people, and the records of a release, coded alike."""
+"""What an intruder knows about people, and the records of a release, with the same codes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AttackedFiles:
     levels
         How many levels each has.
     known : ndarray of int32, shape (n_people, n_variables)
-        The people whom the intruder knows.
+        The people known to the intruder.
     released : ndarray of int32, shape (n_records, n_variables)
         The release.
     keys
@@ -83,7 +83,7 @@ class AttackedFiles:
         keys
             The variables compared; by default all that both files have.
         ids
-            The person of each row of both files, where the attack is to be judged by the truth.
+            The person of each row of both files, where the attack is to be compared with the truth.
         missing_values
             Texts that stand for a missing value.
         """
@@ -109,7 +109,7 @@ class AttackedFiles:
             both = pl.concat(parts)
             labels = sorted(both.drop_nulls().unique().to_list())
             if len(labels) < 2:
-                continue  # a variable that cannot vary says nothing of anybody
+                continue  # a variable that cannot vary carries no information
             codes = both.replace_strict({x: k for k, x in enumerate(labels)}, default=-1, return_dtype=pl.Int32)
             for side, part in zip(sides, (codes[:n_known], codes[n_known:]), strict=True):
                 side.append(part.to_numpy())

@@ -30,7 +30,7 @@ class AllPairs:
     Parameters
     ----------
     files
-        What is compared.
+        The files to compare.
 
     Raises
     ------
@@ -39,7 +39,7 @@ class AllPairs:
 
     Notes
     -----
-    O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to go over them.
+    O(distinct combinations of the one times those of the other) to count patterns, and O(pairs) to visit them.
     """
 
     def __init__(self, files: AttackedFiles) -> None:
@@ -94,7 +94,7 @@ class AllPairs:
         return code
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
-        """Visit every part once, in the order of the people known."""
+        """Visit every part once, in the order of the known people."""
         n_a = len(self._of_a)
         step = max(1, _PART // max(self._n_b, len(self._distinct_b)))
         columns = np.arange(self._n_b, dtype=np.int32)

@@ -1,7 +1,7 @@
-"""What a project is and how it moves: states, the one table of transitions, operations, tasks. Pure: no I/O.
+"""The rules of a project: states, the one table of transitions, operations, tasks. Pure: no I/O.
 
 `transitions` is the table; `operations` turns a `Project` into the next one with its audit entries, or refuses;
-`tasks` derives what a custodian is to do. The store applies what these return, in one transaction.
+`tasks` derives a custodian's next task. The store applies what these return, in one transaction.
 """
 
 from tryst.carole.projects.project import Approval, KeyReport, PolicyDecision, Project, Run, Upload

@@ -11,12 +11,12 @@ from tryst.common.parties import CUSTODIANS
 
 
 def state_diagram() -> str:
-    """The life of a project: an arrow for each row that moves one, and in each state's box what else may be done.
+    """The life of a project: an arrow for each row that changes the state, and in each state's box the other actions.
 
     Returns
     -------
     str
-        Lines of a Mermaid ``stateDiagram-v2``, the last one ended.
+        Lines of a Mermaid ``stateDiagram-v2``, the last one terminated.
     """
     inside: dict[State, dict[str, None]] = defaultdict(dict)
     arrows: dict[tuple[State, State], dict[str, None]] = defaultdict(dict)

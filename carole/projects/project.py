@@ -1,4 +1,4 @@
-"""A project as its rules see it: all that decides what may happen next, and nothing else.
+"""A project as its rules see it: only what decides what may happen next.
 
 These are values: an operation returns a new `Project`, and the store writes down what differs.
 """
@@ -26,7 +26,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class KeyReport:
-    """What a custodian shows of its keys: eight bytes that tell equal seeds from unequal ones, and the canary."""
+    """A custodian's key report: eight bytes that show whether seeds are equal, and the canary digest."""
 
     key_check_value: bytes
     canary_digest: bytes
@@ -34,7 +34,7 @@ class KeyReport:
 
 @dataclass(frozen=True)
 class Upload:
-    """A contribution, complete or on its way."""
+    """A contribution, complete or in progress."""
 
     upload: str
     committed: bool
@@ -42,9 +42,9 @@ class Upload:
     total_bytes: int
     received_bytes: int = 0
     expired: bool = False
-    """Its keys are destroyed, because the time for which it may be kept is over."""
+    """Its keys are destroyed, because its retention time is over."""
     layout: str = field(default="", repr=False)
-    """What its manifest says of its bytes, as text: equal texts are equal layouts."""
+    """The byte layout of its manifest, as text: equal texts are equal layouts."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,17 @@ class Run:
     released: bool = False
     """Whether its result may be fetched."""
     handles_received_from: frozenset[Side] = frozenset()
-    """Sides that have given handles for the rows of its candidate pairs, in mode block_keyed."""
+    """Sides that have submitted handles for the rows of its candidate pairs, in mode block_keyed."""
 
 
 @dataclass(frozen=True)
 class PolicyDecision:
-    """What the assessment of a run's combined output came to.
+    """The result of assessing a run's combined output.
 
     Attributes
     ----------
     measures
-        Each measure's value, as it was judged.
+        Each measure's value, as compared with its limit.
     breaches
         The measures above their limits.
     report
@@ -86,30 +86,30 @@ class PolicyDecision:
 
 @dataclass(frozen=True)
 class Project:
-    """Where a project stands.
+    """A project's state.
 
     Attributes
     ----------
     name, specification_digest, encoding_digest, epoch
-        What it is. An epoch is one agreed seed.
+        Identity of the project. An epoch is one agreed seed.
     grants
-        What each recipient's specification lets it have: Alice's and Bob's role, and the coordinator's.
+        What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's.
     approvals
         By role.
     messages
         The seed agreement's mailbox, by sender and kind.
     reports
-        What each custodian reported of its keys.
+        Each custodian's key report.
     uploads
         The newest upload of each custodian: the committed one where there is one.
     pending
-        Beside a committed upload, the one that is under way to take its place.
+        Beside a committed upload, the one in progress that will replace it.
     runs
         Oldest first.
     acknowledged
         Sides that have confirmed that they hold their share of the newest released run.
     policy
-        What the specification asks for before a release.
+        What the specification requires before a release.
     """
 
     name: str
@@ -129,17 +129,17 @@ class Project:
 
     @property
     def newest_run(self) -> Run | None:
-        """The run last asked for."""
+        """The newest requested run."""
         return self.runs[-1] if self.runs else None
 
     @property
     def released_run(self) -> Run | None:
-        """The run released last."""
+        """The newest released run."""
         return next((run for run in reversed(self.runs) if run.released), None)
 
     @property
     def active_run(self) -> Run | None:
-        """The run that may still come to something; there is never more than one."""
+        """The run that may still produce a result; there is never more than one."""
         return next((run for run in self.runs if run.state.active), None)
 
     def run(self, name: str) -> Run | None:
@@ -147,10 +147,10 @@ class Project:
         return next((run for run in self.runs if run.run == name), None)
 
     def contributed(self, side: Side) -> bool:
-        """Whether the side's upload is complete and still there."""
+        """Whether the side's upload is complete and still stored."""
         upload = self.uploads.get(side)
         return upload is not None and upload.committed and not upload.expired
 
     def grant(self, role: Role) -> Grant:
-        """What a role may have of the result; nothing, unless the specification says otherwise."""
+        """What a role may have of the result; nothing, unless the specification grants it."""
         return self.grants.get(role, Grant.NOTHING)

@@ -6,22 +6,22 @@ from enum import IntEnum, StrEnum
 
 
 class State(IntEnum):
-    """Where a project stands."""
+    """The state of a project."""
 
     DRAFT = 1
     """Created; its specification waits for approvals."""
     APPROVED = 2
     """Coordinator and both custodians have signed the specification."""
     KEYED = 3
-    """Both custodians hold the same seed and the same normaliser."""
+    """Both custodians hold the same seed and compute the same signatures."""
     CONTRIBUTED = 4
     """Both uploads are complete."""
     RUN = 5
     """A run has ended with links."""
     ASSESSED = 6
-    """The result's disclosure risk has been judged; it is not released, because a limit is breached."""
+    """The result's disclosure risk has been assessed; it is not released, because a limit is breached."""
     HELD = 7
-    """Judged too risky by the policy; a steward decides."""
+    """A limit is breached, and by the policy a steward decides."""
     RELEASED = 8
     """Each recipient can fetch its share."""
     ERASED = 9
@@ -29,18 +29,18 @@ class State(IntEnum):
 
 
 class RunState(IntEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     QUEUED = 1
     RUNNING = 2
     DONE = 3
     FAILED = 4
     RESOLVING = 5
-    """Waits for the custodians' handles and for the resolver's answer; nobody works on it."""
+    """Waits for the custodians' handles and for the resolver's result; no worker has it."""
 
     @property
     def active(self) -> bool:
-        """Whether the run may still come to something."""
+        """Whether the run may still produce a result."""
         return self in (RunState.QUEUED, RunState.RUNNING, RunState.RESOLVING)
 
 
@@ -54,7 +54,7 @@ class Grant(StrEnum):
 
 
 class Policy(StrEnum):
-    """What a specification asks for before a release."""
+    """What a specification requires before a release."""
 
     NONE = "none"
     """No assessment."""
@@ -65,16 +65,16 @@ class Policy(StrEnum):
 
 
 class JoinedBy(StrEnum):
-    """Who is told, in mode block_keyed, which rows are one record, and so joins them."""
+    """The party that learns, in mode block_keyed, which rows are one record, and so joins them."""
 
     RESOLVER = "resolver"
     """The coordinator's process, which holds no signature."""
     CAROLE = "carole"
-    """The linkage unit itself: the fall-back, as the specification may let it."""
+    """The linkage unit itself: the fall-back, where the specification allows it."""
 
 
 class MessageKind(IntEnum):
-    """A step of the seed agreement, left in Carole's mailbox for the other custodian."""
+    """A step of the seed agreement, posted in Carole's mailbox for the other custodian."""
 
     OFFER = 1
     CONFIRMATION = 2

@@ -1,7 +1,7 @@
-"""What a custodian is to do next, derived from where the project stands.
+"""A custodian's next task, derived from the project's state.
 
-Nothing is queued: a task is a question about the state, so it can neither be lost nor done twice, and a custodian
-that was away for a week is told the right thing.
+Nothing is queued: a task is a function of the state, so it can neither be lost nor done twice, and a custodian that
+was away for a week gets the right task.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TaskKind(IntEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """One thing a custodian is to do in one project; `run` is given for FETCH and HANDLES."""
+    """One task of a custodian in one project; `run` is given for FETCH and HANDLES."""
 
     kind: TaskKind
     project: str
@@ -36,7 +36,7 @@ class Task:
 
 
 def next_task(project: Project, side: Side) -> Task | None:
-    """What the custodian on `side` is to do next in this project; None while it can only wait."""
+    """The next task of the custodian on `side` in this project; None while it can only wait."""
     match project.state:
         case State.DRAFT if side.role not in project.approvals:
             return Task(TaskKind.APPROVE, project.name)
@@ -57,8 +57,8 @@ def next_task(project: Project, side: Side) -> Task | None:
 def choose(projects: Iterable[Project], side: Side, waiting: Collection[str]) -> Task | None:
     """The first task among several projects, leaving out those in `waiting`.
 
-    A project whose keys do not agree comes last: its task is offered again and again until someone mends it, and
-    must not keep the custodian from the others.
+    A project whose keys do not agree comes last: its task is offered repeatedly until the error is corrected, and must
+    not keep the custodian from the others.
     """
     tasks = [
         (key_mismatch(project) is not None, task)
@@ -69,7 +69,7 @@ def choose(projects: Iterable[Project], side: Side, waiting: Collection[str]) ->
 
 
 def blocking_error(project: Project) -> str:
-    """Why the project cannot go on, in words; empty when it can."""
+    """Why the project cannot continue, in words; empty when it can."""
     if project.state is State.APPROVED:
         error = key_mismatch(project)
         return "" if error is None else str(error)
@@ -85,7 +85,7 @@ def blocking_error(project: Project) -> str:
 
 
 def _can_agree(project: Project, side: Side) -> bool:
-    """Whether there is a step the custodian can take now, not knowing whether it uses letters or a seed file."""
+    """Whether the custodian can take a step now, whether it uses agreement messages or a seed file."""
     if side in project.reports:
         return key_mismatch(project) is not None
     for kind in MessageKind:

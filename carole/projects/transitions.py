@@ -1,7 +1,7 @@
 """The transitions of a project: one table of who may do what in which state, and where it leads.
 
-`permit` asks whether an action may happen, `arrive` where the project is after it. `operations` holds what each
-action does to the project; nothing else changes one. `diagram` draws the table.
+`permit` decides whether an action may happen, `arrive` gives the state after it. `operations` holds the effect of each
+action on the project; nothing else changes one. `diagram` draws the table.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS, Role, Side
 
 SYSTEM = "system"
-"""Carole herself, as the actor of what nobody asks for: a run's end, a release, an expiry."""
+"""Carole herself, as the actor of what no party requests: a run's end, a release, an expiry."""
 
 Actor = Role | str
 
 
 class Action(StrEnum):
-    """What can happen to a project. The names stand in the audit log."""
+    """What can happen to a project. The names are recorded in the audit log."""
 
     CREATE = "create"
     AMEND = "amend"
@@ -50,12 +50,12 @@ class Action(StrEnum):
     EXPIRE_RESULT = "expire-result"
     ERASE = "erase"
     DENY = "deny"
-    """No change: somebody asked for what it may not have."""
+    """No change: a caller requested what it may not have."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of a project, as an action leaves it, for the action to move it."""
+    """A condition on a project after an action, for the action to change its state."""
 
     text: str
     holds: Callable[[Project], bool]
@@ -74,12 +74,12 @@ class Transition:
     states
         In which states.
     arrives
-        The state after it, if `when` holds; None if the action moves nothing. Of several rows for one action, actor
-        and state the first counts whose condition holds.
+        The state after it, if `when` holds; None if the action does not change it. Of several rows for one action,
+        actor and state the first one counts whose condition holds.
     when
         The condition.
     audit
-        What the audit log says of it, in words.
+        Its description in the audit log.
     """
 
     action: Action
@@ -135,8 +135,8 @@ def _row(
 
 
 TRANSITIONS: tuple[Transition, ...] = (
-    # Consent to an amended specification leads on to where the project has been before: keys and contributions that
-    # are there already need not be made again.
+    # Consent to an amended specification leads back to the project's state before the amendment: existing keys and
+    # contributions need not be made again.
     *(
         _row(
             Action.APPROVE,
@@ -152,7 +152,7 @@ TRANSITIONS: tuple[Transition, ...] = (
             (State.APPROVED, _ALL_APPROVED),
         )
     ),
-    # What was signed and sent stays good: only what is done with it is agreed anew.
+    # Signed and sent data stay valid: only their use is agreed again.
     _row(
         Action.AMEND,
         _COORDINATOR,
@@ -223,7 +223,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(Action.REFUSE, _SYSTEM, {State.ASSESSED}, None, "refused to release the result: a limit is breached"),
     _row(Action.REFUSE, _STEWARD, {State.HELD}, State.ASSESSED, "refused to release the result"),
     _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "overrode the policy, with a reason and a signature"),
-    # From RUN only where the approved specification asks for no assessment; `finish_run` sees to it.
+    # From RUN only where the approved specification requests no assessment; `finish_run` ensures it.
     _row(Action.RELEASE, _SYSTEM, {State.RUN, State.ASSESSED, State.HELD}, State.RELEASED, "released the result"),
     _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),
     # A contribution that has expired before its release must be made again.
@@ -251,7 +251,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _row(Action.ERASE, _COORDINATOR, _UNERASED, State.ERASED, "erased everything stored for the project"),
 )
-"""Everything that can happen to a project that exists. What is not here is refused."""
+"""Everything that can happen to an existing project. Any other action is refused."""
 
 _WAITING = {
     State.DRAFT: "the coordinator and both custodians must approve its specification first",
@@ -272,7 +272,7 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
     Raises
     ------
     TrystError
-        NOT_ADMITTED if this actor never may; WRONG_STATE if nobody may now.
+        NOT_ADMITTED if this actor never may; WRONG_STATE if no actor may now.
     """
     rows = [row for row in TRANSITIONS if row.action is action]
     if not any(actor in row.who for row in rows):

@@ -1,8 +1,8 @@
-"""What each action does to a project: from the project as it is to the project as it will be, with its audit entry.
+"""The effect of each action on a project: from the project before to the project after it, with its audit entry.
 
-Every function is total over replays: what has been done already is recognised and changes nothing (`Outcome.entries`
-is empty then), because a caller whose reply was lost must be able to ask again. The same thing with *other* content
-is refused. Details of an entry are names, counts and digests; never a value, a letter or a key.
+Every function accepts replays: an action already done is recognised and changes nothing (`Outcome.entries` is then
+empty), because a caller whose reply was lost must be able to repeat its request. The same request with *other* content
+is refused. Details of an entry are names, counts and digests; never a value, an agreement message or a key.
 """
 
 from tryst.carole.projects.operations.consent import (

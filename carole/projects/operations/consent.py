@@ -1,4 +1,4 @@
-"""Consents, letters and key reports: what the parties agree on before anything is uploaded."""
+"""Consents, agreement messages and key reports: what the parties agree on before anything is uploaded."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
 def amend(
     project: Project, member: str, digest: bytes, encoding: bytes, grants: Mapping[Role, Grant], policy: Policy
 ) -> Outcome:
-    """Put another specification with the same encoding in the place of the project's; all must consent to it again.
+    """Replace the project's specification by another with the same encoding; all must consent to it again.
 
-    A run that waits for handles or for the resolver is given up: what it waits for may be what is amended.
+    A run that waits for handles or for the resolver is ended, since the amendment may change what it waits for.
 
     Raises
     ------
     TrystError
-        ENCODING_MISMATCH if it asks for other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
+        ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
     """
     if digest == project.specification_digest and project.state is not State.ERASED:
         return Outcome(project)
@@ -80,13 +80,13 @@ def amend(
 
 
 def post_message(project: Project, side: Side, member: str, epoch: int, kind: MessageKind, payload: bytes) -> Outcome:
-    """Leave a letter of the seed agreement for the other custodian.
+    """Post a message of the seed agreement for the other custodian.
 
     Raises
     ------
     TrystError
-        PARAMETER for a letter that is empty or too long; EPOCH_MISMATCH; EXISTS if another letter of this kind is
-        there; NOT_ADMITTED, WRONG_STATE.
+        PARAMETER for a message that is empty or too long; EPOCH_MISMATCH; EXISTS if another message of this kind
+        exists; NOT_ADMITTED, WRONG_STATE.
     """
     if not 0 < len(payload) <= MAX_MESSAGE_BYTES:
         raise TrystError(
@@ -115,13 +115,13 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
 def report_keys(project: Project, side: Side, member: str, epoch: int, report: KeyReport) -> Outcome:
     """Take a custodian's key-check value and canary digest.
 
-    Two unequal reports are kept, each replaceable by its own side until they are equal: `key_mismatch` of the project
-    as it comes out tells what is wrong with them.
+    Two unequal reports are kept, each replaceable by its own side until they are equal: `key_mismatch` of the resulting
+    project returns the error.
 
     Raises
     ------
     TrystError
-        EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are agreed already, and these are others;
+        EPOCH_MISMATCH; KEY_MISMATCH or CANARY_MISMATCH if the keys are already agreed and these differ;
         NOT_ADMITTED, WRONG_STATE.
     """
     _same_epoch(project, epoch)
@@ -139,7 +139,7 @@ def report_keys(project: Project, side: Side, member: str, epoch: int, report: K
 
 
 def key_mismatch(project: Project) -> TrystError | None:
-    """What is wrong between the two custodians' reports; None if nothing is, or one is missing."""
+    """The error if the two custodians' reports differ; None if they are equal, or one is missing."""
     reports = project.reports
     if len(reports) < len(Side):
         return None

@@ -1,4 +1,4 @@
-"""Contributions: begun, committed, and erased when their time is over."""
+"""Contributions: started, committed, and erased when they expire."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tryst.common.parties import Side
 def begin_upload(
     project: Project, side: Side, member: str, upload: Upload, measured: Mapping[str, Detail] = MappingProxyType({})
 ) -> Outcome:
-    """Begin a contribution, or begin it again under another name; an uncommitted one is dropped then.
+    """Start a contribution, or restart it under another name; an uncommitted one is then dropped.
 
-    What the custodian `measured` before it, of what the linkage unit could learn, goes to the audit log.
+    The leakage that the custodian `measured` beforehand goes to the audit log.
 
     Raises
     ------
     TrystError
-        CHUNK_CONFLICT if it was begun with another layout; NOT_ADMITTED, WRONG_STATE.
+        CHUNK_CONFLICT if it was started with another layout; NOT_ADMITTED, WRONG_STATE.
     """
     for there in (project.uploads.get(side), project.pending.get(side)):
         if there is not None and there.upload == upload.upload and not there.expired:
@@ -66,10 +66,10 @@ def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> 
 
 
 def expire_upload(project: Project, side: Side, upload: str) -> Outcome:
-    """An upload's time is over. Not while a run is at work on it: the run ends first.
+    """Expire an upload, but not during a run: the run ends first.
 
-    On a run that waits for others nobody works, and they may never come: it is given up. Nothing changes if the
-    upload is not there any more.
+    A run that waits for other parties has no worker and may wait for ever: it is ended. Nothing changes if the upload
+    no longer exists.
 
     Raises
     ------

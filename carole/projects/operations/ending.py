@@ -29,7 +29,7 @@ def acknowledge(project: Project, side: Side, member: str, name: str) -> Outcome
 
 
 def expire_result(project: Project) -> Outcome:
-    """The result's time is over, and the project's with it.
+    """Expire the result, and the project with it.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def expire_result(project: Project) -> Outcome:
 
 
 def erase(project: Project, role: Actor, member: str) -> Outcome:
-    """Erase whatever is stored for the project. A run under way comes to nothing.
+    """Erase everything stored for the project. An active run ends without a result.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Runs: asked for, taken, given up, and ended: released, held or refused as the policy says."""
+"""Runs: requested, taken, failed, and finished: released, held or refused according to the policy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 
 MAX_ATTEMPTS = 3
-"""How often a run is begun whose worker dies at it."""
+"""Maximum attempts at a run whose worker dies."""
 
 
 class Interruption(StrEnum):
-    """Why a worker has left its run, as the audit log has it."""
+    """Why a worker left its run, as in the audit log."""
 
     LEASE_LOST = "lease lost"
     DIED = "worker died"
@@ -26,9 +26,9 @@ class Interruption(StrEnum):
 
 
 def start_run(project: Project, member: str, request: str, name: str) -> Outcome:
-    """Ask for a run. The same request is the same run, whatever has become of it.
+    """Request a run. A repeated request returns the same run, whatever its state.
 
-    A run that waits for handles or for the resolver, on which nobody works, is given up for a new one.
+    A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def start_run(project: Project, member: str, request: str, name: str) -> Outcome
 
 
 def take_run(project: Project, name: str) -> Outcome:
-    """Begin to work on a queued run.
+    """Start work on a queued run.
 
     Raises
     ------
@@ -77,15 +77,15 @@ def take_run(project: Project, name: str) -> Outcome:
 
 
 def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
-    """Queue a run again whose worker has left it, or give it up when its attempts are used up.
+    """Queue a run again whose worker has left it, or fail it when its attempts are used up.
 
-    An attempt that ended because the worker was stopped does not count: only what a run may itself have brought about
-    uses attempts up.
+    An attempt that ended because the worker was stopped does not count: only failures that the run itself may have
+    caused use up attempts.
 
     Raises
     ------
     TrystError
-        WRONG_STATE if nobody worked on the run.
+        WRONG_STATE if no worker had the run.
     """
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
@@ -102,7 +102,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
 
 
 def fail_run(project: Project, name: str, error: str) -> Outcome:
-    """Give a run up; another may be asked for.
+    """Fail a run; another may be requested.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def fail_run(project: Project, name: str, error: str) -> Outcome:
 
 
 def give_up_waiting(project: Project, error: str) -> Outcome:
-    """Give up a run that waits for handles or for the resolver; nothing changes if there is none."""
+    """End a run that waits for handles or for the resolver; nothing changes if there is none."""
     run = project.active_run
     if run is None or run.state is not RunState.RESOLVING:
         return Outcome(project)
@@ -124,19 +124,19 @@ def give_up_waiting(project: Project, error: str) -> Outcome:
 
 
 def finish_run(project: Project, name: str, links: int, policy_decision: PolicyDecision | None = None) -> Outcome:
-    """End a run with links, and release, hold or refuse its result as the specification's policy says.
+    """End a run with links, and release, hold or refuse its result according to the specification's policy.
 
-    Several transitions, and an audit entry for each, that stand or fall together.
+    Several transitions, with an audit entry for each, all or none of which happen.
 
     Parameters
     ----------
     policy_decision
-        What the assessment came to; None if the specification asks for none.
+        Result of the assessment; None if the specification requests none.
 
     Raises
     ------
     TrystError
-        WRONG_STATE if the run is not running, or there is no judgement where one is asked for, or one where none is.
+        WRONG_STATE if the run is not running, or a policy decision is missing or given contrary to the specification.
     """
     run = active_run(project, name)
     if (policy_decision is None) != (project.policy is Policy.NONE):
@@ -166,7 +166,7 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:
-    """Let every recipient fetch its share of a run that has ended; `assessment` says on what grounds.
+    """Let every recipient fetch its share of a run that has ended; `assessment` gives the grounds.
 
     Raises
     ------
@@ -177,18 +177,18 @@ def release_run(project: Project, name: str, assessment: str) -> Outcome:
     run = project.run(name)
     assert run is not None  # noqa: S101 - it has just ended, or is held
     grants = {str(role): str(grant) for role, grant in sorted(project.grants.items())}
-    # What was confirmed of an earlier release says nothing of this one.
+    # Acknowledgements of an earlier release do not apply to this one.
     after = replace(with_run(project, replace(run, released=True)), acknowledged=frozenset())
     return move(row, after, SYSTEM, {"run": name, "assessment": assessment, **grants})
 
 
 def with_run(project: Project, changed: Run) -> Project:
-    """The project with one of its runs as given."""
+    """The project with one of its runs replaced."""
     return replace(project, runs=tuple(changed if run.run == changed.run else run for run in project.runs))
 
 
 def active_run(project: Project, name: str) -> Run:
-    """The run of that name, which is under way.
+    """The active run of that name.
 
     Raises
     ------

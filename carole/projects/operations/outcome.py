@@ -1,4 +1,4 @@
-"""What an operation leaves: the project as it will be, and what the audit log says of it."""
+"""The outcome of an operation: the project after it, and its audit entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Detail = str | int | float | bool
 
 @dataclass(frozen=True)
 class Entry:
-    """What the audit log is to say: who did what, with details that hold no value."""
+    """An entry for the audit log: who did what, with details that hold no value."""
 
     actor: str
     action: Action
@@ -23,23 +23,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A project after an operation, and what the audit log says of it; no entry means that nothing changed."""
+    """A project after an operation, and its audit entries; no entry means that nothing changed."""
 
     project: Project
     entries: tuple[Entry, ...] = ()
 
     @property
     def changed(self) -> bool:
-        """Whether the operation did anything."""
+        """Whether the operation changed anything."""
         return bool(self.entries)
 
     def then(self, second: Outcome) -> Outcome:
-        """The outcome of two operations that stand or fall together, the second one done to this one's project."""
+        """The outcome of two operations, both or neither of which happen, the second applied to this one's project."""
         return Outcome(second.project, self.entries + second.entries)
 
 
 def move(row: Transition, after: Project, actor: str, details: Mapping[str, Detail]) -> Outcome:
-    """The outcome of a transition that has left the project as `after`, in the state where that leads."""
+    """The outcome of a transition that has left the project as `after`, in the resulting state."""
     state = arrive(row, after)
     described = dict(details)
     if state is not after.state:

@@ -1,6 +1,6 @@
-"""A run in mode block_keyed waits: for the custodians to give handles, and for the resolver to say who is who.
+"""A run in mode block_keyed waits for the custodians' handles, and for the resolver's result.
 
-Where the specification lets Carole join rows herself there is no resolver to wait for, and the join is written down.
+Where the specification lets Carole join rows herself there is no resolver to wait for, and the join is recorded.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tryst.common.parties import Role, Side
 WAITS_FOR_HANDLES = "handles"
 WAITS_FOR_RESOLVER = "resolve"
 WAITS_TO_JOIN = "handles-for-carole"
-"""As `WAITS_FOR_HANDLES`, where they are given to Carole."""
+"""As `WAITS_FOR_HANDLES`, where they are submitted to Carole."""
 
 _JOINED_BY = {WAITS_FOR_HANDLES: JoinedBy.RESOLVER, WAITS_TO_JOIN: JoinedBy.CAROLE}
 
 
 def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -> Outcome:
-    """Let a run wait until whoever joins its rows knows which rows of its candidate pairs are one record.
+    """Let a run wait until the joining party knows which rows of its candidate pairs are one record.
 
     Raises
     ------
     TrystError
-        WRONG_STATE if nobody works on the run.
+        WRONG_STATE if no worker has the run.
     """
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
@@ -42,7 +42,7 @@ def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -
 
 
 def submit_row_handles(project: Project, side: Side, member: str, name: str) -> Outcome:
-    """A custodian has given its handles; when both have, it is the turn of who joins.
+    """A custodian has submitted its handles; when both have, the run waits for the joining party.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def submit_row_handles(project: Project, side: Side, member: str, name: str) -> 
 
 
 def resolve_run(project: Project, member: str, name: str) -> Outcome:
-    """The resolver has answered: the run is queued again, for its second half.
+    """The resolver has submitted its result: the run is queued again, for its second half.
 
     Raises
     ------
@@ -85,21 +85,21 @@ def resolve_run(project: Project, member: str, name: str) -> Outcome:
 
 
 def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:
-    """Carole has been told which rows of a run's candidate pairs are one record; nothing but the log changes.
+    """Carole knows which rows of a run's candidate pairs are one record; only the log changes.
 
     Parameters
     ----------
     member
         Her name in the membership list.
     records
-        Of each file, how many records the rows are of.
+        Number of records in the rows, of each file.
     maximum
-        How many the specification allows.
+        Number of records that the specification allows.
 
     Raises
     ------
     TrystError
-        WRONG_STATE if nobody works on the run.
+        WRONG_STATE if no worker has the run.
     """
     run = active_run(project, name)
     if run.state is not RunState.RUNNING:
@@ -110,7 +110,7 @@ def join_rows(project: Project, name: str, member: str, records: Mapping[Side, i
 
 
 def _queued(run: Run) -> Run:
-    # What the two halves take is one attempt: only what a run may itself have brought about uses attempts up.
+    # The two halves are one attempt: only failures that the run itself may have caused use up attempts.
     return replace(run, state=RunState.QUEUED, stage="", fraction=0.0, attempt=max(0, run.attempt - 1))
 
 

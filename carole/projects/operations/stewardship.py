@@ -12,7 +12,7 @@ from tryst.common.parties import Role
 
 MIN_REASON = 10
 MAX_REASON = 1000
-"""Characters. A reason is a sentence that will be read years later."""
+"""Minimum number of characters. A reason is a sentence that will be read years later."""
 
 
 def decide(project: Project, member: str, name: str, reason: str, signature: bytes, *, release: bool) -> Outcome:
@@ -33,7 +33,7 @@ def decide(project: Project, member: str, name: str, reason: str, signature: byt
 
 
 def held_run(project: Project, name: str) -> None:
-    """Refuse a decision about another run than the one that is held.
+    """Refuse a decision about a run other than the held one.
 
     Raises
     ------
@@ -51,12 +51,12 @@ def held_run(project: Project, name: str) -> None:
 
 
 def normalized_reason(reason: str) -> str:
-    """The reason as it goes into the log: one line of printable characters.
+    """The reason as recorded in the log: one line of printable characters.
 
     Raises
     ------
     TrystError
-        PARAMETER if it is too short to be one, or too long.
+        PARAMETER if it is too short or too long.
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
     if not MIN_REASON <= len(text) <= MAX_REASON:
