@@ -1,4 +1,4 @@
-"""Carole, put together: store, worker, server; started in this order and stopped in the reverse."""
+"""Carole's parts wired together: store, worker, server; started in this order and stopped in reverse."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custo
 GRACE_SECONDS = 8.0
 
 THREADS = 24
-"""Of the server; half of them may be held by callers that wait for something to happen."""
+"""Threads of the server; waiting callers may hold half of them."""
 
 
 class Application:
@@ -47,13 +47,13 @@ class Application:
     path
         Of ``carole.yaml``.
     supervise
-        Makes what works on runs; tests may do without a worker.
+        Makes the worker's supervisor; tests may run without a worker.
 
     Raises
     ------
     TrystError
-        CONFIGURATION, CERTIFICATE or DATABASE for whatever cannot be used; BUSY if another Carole uses the store. All
-        is looked at before anything is started.
+        CONFIGURATION, CERTIFICATE or DATABASE for what cannot be used; BUSY if another Carole uses the store.
+        Everything is checked before anything is started.
     """
 
     def __init__(self, path: Path, supervise: Callable[[Store, Path], Supervisor] = Supervisor) -> None:
@@ -87,7 +87,7 @@ class Application:
         return self._supervisor.pid
 
     def start(self) -> None:
-        """Put away what a crash left, start the worker, then the server.
+        """Recover from a crash, start the worker, then the server.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Application:
             swept = self.store.recover()
             if swept:
                 log.info("swept", files=swept)
-            # The worker comes first: a process is not started out of one in which gRPC's threads run.
+            # The worker comes first: a process must not be started while gRPC's threads run.
             self._supervisor.start()
             self._server = start_server(
                 self.configuration.listen,
@@ -118,7 +118,7 @@ class Application:
             raise
 
     def stop(self) -> None:
-        """Say NOT_SERVING, let calls under way end, stop the worker, close the store."""
+        """Report NOT_SERVING, let active calls end, stop the worker, close the store."""
         self._service.stopping.set()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
@@ -132,14 +132,14 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     Parameters
     ----------
     ready_file
-        Gets a JSON object with the address, once Carole answers; it is there whole or not at all.
+        Gets a JSON object with the address, once Carole is ready; it is written whole or not at all.
 
     Raises
     ------
     TrystError
         For what cannot be used, before anything is served.
     """
-    os.umask(0o077)  # nothing that is written from here on is anybody else's
+    os.umask(0o077)  # files written from here on are readable by this user only
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

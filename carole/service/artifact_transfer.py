@@ -1,4 +1,4 @@
-"""Artifacts of a run as they come and go on the wire: who may have which, and who may bring which."""
+"""Transfer of a run's artifacts: which caller may fetch which, and which caller may submit which."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def fetch_artifact(
 def put_artifact(
     service: ServiceContext, request: resolution_pb2.PutArtifactRequest, member: Member, side: Side | None
 ) -> resolution_pb2.PutArtifactResponse:
-    """Take a chunk of a custodian's handles, or of the resolver's answer.
+    """Take a chunk of a custodian's handles, or of the resolver's result.
 
     Raises
     ------
     TrystError
-        PARAMETER if the artifact is not this caller's to bring; what `Artifacts.put` refuses.
+        PARAMETER if this caller may not submit the artifact; errors of `Artifacts.put`.
     """
     name, run = project_name(request.project), known_id(request.run)
     done: Callable[[Project], Outcome]

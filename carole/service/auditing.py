@@ -1,4 +1,4 @@
-"""What Carole shows of her audit log, so that others notice when it is not the one it was."""
+"""Carole's audit log as shown to other parties, so that they detect changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
     def Witness(  # noqa: N802
         self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
     ) -> audit_pb2.WitnessResponse:
-        """The log as it stands, and what the other custodian has seen of it."""
+        """The current log, and what the other custodian has seen of it."""
         member = caller(context)
         seen = checkpoint_from_wire(request.seen) if request.HasField("seen") else None
         newest, continues = self._log.continued(0 if seen is None else seen.size)

@@ -1,4 +1,4 @@
-"""What both servicers have at hand, and the checks of identifiers that every call begins with."""
+"""The context of all servicers, and the checks of identifiers that every call begins with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Response = TypeVar("Response")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a custodian may bring, and how many callers may wait for something to happen at once."""
+    """Limits on a custodian's uploads, and on the number of waiting callers."""
 
     max_upload_bytes: int
     max_rows: int
@@ -62,9 +62,9 @@ class ServiceContext:
     def wait(
         self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
     ) -> Response | None:
-        """Look now and whenever a project has changed, until there is something or the time is over.
+        """Look now and whenever a project has changed, until there is a result or the time is over.
 
-        Waiting callers hold a thread each; when too many do, a caller is not made to wait.
+        Each waiting caller holds a thread; when too many wait, a caller returns at once.
         """
         deadline = time.monotonic() + seconds
         version = self.store.projects.version()
@@ -84,14 +84,14 @@ class ServiceContext:
 
 
 def project_name(text: str) -> str:
-    """A project's name from a request. What cannot be one is answered as one that is not there."""
+    """A project's name from a request. An invalid name gets the same error as an unknown one."""
     if not _PROJECT.fullmatch(text):
         raise not_found()
     return text
 
 
 def known_id(text: str) -> str:
-    """The identifier of something that exists already: a run, an upload."""
+    """The identifier of an existing run or upload."""
     if not _ID.fullmatch(text):
         raise not_found()
     return text

@@ -1,4 +1,4 @@
-"""What Carole answers the coordinator: projects, runs and aggregates; no signature and no record."""
+"""Carole's service for the coordinator: projects, runs and aggregates; no signature and no record."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     def AmendProject(  # noqa: N802
         self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.AmendProjectResponse:
-        """Put another specification with the same encoding in the place of a project's."""
+        """Replace a project's specification by another with the same encoding."""
         project = self._service.store.projects.amend(_read(request.specification), caller(context).name)
         return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
 
     def GetProject(  # noqa: N802
         self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetProjectResponse:
-        """Where a project stands."""
+        """The state of a project."""
         name = project_name(request.project)
         return coordination_pb2.GetProjectResponse(
             status=status_to_wire(self._service.store.projects.get(name)),
@@ -65,14 +65,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     def ListProjects(  # noqa: N802
         self, request: coordination_pb2.ListProjectsRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.ListProjectsResponse:
-        """Where every project stands."""
+        """The state of every project."""
         projects = self._service.store.projects.all()
         return coordination_pb2.ListProjectsResponse(projects=[status_to_wire(project) for project in projects])
 
     def StartRun(  # noqa: N802
         self, request: coordination_pb2.StartRunRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.StartRunResponse:
-        """Ask for a run."""
+        """Request a run."""
         run = self._service.store.runs.start(
             project_name(request.project), caller(context).name, request_id(request.request), secrets.token_hex(16)
         )
@@ -81,7 +81,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     def GetRun(  # noqa: N802
         self, request: coordination_pb2.GetRunRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetRunResponse:
-        """Where a run stands."""
+        """The state of a run."""
         run = self._service.store.runs.get(project_name(request.project), known_id(request.run))
         return coordination_pb2.GetRunResponse(run=run_to_wire(run))
 
@@ -94,7 +94,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         shown = self._service.store.runs.get(name, run)
         yield run_to_wire(shown)
         if not self._service.waiters.acquire(blocking=False):
-            return  # too many wait already; the caller can ask again
+            return  # too many wait already; the caller can repeat its request
         try:
             while shown.state.active and time.monotonic() < end and context.is_active():
                 if self._service.stopping.wait(_WATCH_SECONDS):
@@ -109,13 +109,13 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     def FetchArtifact(  # noqa: N802
         self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.FetchArtifactResponse:
-        """A chunk of a run's question to the resolver, or of the handles sealed to it."""
+        """A chunk of a run's resolution request, or of the handles sealed to the resolver."""
         return fetch_artifact(self._service, request, None)
 
     def PutArtifact(  # noqa: N802
         self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
-        """Take a chunk of the resolver's answer."""
+        """Take a chunk of the resolver's result."""
         return put_artifact(self._service, request, caller(context), None)
 
     def GetStatistics(  # noqa: N802
@@ -148,7 +148,7 @@ def _read(text: str) -> NewProject:
 
 
 def new_project(text: str, spec: Specification) -> NewProject:
-    """What the store keeps of a specification beside its text."""
+    """What the store keeps from a specification besides its text."""
     return NewProject(
         name=spec.project,
         specification=text,

@@ -1,4 +1,4 @@
-"""What Carole answers the custodians. The side is always the caller's own: it is never taken from a request."""
+"""Carole's service for the custodians. The side is always the caller's own, never taken from a request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     def NextTask(  # noqa: N802
         self, request: custody_pb2.NextTaskRequest, context: grpc.ServicerContext
     ) -> custody_pb2.NextTaskResponse:
-        """What to do next; waits a little when there is nothing."""
+        """The next task; waits a little when there is none."""
         _, side = _custodian(context)
         waiting = frozenset(request.waiting[:MAX_WAITING])
         projects: list[Project] = []
@@ -78,7 +78,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     def PostMessage(  # noqa: N802
         self, request: custody_pb2.PostMessageRequest, context: grpc.ServicerContext
     ) -> custody_pb2.PostMessageResponse:
-        """Leave a message for the other custodian."""
+        """Post a message for the other custodian."""
         member, side = _custodian(context)
         name = project_name(request.project)
         if request.message.sender != side_to_wire(side):
@@ -97,7 +97,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     def ReportKeys(  # noqa: N802
         self, request: custody_pb2.ReportKeysRequest, context: grpc.ServicerContext
     ) -> custody_pb2.ReportKeysResponse:
-        """Take a custodian's check values; they are kept even when they do not agree with the other's."""
+        """Take a custodian's check values; they are kept even when they differ from the other's."""
         member, side = _custodian(context)
         name = project_name(request.project)
         report = KeyReport(request.key_check_value, request.canary_digest)
@@ -117,7 +117,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     def BeginUpload(  # noqa: N802
         self, request: contribution_pb2.BeginUploadRequest, context: grpc.ServicerContext
     ) -> contribution_pb2.BeginUploadResponse:
-        """Announce a contribution, or ask how far it is."""
+        """Announce a contribution, or query its progress."""
         member, side = _custodian(context)
         limits = self._service.limits
         name = project_name(request.manifest.project)
@@ -154,7 +154,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     def CommitUpload(  # noqa: N802
         self, request: contribution_pb2.CommitUploadRequest, context: grpc.ServicerContext
     ) -> contribution_pb2.CommitUploadResponse:
-        """Make a complete upload count."""
+        """Commit a complete upload."""
         member, side = _custodian(context)
         self._service.store.uploads.commit(
             project_name(request.project),
@@ -193,7 +193,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
     def AcknowledgeResult(  # noqa: N802
         self, request: custody_pb2.AcknowledgeResultRequest, context: grpc.ServicerContext
     ) -> custody_pb2.AcknowledgeResultResponse:
-        """The caller holds its share."""
+        """The caller confirms that it holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
         self._service.store.results.acknowledge(name, side, member.name, run, request.root)

@@ -1,4 +1,4 @@
-"""The end of a run, the same in every mode: the output assessed, the shares sealed, all of it stored or none."""
+"""The end of a run, the same in every mode: assess the output, seal the shares, store all of it or nothing."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def end_run(
     progress: Progress,
     joint: bytes | None = None,
 ) -> int:
-    """Assess a run's output, seal the shares, and release, hold or refuse them as the policy says.
+    """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
 
-    The report and its judgement are stored in the transaction that ends the run: there is no result without them.
+    The report and the policy decision are stored in the transaction that ends the run: no result exists without them.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def end_run(
     document
         The model and the aggregates.
     combined
-        The linked records' codes, where the specification asks for an assessment.
+        The linked records' codes, where the specification requests an assessment.
     resources
-        What the run may use; the assessment has what the pairs leave.
+        What the run may use; the assessment gets what the pairs leave.
     joint
-        The joint distribution of the variables in codes, where there is one: it goes into the shares of those to whom
-        the specification grants it, and is kept nowhere else.
+        The joint distribution of the variables in codes, where there is one: it goes into the shares of recipients to
+        whom the specification grants it, and is stored nowhere else.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Asking a running Carole on this machine whether she serves: for the health checks of containers and monitors."""
+"""The health check of a running Carole on this machine, for containers and monitors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 5.0
 def check_health(path: Path) -> str:
     """The address at which the Carole of this configuration serves.
 
-    She is called with her own certificate, so nothing need be opened to anyone for it.
+    She is called with her own certificate, so no further access need be granted.
 
     Raises
     ------

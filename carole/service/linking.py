@@ -25,22 +25,22 @@ from tryst.common.specification import Specification
 def carry_out(
     store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
 ) -> int | None:
-    """Link a project's two contributions, assess the output, seal the shares, release them as the policy says.
+    """Link a project's two contributions, assess the output, seal the shares, release them according to the policy.
 
-    Returns the number of links. Where the specification asks for an assessment, the report and its judgement are
-    stored in the transaction that ends the run: there is no result without them.
+    Returns the number of links. Where the specification requests an assessment, the report and the policy decision are
+    stored in the transaction that ends the run: no result exists without them.
 
     In mode block_keyed a run has two halves, and None is returned where it waits for custodians and resolver.
 
     Parameters
     ----------
     reader
-        Carole herself: the members whom shares are sealed to, and the key that opens what custodians seal to her.
+        Carole herself: the members to whom shares are sealed, and the key that opens what custodians seal to her.
 
     Raises
     ------
     TrystError
-        What the engine refuses; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
+        Errors of the engine; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
         was taken from this worker.
     """
     project = store.projects.get(lease.project)
@@ -56,7 +56,7 @@ def carry_out(
     plan = plan_of(spec)
     linkage = link(alice, bob, plan, resources, progress)
     combined = None if spec.assessment is None else combine(linkage, alice, bob, spec)
-    del alice, bob  # the signatures make room for the assessment
+    del alice, bob  # frees the signatures' memory for the assessment
     joint = None
     if linkage.latent is not None and linkage.latent.joint is not None:
         joint = linkage.latent.joint.to_json().encode()

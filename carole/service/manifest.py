@@ -1,4 +1,4 @@
-"""Does an upload's manifest say what the project's specification says? Asked before a single chunk is taken."""
+"""Check of an upload's manifest against the project's specification, before any chunk is taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REMEDY = "contribute again from the specification that all parties have approve
 
 
 def check_manifest(manifest: Manifest, project: Project, spec: Specification) -> None:
-    """Refuse a contribution that was made for something else.
+    """Refuse a contribution that was made for another specification, epoch or seed.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _check_variables(part: SetLayout, held: Sequence[VariableSpec]) -> None:
 
 def _same(where: str, what: str, found: Sequence[str], expected: Sequence[str]) -> None:
     if list(found) != list(expected):
-        # Names are the specification's own or, at worst, the other side's text: only their number is shown.
+        # Missing names are the specification's; surplus names are the sender's text: only their number is shown.
         missing = [name for name in expected if name not in found]
         surplus = sum(name not in expected for name in found)
         got = f"{len(missing)} missing and {surplus} others" if missing or surplus else "another order"

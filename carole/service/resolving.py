@@ -1,12 +1,12 @@
-"""A run in mode block_keyed: compared here, resolved elsewhere, released here.
+"""A run in mode block_keyed: compared here, resolved by another party, released here.
 
-The first half compares inside blocks and asks who is who: each custodian gets its own rows of the candidate pairs, and
-the resolver the pairs' comparison levels. The second half takes the resolver's answer, assesses the linked records by
-their codes where the specification asks for it, and makes the shares. Pairs are in a random order on the way, so that
-their order says nothing of blocks.
+The first half compares inside blocks and makes the requests: each custodian gets its own rows of the candidate pairs,
+and the resolver the pairs' comparison levels. The second half takes the resolver's result, assesses the linked records
+by their codes where the specification requests it, and makes the shares. Pairs are sent in a random order, which
+discloses nothing about blocks.
 
-Where the specification says `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the
-second half answers the question by itself. The join is in the audit log before anything is made of it.
+With `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the second half resolves
+the request itself. The join is recorded in the audit log before it is used.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
 def resolve_or_release(
     store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
 ) -> int | None:
-    """The half of a run that is due: the number of links, or None where the run now waits for others.
+    """Carry out the next half of a run: the number of links, or None where the run now waits for other parties.
 
     Raises
     ------
     TrystError
-        As `carry_out`; UPLOAD_CORRUPT if the resolver's answer is none; what `Reader.open` refuses; LEAKAGE if Carole
-        would join the rows of more records than the specification lets her.
+        As `carry_out`; UPLOAD_CORRUPT if the resolver's result is invalid; errors of `Reader.open`; LEAKAGE if Carole
+        would join the rows of more records than the specification allows.
     """
     found: bytes | memoryview | None = store.artifacts.read(lease.run, RESOLUTION_RESULT)
     if found is None and spec.resolution.joined:
@@ -77,7 +77,7 @@ def _request_resolution(
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
     progress("seal", 0.0)
     for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
-        # How many records the rows are of she cannot know yet; where it is surely too many, nobody is asked.
+        # The number of records is not known yet; where it is certainly too large, no request is made.
         spec.resolution.refuse_above(part.fewest_records(rows), side.title(), _where(lease))
     order = random_order(len(kept.pattern))
     held = store.projects.get(lease.project)
@@ -94,7 +94,7 @@ def _request_resolution(
 
 
 def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> bytes | None:
-    """The answer to the run's own question, by the handles that custodians gave Carole; None before they have."""
+    """The result of the run's own request, from the handles that custodians sent Carole; None before they have."""
     request = store.artifacts.read(lease.run, RESOLUTION_REQUEST)
     sealed = {side: store.artifacts.read(lease.run, handles_of(side)) for side in Side}
     if request is None or any(artifact is None for artifact in sealed.values()):

@@ -1,10 +1,10 @@
-"""Each recipient's share of a result: what the specification grants it, and nothing that leads further.
+"""Each recipient's share of a result: what the specification grants it, and nothing more.
 
 A custodian's share is an uncompressed zip of ``links.parquet`` (its own row in its own upload, an id of the link that
 both custodians have, the probabilities), with the grant ``pairs`` also of ``pairs.parquet`` (every pair that was
 kept), and of ``statistics.json``; where the specification grants it also of ``joint.json``, in codes. Ids are random,
-and rows are in the order of the custodian's own upload, so that neither says anything of the other's rows. The share
-is sealed to its recipient before it touches a disk.
+and rows are in the order of the custodian's own upload, so that neither discloses anything about the other's rows. The
+share is sealed to its recipient before it is written to disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ID_BYTES = 8
 
 
 class Decided(Protocol):
-    """Pairs by rows of the two uploads, and which of them are links: a `Linkage`, or a resolver's `Response`."""
+    """Pairs by rows of the two uploads, and which of them are links: a `Linkage`, or a `ResolutionResult`."""
 
     @property
     def pairs(self) -> ScoredPairs:
@@ -58,7 +58,7 @@ def shares(
     Raises
     ------
     TrystError
-        SEALED if a recipient's key cannot be sealed to; NOT_FOUND if a role has no member.
+        SEALED if sealing to a recipient's key fails; NOT_FOUND if a role has no member.
     """
     statistics = json.dumps(document.plain(), allow_nan=False, sort_keys=True).encode()
     ids = _ids(linkage.pairs.weight.size)
@@ -98,7 +98,7 @@ def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -
 
 def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes, joint: bytes | None) -> memoryview:
     content = io.BytesIO()
-    # Stored, not compressed: whoever opens it then knows from its length what it may have to hold.
+    # Stored, not compressed: the recipient then knows the memory it needs from the length.
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for name, table in tables.items():
             parquet = io.BytesIO()

@@ -1,4 +1,4 @@
-"""What Carole answers a data steward: reports, decisions on held results, the audit log with its proofs."""
+"""Carole's service for a data steward: reports, decisions on held results, the audit log with its proofs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     def ListAssessed(  # noqa: N802
         self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.ListAssessedResponse:
-        """Every project whose result has been judged, or released without."""
+        """Every project whose result has been assessed, or released without an assessment."""
         found = [status_to_wire(project) for project in self._store.projects.all() if project.state in _JUDGED]
         return stewardship_pb2.ListAssessedResponse(projects=found)
 
@@ -58,7 +58,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     def ListEntries(  # noqa: N802
         self, request: stewardship_pb2.ListEntriesRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.ListEntriesResponse:
-        """Entries of the audit log, each with the proof that it is in the log."""
+        """Entries of the audit log, each with its proof of inclusion."""
         project = project_name(request.project) if request.project else None
         shown, entries = self._store.audit.proven(project, request.after, MAX_ENTRIES)
         return stewardship_pb2.ListEntriesResponse(

@@ -1,7 +1,7 @@
 """Keeps one worker process alive: starts it, notices its death, frees its run, starts another after a pause.
 
-The worker is a program of its own, not a fork: it shares no thread, no lock and no connection with the server. What it
-was working on when it died is free at once, since its parent knows; the lease's time is for when the parent died too.
+The worker is a separate program, not a fork: it shares no thread, no lock and no connection with the server. The run of
+a dead worker is freed at once, since its parent knows; the lease's time is for when the parent died too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tryst.common.logging_setup import log
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
 HEALTHY_SECONDS = 300.0
-"""A worker that lived this long has recovered from whatever ended the ones before it."""
+"""A worker that lived this long has recovered from the failure of those before it."""
 
 STOP_SECONDS = 5.0
 
@@ -37,7 +37,7 @@ class Supervisor:
     configuration
         Path of ``carole.yaml``, which the worker reads for itself.
     program
-        How to start a worker; what follows is ``--config PATH --owner NAME``.
+        Command that starts a worker; ``--config PATH --owner NAME`` is appended.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the worker. A run under way goes back to the queue, and the attempt does not count."""
+        """End the worker. An active run goes back to the queue, and the attempt does not count."""
         self._stopping.set()
         with self._lock:
             process = self._process
@@ -88,7 +88,7 @@ class Supervisor:
             self._owner = secrets.token_hex(8)
             self._process = subprocess.Popen(
                 [*self._program, "--config", str(self._configuration), "--owner", self._owner],
-                stdin=subprocess.PIPE,  # its end tells the worker that this process is gone
+                stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
                 stdout=subprocess.DEVNULL,
             )
         log.info("worker started", pid=self._process.pid)
@@ -120,7 +120,7 @@ class Supervisor:
             cause = Interruption.STOPPED if stopping else Interruption.DIED
             freed = self._store.runs.abandon(self._owner, cause)
         except TrystError as error:
-            # The lease's own time will free it.
+            # The run is freed when its lease expires.
             log.error("run not released", code=error.code.name)
         else:
             if freed:

@@ -1,4 +1,4 @@
-"""What a project, a run and a letter look like on the wire."""
+"""Projects, runs and agreement messages as messages of the wire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_REASON = 1000
 
 
 def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
-    """Where a project stands. Holds no record-level data."""
+    """The state of a project, without record-level data."""
     run = project.newest_run
     return project_pb2.ProjectStatus(
         project=project.name,
@@ -50,12 +50,12 @@ def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
 
 
 def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, Detail]:
-    """What a custodian measured before it contributed, for the audit log; empty where it measured nothing.
+    """The leakage that a custodian measured before it contributed, for the audit log; empty where it measured none.
 
     Raises
     ------
     TrystError
-        PARAMETER for shares that are none, or for an override without a reason or with one that is too long.
+        PARAMETER for invalid shares, or for an override without a reason or with one that is too long.
     """
     if not request.HasField("leakage"):
         return {}
@@ -76,7 +76,7 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
 
 
 def run_to_wire(run: Run) -> project_pb2.RunStatus:
-    """Where a run stands."""
+    """The state of a run."""
     return project_pb2.RunStatus(
         run=run.run,
         state=project_pb2.RunState.Name(int(run.state)),

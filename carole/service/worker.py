@@ -1,8 +1,8 @@
 """The process that works on runs: ``python -m tryst.carole.service.worker``, started and watched by `supervisor`.
 
-It takes runs from the database by lease, one at a time, and erases what is due in between. It talks to nobody: what
-it knows it reads from the database, what it finds it writes there. It ends when its parent does: the parent holds the
-other end of its standard input, and its end closes it.
+It takes runs from the database by lease, one at a time, and erases what is due in between. It calls no service: it
+reads its input from the database and writes its results there. It ends when its parent does: the parent holds the
+other end of its standard input, which closes with the parent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tryst.common.specification import load_specification
 POLL_SECONDS = 0.2
 RENEWAL_SECONDS = 0.3
 QUIET_SECONDS = 5.0
-"""How often to say that the worker lives when there is no progress to tell."""
+"""How often to renew the lease when there is no progress to report."""
 
 RETENTION_SECONDS = 600.0
 
@@ -45,7 +45,7 @@ class LostRunError(Exception):
 
 
 class Heartbeat:
-    """Writes a run's progress to the database from a thread of its own, and learns there when the run is lost."""
+    """Writes a run's progress to the database from a separate thread, and detects when the run is lost."""
 
     def __init__(self, store: Store, lease: Lease) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class Heartbeat:
         self._thread.join()
 
     def progress(self, stage: str, fraction: float) -> None:
-        """Note how far the run is; raises `LostRunError` when there is nobody left to run for."""
+        """Note the run's progress; raises `LostRunError` when the run is no longer this worker's."""
         if self._lost.is_set():
             raise LostRunError
         self._now = (stage, fraction)
@@ -99,7 +99,7 @@ class Worker:
         self._owner = owner
 
     def work(self) -> None:
-        """Work for ever. A failure of the database ends the process: the parent starts it again, a little later."""
+        """Work until the process ends. A failure of the database ends it: the parent starts it again a little later."""
         erased_at = 0.0
         while True:
             if erased_at == 0.0 or time.monotonic() - erased_at > RETENTION_SECONDS:
@@ -155,7 +155,7 @@ class Worker:
 
 
 def end_with_parent() -> None:
-    """End this process when its standard input ends, as it does when the parent is gone, however it went."""
+    """End this process when its standard input ends, as it does whenever the parent has ended."""
 
     def watch() -> None:
         # Not `sys.stdin`, whose lock this thread would hold when the interpreter ends.
@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--owner", required=True)
     given = parser.parse_args(arguments)
-    # An interrupt at the terminal reaches the whole group; the parent then ends this process in its own order.
+    # An interrupt at the terminal reaches the whole group; the parent then ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     os.umask(0o077)

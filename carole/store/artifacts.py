@@ -1,7 +1,7 @@
-"""Artifacts of a run in mode block_keyed: what is handed over between Carole, the custodians and the resolver.
+"""Artifacts of a run in mode block_keyed: the data exchanged between Carole, the custodians and the resolver.
 
-Carole writes the custodians' rows and the resolver's question; a custodian brings its handles, sealed to the resolver,
-and the resolver its answer. Whatever an artifact is, it is encrypted here like an upload, and erased when its run ends.
+Carole writes the custodians' rows and the resolution request; a custodian submits its handles, sealed to the resolver,
+and the resolver its result. Every artifact is encrypted here like an upload, and erased when its run ends.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Artifacts:
     def writing(
         self, name: str, contents: Mapping[str, Iterable[bytes]]
     ) -> Iterator[Callable[[Connection, str], None]]:
-        """Write Carole's own artifacts; the function given names them in the transaction that lets the run wait."""
+        """Write Carole's own artifacts; the yielded function names them in the transaction that lets the run wait."""
         with writing(self._database, self._payloads, name, contents) as written:
 
             def write(connection: Connection, run: str) -> None:
@@ -94,16 +94,16 @@ class Artifacts:
         max_bytes: int,
         complete: Callable[[Project], Outcome],
     ) -> None:
-        """Take a chunk of an artifact; with the one that completes it, it counts and `complete` is done to the project.
+        """Take a chunk of an artifact; the last one makes it complete and applies `complete` to the project.
 
-        The first chunk of another whole begins an incomplete artifact again.
+        The first chunk of other content restarts an incomplete artifact.
 
         Raises
         ------
         TrystError
             NOT_FOUND, WRONG_STATE; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as `Chunk.check`; CHUNK_CONFLICT for a
-            chunk of another whole, or another one under an index that has one; UPLOAD_CORRUPT if the whole is not what
-            its root digest says.
+            chunk of other content, or another one under an index that has one; UPLOAD_CORRUPT if the content does not
+            match its root digest.
         """
         where = f"{name}, run {run}, {artifact}, chunk {chunk.index}"
         chunk.check(max_bytes, where)
@@ -123,7 +123,7 @@ class Artifacts:
                 change.apply(complete(change.project))
 
     def _begun(self, change: Change, run: str, artifact: str, row: Row[Any] | None, chunk: Chunk, where: str) -> str:
-        """The body that the chunk belongs to."""
+        """The payload that the chunk belongs to."""
         if row is not None and row.root in (None, chunk.root):
             return str(row.payload)
         if row is not None:

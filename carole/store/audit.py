@@ -1,10 +1,10 @@
 """The audit log: who did what to which project, in order and without a gap, in the transaction of the change itself.
 
-An entry is written with the change it tells of, or neither is, and every transaction that adds entries ends with a
+An entry is written with the change it records, or neither is, and every transaction that adds entries ends with a
 signed checkpoint of the whole log. Details are names, counts and digests. The tables refuse updates and deletions;
 sequence numbers come from one locked row, so that they have no gaps and their order is the order of the commits.
-Whoever can write to the database can still drop those guards: `audit_check` finds what was changed, as far as Carole's
-own key was not used, and the checkpoints that custodians keep find the rest.
+Whoever can write to the database can still remove this protection: `audit_check` detects changes made without Carole's
+key, and the checkpoints that custodians keep detect the others.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def seal(connection: Connection, identity: Identity, clock: Clock) -> None:
 
 
 def last(connection: Connection) -> int:
-    """Sequence number of the newest entry: a number that grows whenever any project changes."""
+    """Sequence number of the newest entry: it grows whenever any project changes."""
     return int(connection.execute(select(meta.c.value).where(meta.c.key == "audit")).scalar_one())
 
 
@@ -91,7 +91,7 @@ def node(connection: Connection, height: int, position: int) -> bytes:
     Raises
     ------
     TrystError
-        AUDIT if it is gone.
+        AUDIT if it is missing.
     """
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
@@ -107,13 +107,13 @@ def node(connection: Connection, height: int, position: int) -> bytes:
 
 
 class Log:
-    """What may be read of the log, one moment of the database a call."""
+    """Read access to the log; each call sees one state of the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def deny(self, actor: str, method: str, at: int) -> None:
-        """Write down that a call was denied."""
+        """Record that a call was denied."""
         with self._database.write() as connection:
             append(connection, at, "", [Entry(actor or "nobody", Action.DENY, {"method": method})])
 
@@ -123,7 +123,7 @@ class Log:
             return entries(connection, project)
 
     def checkpoint(self) -> Checkpoint:
-        """The newest checkpoint: it is over every entry there is."""
+        """The newest checkpoint: it covers all entries."""
         with self._database.read() as connection:
             return newest(connection)
 
@@ -133,7 +133,7 @@ class Log:
         Raises
         ------
         TrystError
-            AUDIT if there are not so many: the log was cut, or the caller has seen another.
+            AUDIT if the log has fewer: it was cut, or the caller has seen another.
         """
         with self._database.read() as connection:
             shown = newest(connection)
@@ -148,7 +148,7 @@ class Log:
             return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes) -> None:
-        """Keep what a member has believed, unless it has believed more before. Both signatures have been verified."""
+        """Store the checkpoint a member has accepted, unless a later one is stored. Both signatures are verified."""
         with self._database.write() as connection:
             which = audit_witnesses.c.member == member
             former = connection.scalar(select(audit_witnesses.c.size).where(which))
@@ -162,7 +162,7 @@ class Log:
             )
 
     def noted(self, member: str) -> tuple[Checkpoint, bytes] | None:
-        """What a member has last believed, and its countersignature."""
+        """The checkpoint a member last accepted, and its countersignature."""
         with self._database.read() as connection:
             row = connection.execute(select(audit_witnesses).where(audit_witnesses.c.member == member)).first()
         return None if row is None else (Checkpoint.from_text(row.checkpoint, "witnesses"), bytes(row.countersignature))
@@ -173,7 +173,7 @@ class Log:
         Raises
         ------
         TrystError
-            AUDIT if there are not so many.
+            AUDIT if the log has fewer entries.
         """
         with self._database.read() as connection:
             if not 0 <= old <= new <= last(connection):
@@ -185,7 +185,7 @@ class Log:
     def proven(
         self, project: str | None, after: int, maximum: int
     ) -> tuple[Checkpoint, list[tuple[AuditEntry, list[bytes]]]]:
-        """Entries beyond number `after`, each with its proof of inclusion under the checkpoint given with them."""
+        """Entries after number `after`, each with its proof of inclusion under the returned checkpoint."""
         query = select(audit).where(audit.c.sequence > min(after, 2**62)).order_by(audit.c.sequence).limit(maximum)
         if project is not None:
             query = query.where(audit.c.project == project)

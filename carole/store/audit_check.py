@@ -1,9 +1,9 @@
-"""Is the audit log what was written? Every entry, every node of its tree and every checkpoint, and the checkpoints that
-others have kept.
+"""Verification of the audit log: every entry, every node of its tree, every checkpoint, and the checkpoints kept by
+other parties.
 
 An entry that was edited, deleted, added or moved no longer fits the tree; a tree that was rewritten with it no longer
-fits the signed checkpoints; and where Carole's own key signed new ones, the log no longer continues a checkpoint that
-somebody else has kept. The first two are found here by themselves, the third with a kept checkpoint in hand.
+fits the signed checkpoints; and where Carole's own key signed new ones, the log is not consistent with a checkpoint
+kept by another party. The first two are detected without further data, the third only with a kept checkpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tryst.common.keys.identity import PublicIdentity
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found.
+    """The result of a verification.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class Verified:
     checkpoint
         The newest checkpoint; None if there is none.
     compared
-        How many kept checkpoints the log continues.
+        How many kept checkpoints the log is consistent with.
     finding
-        The first thing that is wrong, with the entry where it begins; empty if nothing is.
+        The first error, with the entry where it begins; empty if there is none.
     entry
-        Number of the first entry that cannot be trusted, where it is known.
+        Number of the first entry that cannot be trusted, where known.
     """
 
     size: int
@@ -46,7 +46,7 @@ class Verified:
 
     @property
     def intact(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no error was found."""
         return not self.finding
 
 
@@ -58,14 +58,14 @@ class _FoundError(Exception):
 
 
 def verify(connection: Connection, linker: PublicIdentity, kept: Sequence[Checkpoint] = ()) -> Verified:
-    """Check the log in a database; cost O(entries), in memory a hundred bytes or so of each.
+    """Check the log in a database; O(entries) time, and about a hundred bytes of memory for each.
 
     Parameters
     ----------
     linker
-        Whose signature the checkpoints must have.
+        The member who must have signed the checkpoints.
     kept
-        Checkpoints of this log that others have kept; the more, the narrower the place of a rewriting.
+        Checkpoints of this log kept by other parties; the more, the more precisely a rewriting is located.
     """
     if not all(inspect(connection).has_table(table.name) for table in (meta, audit, audit_nodes, audit_checkpoints)):
         return Verified(0, None, finding="the audit log is missing: its tables do not exist", entry=1)
@@ -106,7 +106,7 @@ def _checkpoints(connection: Connection, linker: PublicIdentity) -> list[Checkpo
 
 
 def _read(connection: Connection, tree: Tree) -> None:
-    """Rebuild the tree from the entries, and compare each node with the one that was kept."""
+    """Rebuild the tree from the entries, and compare each node with the stored one."""
     kept = {
         (row.height, row.position): bytes(row.hash)
         for row in connection.execute(select(audit_nodes).order_by(audit_nodes.c.height, audit_nodes.c.position))
@@ -150,7 +150,7 @@ def _not_cut(connection: Connection, tree: Tree, newest: Checkpoint) -> None:
 
 
 def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Sequence[Checkpoint]) -> int:
-    """Compare with what others have kept; returns how many agree."""
+    """Compare with checkpoints kept by other parties; returns how many agree."""
     agreed = 0
     for count, checkpoint in enumerate(sorted(kept, key=lambda c: c.size)):
         try:

@@ -1,7 +1,7 @@
 """Encrypted chunks as files: written under a temporary name, synced, renamed, and the folder synced.
 
-A file's name is random and never used again, so a file that is there is whole, and writing never changes one. Which
-files count is the database's to say; `sweep` removes the others at a start, when nothing is being written.
+A file's name is random and never used again, so an existing file is whole, and writing never changes one. The database
+determines which files count; `sweep` removes the others at a start, when nothing is being written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tryst.common.folder_lock import lock_folder
 
 
 class Blobs:
-    """A folder with one folder per body, and in it one file per chunk."""
+    """A folder with one folder per payload, and in it one file per chunk."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,7 +34,7 @@ class Blobs:
             ) from None
 
     def claim(self) -> None:
-        """Keep the folder for this process, as long as it lives.
+        """Lock the folder for the lifetime of this process.
 
         Raises
         ------
@@ -44,7 +44,7 @@ class Blobs:
         self._lock = lock_folder(self._folder)
 
     def release(self) -> None:
-        """Let another process have the folder."""
+        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -55,7 +55,7 @@ class Blobs:
         Raises
         ------
         TrystError
-            DATABASE if the disk refuses; nothing is left behind then.
+            DATABASE if the disk refuses; no file is then left.
         """
         folder = self._folder / payload
         name = secrets.token_hex(16)
@@ -81,7 +81,7 @@ class Blobs:
         Raises
         ------
         TrystError
-            VAULT if the file is gone.
+            VAULT if the file is missing.
         """
         try:
             return (self._folder / payload / name).read_bytes()
@@ -95,14 +95,14 @@ class Blobs:
             ) from None
 
     def remove(self, payload: str, name: str | None = None) -> None:
-        """Remove one chunk, or all of a body. What is gone already is no mistake."""
+        """Remove one chunk, or all of a payload. Missing files are no error."""
         if name is not None:
             (self._folder / payload / name).unlink(missing_ok=True)
         else:
             shutil.rmtree(self._folder / payload, ignore_errors=True)
 
     def sweep(self, named: Collection[tuple[str, str]]) -> int:
-        """Remove every file that is not among `named`, pairs of body and file; returns how many."""
+        """Remove every file that is not among `named`, pairs of payload and file; returns how many."""
         removed = 0
         payloads = {payload for payload, _ in named}
         for folder in self._folder.iterdir():

@@ -1,8 +1,8 @@
-"""The one way by which a project changes: lock it, read it, do a pure operation, write down what differs.
+"""The only way by which a project changes: lock it, read it, apply a pure operation, write what differs.
 
-Whatever an operation of `projects.operations` changes of a `Project` is written here, with its audit entries, in one
-transaction. What a `Project` does not show (a run's lease, an upload's chunks, a share) is its caller's to write, in
-the same transaction. Bodies that a change erases lose their keys in it, and their files after it.
+What an operation of `projects.operations` changes in a `Project` is written here, with its audit entries, in one
+transaction. What a `Project` does not hold (a run's lease, an upload's chunks, a share) is written by the caller, in
+the same transaction. The keys of erased payloads are destroyed in it, and their files removed after it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Row = tuple[tuple[str, Any], ...]
 """A row's key within its project: names of columns and their values."""
 
 _ENDED = {Action.EXPIRE_UPLOAD: "expired", Action.EXPIRE_RESULT: "erased", Action.ERASE: "erased"}
-"""Why an upload ends by an action; by any other it is replaced."""
+"""Why an action ends an upload; any other action replaces it."""
 
 
 class Changes:
@@ -51,7 +51,7 @@ class Changes:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Change]:
-        """A transaction in which every other writer is kept from a project.
+        """A transaction that locks a project against other writers.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Changes:
             self._database.forget_deleted()
 
     def apply(self, name: str, operation: Callable[[Project, int], Outcome]) -> Project:
-        """Do an operation that needs nothing but the project and the time; errors as the operation's, and NOT_FOUND."""
+        """Apply an operation that needs only the project and the time; errors of the operation, and NOT_FOUND."""
         with self.of(name) as change:
             return change.apply(operation(change.project, change.at))
 
@@ -80,11 +80,11 @@ class Change:
     connection
         Of the transaction.
     id, project
-        The project's row, and the project as it is so far.
+        The project's row, and its current state.
     at
         Milliseconds since 1970.
     erased
-        Bodies whose keys are destroyed by the change.
+        Payloads whose keys are destroyed by the change.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class Change:
         return outcome.project
 
     def erase(self, *which: ColumnElement[bool]) -> None:
-        """Destroy the keys of bodies."""
+        """Destroy the keys of payloads."""
         found = self.connection.execute(select(payloads.c.id).where(payloads.c.wrapped_key.is_not(None), *which))
         for payload in found.scalars().all():
             self._payloads.erase(self.connection, payload)
             self.erased.append(payload)
 
     def erase_artifacts(self, *which: ColumnElement[bool]) -> None:
-        """Erase artifacts of runs and forget them."""
+        """Erase artifacts of runs and delete their rows."""
         self.erase(payloads.c.id.in_(select(artifacts.c.payload).where(*which)))
         self.connection.execute(delete(artifacts).where(*which))
 
@@ -137,7 +137,7 @@ class Change:
     def _replace(
         self, table: Table, before: Mapping[Row, Mapping[str, Any]], after: Mapping[Row, Mapping[str, Any]], **more: int
     ) -> None:
-        """Delete the rows that are gone or others now, and insert those that are new."""
+        """Delete the rows that are gone or have changed, and insert the new ones."""
         for key in [key for key, values in before.items() if after.get(key) != values]:
             which = [table.c.project == self.id, *(table.c[name] == value for name, value in key)]
             self.connection.execute(delete(table).where(*which))
@@ -159,7 +159,7 @@ class Change:
             which = uploads.c.project == self.id, uploads.c.side == str(side), uploads.c.upload == name
             known = former.get((side, name))
             if known is None:
-                # One of this name that has expired begins again, from nothing.
+                # An expired upload of this name starts again, from nothing.
                 self.connection.execute(delete(uploads).where(*which))
                 self._begin(after, side, upload)
             elif upload.committed and not known.committed:
@@ -204,7 +204,7 @@ class Change:
 
 
 def project_columns(project: Project) -> dict[str, Any]:
-    """What of a project may change, as its row has it."""
+    """The changeable columns of a project's row."""
     return {
         "state": int(project.state),
         "specification_digest": project.specification_digest,
@@ -214,7 +214,7 @@ def project_columns(project: Project) -> dict[str, Any]:
 
 
 def grants_text(grants: Mapping[Role, Grant]) -> str:
-    """Grants as a project's row has them."""
+    """The grants of a project's row."""
     return json.dumps({str(role): str(grant) for role, grant in sorted(grants.items())})
 
 

@@ -1,7 +1,7 @@
-"""The connection to the database: SQLite in a file, or PostgreSQL by URL, with the same promises.
+"""The connection to the database: SQLite in a file, or PostgreSQL by URL, with the same guarantees.
 
-A write is serialisable where it matters: on SQLite by BEGIN IMMEDIATE, which lets one writer in at a time; on
-PostgreSQL by locking the project's row before anything is decided about it. A read sees one moment of the database.
+A write is serialisable where it matters: on SQLite by BEGIN IMMEDIATE, which allows one writer at a time; on
+PostgreSQL by locking the project's row before anything is decided about it. A read sees one state of the database.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Database:
         ``sqlite:///path`` or ``postgresql+psycopg://...``. PostgreSQL's own ways to give a password (a password
         file, the environment) work and keep it out of the configuration.
     seal
-        Called at the end of every transaction that writes, in it: what it writes is committed with the rest.
+        Called at the end of every writing transaction, within it: what it writes is committed with the rest.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class Database:
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.where = Path(parsed.database or "").name if self.is_sqlite else f"{parsed.host or 'local'}"
         self._engine = _engine(parsed)
-        # PostgreSQL's default lets each statement of one transaction see another moment.
+        # By PostgreSQL's default each statement of one transaction sees a different state.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self._engine.execution_options(tryst_reading=True, **level)
         with self._translated(), self._engine.begin() as connection:
@@ -61,7 +61,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads, and sees one moment."""
+        """A transaction that only reads, and sees one state."""
         with self._translated(), self._reading.begin() as connection:
             yield connection
 
@@ -74,7 +74,7 @@ class Database:
                 self._seal(connection)
 
     def forget_deleted(self) -> None:
-        """Let nothing that was overwritten linger in SQLite's write-ahead log."""
+        """Remove overwritten content from SQLite's write-ahead log."""
         if self.is_sqlite:
             with self._translated(), self._engine.connect() as connection:
                 raw = connection.connection.dbapi_connection
@@ -83,7 +83,7 @@ class Database:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn the database's errors, which may quote a statement, into ours, which do not."""
+        """Convert the database's errors, which may quote a statement, to Tryst's, which do not."""
         try:
             yield
         except DBAPIError as error:
@@ -143,7 +143,7 @@ def _configure_sqlite(raw: sqlite3.Connection, _record: object) -> None:
         "synchronous = FULL",
         "foreign_keys = ON",
         f"busy_timeout = {BUSY_SECONDS * 1000}",
-        # Deleted content is overwritten: a destroyed key is to be gone.
+        # Deleted content is overwritten: a destroyed key must not remain.
         "secure_delete = ON",
     ):
         raw.execute(f"PRAGMA {pragma}")

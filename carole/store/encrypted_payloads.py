@@ -1,7 +1,7 @@
-"""Bodies: what is encrypted under one key of its own, an upload, an artifact or a share of a result, in chunks.
+"""Encrypted payloads: an upload, an artifact or a share of a result, each in chunks under a separate key.
 
-A body comes from its sender chunk by chunk, in any order (`receiving`), or is written whole by Carole herself
-(`writing`); either way it is given out chunk by chunk (`fetch`).
+A payload is received from its sender chunk by chunk, in any order (`receiving`), or written whole by Carole herself
+(`writing`); either way it is fetched chunk by chunk (`fetch`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """A stored chunk: its place, digest and size in the clear, and its file."""
+    """A stored chunk: its place, plaintext digest and size, and its file."""
 
     position: int
     sha256: bytes
@@ -43,14 +43,14 @@ class EncryptedPayloads:
         self._vault = vault
 
     def create(self, connection: Connection, project: int) -> str:
-        """A new body with a new random key."""
+        """A new payload with a new random key."""
         payload = secrets.token_hex(16)
         _, wrapped = self._vault.create(_subject(payload))
         connection.execute(insert(payloads).values(id=payload, project=project, wrapped_key=wrapped, complete=0))
         return payload
 
     def key(self, connection: Connection, payload: str) -> DataKey:
-        """The key of a body.
+        """The key of a payload.
 
         Raises
         ------
@@ -63,12 +63,12 @@ class EncryptedPayloads:
         return self._vault.unwrap(_subject(payload), wrapped)
 
     def store(self, key: DataKey, payload: str, position: int, content: bytes) -> StoredChunk:
-        """Encrypt one chunk onto the disk. It counts once a row names it."""
+        """Write one chunk, encrypted, to the disk. It counts once a row names it."""
         file = self._blobs.write(payload, key.encrypt(position, content))
         return StoredChunk(position, hashlib.sha256(content).digest(), len(content), file)
 
     def name(self, connection: Connection, payload: str, written: Sequence[StoredChunk]) -> None:
-        """Write the rows of a body that is on the disk whole: from the commit on, it counts."""
+        """Write the rows of a payload that is complete on the disk: it counts from the commit on."""
         rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:
             connection.execute(insert(chunks), rows)
@@ -79,18 +79,18 @@ class EncryptedPayloads:
     def receiving(
         self, database: Database, payload: str, chunk: Chunk, where: str
     ) -> Iterator[Callable[[Connection], bool]]:
-        """Take in a chunk, which has been checked: write it to the disk, then name it in the caller's transaction.
+        """Receive a checked chunk: write it to the disk, then name it in the caller's transaction.
 
-        The function given names it, and returns whether the body is complete by it; in the caller's transaction every
-        other writer must be kept from the body. The same chunk again is harmless. If the block ends with an error,
-        nothing of the chunk is left.
+        The yielded function names it, and returns whether the payload is then complete; the caller's transaction must
+        lock the payload against other writers. Repeating a chunk is harmless. If the block ends with an error, nothing
+        of the chunk is left.
 
         Raises
         ------
         TrystError
-            CHUNK_CONFLICT if the body was begun as another whole, or has another chunk under this index;
-            UPLOAD_CORRUPT if all chunks are there and are not what their root says; WRONG_STATE if the body has been
-            erased.
+            CHUNK_CONFLICT if the payload was started with other content, or has another chunk under this index;
+            UPLOAD_CORRUPT if all chunks are present and do not match their root digest; WRONG_STATE if the payload has
+            been erased.
         """
         with database.read() as connection:
             stored = None
@@ -128,7 +128,7 @@ class EncryptedPayloads:
                 self._blobs.remove(payload, stored.file)
 
     def _has(self, connection: Connection, payload: str, chunk: Chunk, where: str) -> bool:
-        """Whether a body has this chunk; CHUNK_CONFLICT if it has another, or is another whole."""
+        """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""
         row = connection.execute(select(payloads.c.chunks, payloads.c.root).where(payloads.c.id == payload)).one()
         if row.root is not None and (row.chunks, row.root) != (chunk.count, chunk.root):
             raise chunk_conflict("the chunk belongs to a payload other than the one that was started", where)
@@ -138,11 +138,11 @@ class EncryptedPayloads:
         return there is not None
 
     def chunks(self, connection: Connection, payload: str) -> list[StoredChunk]:
-        """The chunks of a body that are there, in order."""
+        """The existing chunks of a payload, in order."""
         return [_chunk(row) for row in connection.execute(_chunks(payload).order_by(chunks.c.position))]
 
     def chunk(self, connection: Connection, payload: str, position: int) -> StoredChunk | None:
-        """One chunk of a body, if it is there."""
+        """One chunk of a payload, if it exists."""
         row = connection.execute(_chunks(payload).where(chunks.c.position == position)).first()
         return None if row is None else _chunk(row)
 
@@ -152,7 +152,7 @@ class EncryptedPayloads:
         Raises
         ------
         TrystError
-            VAULT if the file is gone or is not what was written.
+            VAULT if the file is missing or has changed.
         """
         content = key.decrypt(chunk.position, self._blobs.read(payload, chunk.file))
         if hashlib.sha256(content).digest() != chunk.sha256:
@@ -160,7 +160,7 @@ class EncryptedPayloads:
         return content
 
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
-        """One chunk of a complete body, as it goes out.
+        """One chunk of a complete payload, to be sent.
 
         Raises
         ------
@@ -177,12 +177,12 @@ class EncryptedPayloads:
         return Chunk(index, row.chunks, row.root, chunk.sha256, self.read(key, payload, chunk))
 
     def erase(self, connection: Connection, payload: str) -> None:
-        """Destroy a body's key and forget its chunks; `remove` the files after the commit."""
+        """Destroy a payload's key and delete its chunks' rows; `remove` the files after the commit."""
         connection.execute(update(payloads).where(payloads.c.id == payload).values(wrapped_key=None))
         connection.execute(delete(chunks).where(chunks.c.payload == payload))
 
     def remove(self, erased: Iterable[str]) -> None:
-        """Remove the files of bodies whose erasure is committed. Without a key they are worth nothing already."""
+        """Remove the files of payloads whose erasure is committed. Without a key they are already unreadable."""
         for payload in erased:
             self._blobs.remove(payload)
 
@@ -203,7 +203,7 @@ class EncryptedPayloads:
 
 
 class PayloadReader:
-    """Reads a body's bytes one after the other, a chunk in memory at a time."""
+    """Reads a payload's bytes in order, with one chunk in memory at a time."""
 
     def __init__(self, payloads: EncryptedPayloads, key: DataKey, payload: str, chunks: Sequence[StoredChunk]) -> None:
         self._content = self._decrypted(payloads, key, payload, chunks)
@@ -215,7 +215,7 @@ class PayloadReader:
         Raises
         ------
         TrystError
-            UPLOAD_CORRUPT if the body is shorter; VAULT.
+            UPLOAD_CORRUPT if the payload is shorter; VAULT.
         """
         taken = memoryview(bytearray(size))
         filled = 0
@@ -240,7 +240,7 @@ class PayloadReader:
 
 
 def chunk_conflict(what: str, where: str) -> TrystError:
-    """The refusal of other content than was sent before."""
+    """The error for content other than what was sent before."""
     return TrystError(
         ErrorCode.CHUNK_CONFLICT,
         what,
@@ -250,7 +250,7 @@ def chunk_conflict(what: str, where: str) -> TrystError:
 
 
 def erased() -> TrystError:
-    """What is asked for was erased."""
+    """The error for content that has been erased."""
     return TrystError(
         ErrorCode.WRONG_STATE,
         "the requested content has been erased: it expired, or its project was erased, or it was replaced",

@@ -1,4 +1,4 @@
-"""Is an upload what it claims to be? Chunk by chunk as it comes, and as a whole before it counts."""
+"""Integrity checks of an upload: chunk by chunk as it arrives, and as a whole before it counts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.chunks import Chunk, chunk_count, chunk_size
 
 MAX_RANGES = 100
-"""Longest list of gaps in an answer; later ones are named when these are filled."""
+"""Maximum number of gaps in a reply; further ones are reported when these are filled."""
 
 
 def validate_payload(layout: Layout, reader: PayloadReader) -> None:
-    """Check a body array by array: each field as a small contribution of its own, so that one is in memory."""
+    """Check a payload array by array: each field as a small separate contribution, so that only one is in memory."""
     layout.validate()
     for part in layout.sets:
         for field in part.fields:
@@ -28,7 +28,7 @@ def validate_payload(layout: Layout, reader: PayloadReader) -> None:
 
 
 def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
-    """Refuse a chunk that the upload has no place for, or that is not what its digest says."""
+    """Refuse a chunk that the upload has no place for, or that does not match its digest."""
     count = chunk_count(total_bytes)
     if chunk.index >= count or chunk.count != count:
         got = f"index {chunk.index} of {chunk.count}"
@@ -54,7 +54,7 @@ def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:
 
 
 def layout_to_text(layout: Layout) -> str:
-    """A layout as it is stored: equal texts are equal layouts."""
+    """A layout as stored: equal texts are equal layouts."""
     sets = [
         [
             part.rule,
@@ -70,7 +70,7 @@ def layout_to_text(layout: Layout) -> str:
 
 
 def layout_from_text(text: str) -> Layout:
-    """What `layout_to_text` was given."""
+    """The layout that `layout_to_text` stored."""
     content = json.loads(text)
     sets, records = (content["sets"], content["records"]) if isinstance(content, dict) else (content, 0)
     return Layout(

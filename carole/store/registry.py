@@ -1,4 +1,4 @@
-"""Projects: their creation, consents, letters and key reports, and their end."""
+"""Projects: their creation, consents, agreement messages and key reports, and their end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tryst.common.parties import Role, Side
 
 @dataclass(frozen=True)
 class NewProject:
-    """What a specification, which has been checked, says of its project."""
+    """The project's properties from a validated specification."""
 
     name: str
     specification: str
@@ -58,7 +58,7 @@ class Registry:
                     with connection.begin_nested():
                         self._insert(connection, new, member)
                 except IntegrityError:
-                    pass  # another caller was quicker; what it made is compared below
+                    pass  # another caller was faster; its project is compared below
             project = read_project(connection, new.name).project
         if project.specification_digest != new.specification_digest:
             raise TrystError(
@@ -70,9 +70,9 @@ class Registry:
         return project
 
     def amend(self, new: NewProject, member: str) -> Project:
-        """Put another specification in the place of a project's; errors as `operations.amend`, and NOT_FOUND.
+        """Replace a project's specification; errors as `operations.amend`, and NOT_FOUND.
 
-        A run that waits for handles or for the resolver is given up for it: what it waits for may be what is amended.
+        A run that waits for handles or for the resolver is ended: the amendment may change what it waits for.
         """
         with self._changes.of(new.name) as change:
             outcome = operations.amend(
@@ -112,7 +112,7 @@ class Registry:
             return str(connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar_one())
 
     def version(self) -> int:
-        """A number that grows whenever any project changes: cheap to ask for again and again."""
+        """A number that grows whenever any project changes: cheap to poll."""
         with self._database.read() as connection:
             return audit.last(connection)
 
@@ -132,16 +132,16 @@ class Registry:
         )
 
     def report_keys(self, name: str, side: Side, member: str, epoch: int, report: KeyReport) -> Project:
-        """Keep a custodian's key report, in place of its former one; errors as `operations.report_keys`.
+        """Store a custodian's key report, replacing its former one; errors as `operations.report_keys`.
 
-        That two reports are unequal is no error here: they are kept, and `operations.key_mismatch` tells.
+        Unequal reports raise no error here: they are stored, and `operations.key_mismatch` returns the error.
         """
         return self._changes.apply(
             name, lambda project, _: operations.report_keys(project, side, member, epoch, report)
         )
 
     def erase(self, name: str, role: Role, member: str) -> Project:
-        """Destroy the keys of whatever was stored for a project; errors as `operations.erase`, and NOT_FOUND."""
+        """Destroy the keys of everything stored for a project; errors as `operations.erase`, and NOT_FOUND."""
         return self._changes.apply(name, lambda project, _: operations.erase(project, role, member))
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
@@ -160,7 +160,7 @@ class Registry:
 
 
 def _kept(new: NewProject) -> dict[str, Any]:
-    """What of a specification is kept beside what the rules see."""
+    """What is kept from a specification besides what the rules use."""
     return {
         "specification": new.specification,
         "uploads_days": new.uploads_days,

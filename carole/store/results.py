@@ -1,7 +1,7 @@
 """Shares of a result: written whole before the release that makes them visible, fetched chunk by chunk.
 
-A custodian's share arrives here sealed to its owner; Carole's own encryption comes on top, so that it can be erased
-with its key like everything else.
+A custodian's share arrives here sealed to its owner; Carole's own encryption is added, so that it can be erased by
+destroying its key like everything else.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tryst.common.parties import Role, Side
 from tryst.common.wire.chunks import Chunk
 
 REPORT = "assessment"
-"""As whose share the report on the disclosure risk is kept."""
+"""The recipient under which the report on the disclosure risk is stored."""
 
 
 class Results:
-    """Keeps shares until their recipients have them and their time is over."""
+    """Stores shares until they expire."""
 
     def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
@@ -37,7 +37,7 @@ class Results:
 
     @contextmanager
     def writing(self, name: str, shares: Mapping[str, Iterable[bytes]]) -> Iterator[Callable[[Connection, str], None]]:
-        """Write shares to the disk; the function given names them in the transaction that releases them.
+        """Write shares to the disk; the yielded function names them in the transaction that releases them.
 
         If the block ends with an error, nothing of them is left.
         """
@@ -101,7 +101,7 @@ class Results:
             except TrystError as error:
                 if error.code is not ErrorCode.NOT_FOUND:
                     raise
-                # Released under a specification that asked for no assessment.
+                # Released under a specification that requested no assessment.
         return found
 
     def acknowledge(self, name: str, side: Side, member: str, run: str, root: bytes) -> None:

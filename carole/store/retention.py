@@ -1,4 +1,4 @@
-"""The end of what is kept: uploads and results are erased when the days that the specification gives them are over."""
+"""Retention: uploads and results are erased when the days that the specification gives them are over."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tryst.carole.store.tables import projects, runs, uploads
 from tryst.common.parties import Side
 
 _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
-"""States in which nothing is asked of a project but its result, or a decision on it."""
+"""States in which a project only waits for its result to be fetched, or for a decision on it."""
 
 DAY_MS = 24 * 60 * 60 * 1000
 
 
 class Retention:
-    """Erases what is older than it may be."""
+    """Erases what has expired."""
 
     def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
         self._database = database
@@ -26,7 +26,7 @@ class Retention:
         self._clock = clock
 
     def enforce(self) -> int:
-        """Erase what is due; returns how many uploads and results that were. What a run works on waits for its end."""
+        """Erase what is due; returns the number of uploads and results. The input of a run is erased after its end."""
         now = self._clock()
         with self._database.read() as connection:
             old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + _in_ms(projects.c.uploads_days)

@@ -1,8 +1,8 @@
-"""Runs as leased jobs: asked for by the coordinator, taken by a worker, taken up again when the worker dies.
+"""Runs as leased jobs: requested by the coordinator, taken by a worker, taken again when the worker dies.
 
-A worker holds a run by its name and the run's attempt, until a time that it keeps moving forward. Whoever finds the
-time past, or the owner known to be dead, may take the run for another attempt; the former owner can then no longer
-write anything, however alive it turns out to be.
+A worker holds a run by its name and the run's attempt, until a time that it keeps extending. When that time is past, or
+the owner is known to be dead, the run may be taken for another attempt; the former owner can then no longer write
+anything, even if it is still alive.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 
 LEASE_MS = 60_000
-"""How long a worker may be silent before its run is taken up again."""
+"""How long a worker may be silent before its run is taken again."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Lease:
 
 
 class Runs:
-    """Queues runs and hands them to workers."""
+    """Queues runs and leases them to workers."""
 
     def __init__(
         self, database: Database, changes: Changes, results: Results, artifacts: Artifacts, clock: Clock
@@ -53,9 +53,9 @@ class Runs:
         self._clock = clock
 
     def start(self, name: str, member: str, request: str, run: str) -> Run:
-        """Ask for a run; `run` is its name, if this request has none yet.
+        """Request a run; `run` is its name, if this request has none yet.
 
-        A run that waits for handles or for the resolver, on which nobody works, is given up for a new one.
+        A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
 
         Raises
         ------
@@ -81,9 +81,9 @@ class Runs:
         return run_of(row)
 
     def take(self, owner: str) -> Lease | None:
-        """Take the oldest run that waits, or whose worker has been silent for too long; None if there is none.
+        """Take the oldest run that is queued, or whose worker has been silent for too long; None if there is none.
 
-        A run that its worker has left is queued again on the way, or given up when its attempts are used up.
+        A run that its worker has left is first queued again, or failed when its attempts are used up.
         """
         while True:
             now = self._clock()
@@ -100,7 +100,7 @@ class Runs:
             if found is None:
                 return None
             with self._changes.of(found.name) as change:
-                # Another worker may have been quicker than the lock.
+                # Another worker may have taken it before the lock.
                 still = select(runs.c.run).where(runs.c.run == found.run, runs.c.active == 1, free)
                 if change.connection.execute(still).first() is None:
                     continue
@@ -115,7 +115,7 @@ class Runs:
                     return Lease(found.run, found.name, owner, run.attempt)
 
     def renew_lease(self, lease: Lease, stage: str, fraction: float) -> bool:
-        """Tell that the worker lives and how far it is; False if the run is no longer its own."""
+        """Renew the lease and record the progress; False if the run is no longer this worker's."""
         with self._database.write() as connection:
             done = connection.execute(
                 update(runs)
@@ -127,16 +127,16 @@ class Runs:
     def request_row_handles(
         self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]], by: JoinedBy
     ) -> None:
-        """Store a run's papers and let it wait for handles, and for the resolver if there is one, in one transaction.
+        """Store a run's artifacts and let it wait for handles, and for a resolver if any, in one transaction.
 
         Parameters
         ----------
         pairs
-            Candidate pairs in question.
+            Number of candidate pairs.
         by
-            Who joins the rows, and so is to read the handles.
+            The party that joins the rows, and so reads the handles.
         contents
-            Carole's papers by name.
+            Carole's artifacts by name.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Runs:
             write(change.connection, lease.run)
 
     def join(self, lease: Lease, member: str, records: Mapping[Side, int], maximum: int) -> None:
-        """Write down that the worker was told which rows of the run are one record; as `operations.join_rows`.
+        """Record that the worker learned which rows of the run are one record; as `operations.join_rows`.
 
         Raises
         ------
@@ -170,21 +170,22 @@ class Runs:
         Parameters
         ----------
         shares
-            By recipient, the share's bytes in parts of any length; with a judgement also the report, as `REPORT`.
+            By recipient, the share's bytes in parts of any length; with a policy decision also the report, as `REPORT`.
         policy_decision
-            What the assessment came to, where the specification asks for one.
+            The result of the assessment, where the specification requests one.
 
         Raises
         ------
         TrystError
-            WRONG_STATE if the run is no longer this worker's, or is not judged as it should be; nothing is stored then.
+            WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
+            then.
         """
         with self._results.writing(lease.project, shares) as write, self._own(lease) as change:
             change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
             write(change.connection, lease.run)
 
     def decide(self, name: str, member: str, run: str, reason: str, signature: bytes, *, release: bool) -> Project:
-        """Keep a steward's decision on a held result, whose signature has been verified.
+        """Store a steward's decision on a held result, whose signature has been verified.
 
         Raises
         ------
@@ -196,7 +197,7 @@ class Runs:
         )
 
     def fail(self, lease: Lease, error: str) -> None:
-        """Give the run up; `error` holds no record's value.
+        """Fail the run; `error` holds no record's value.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The store as one thing: opened, recovered after a crash, closed."""
+"""The whole store: opened, recovered after a crash, closed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def milliseconds() -> int:
 
 
 class Store:
-    """All that Carole keeps.
+    """All of Carole's stored data.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ class Store:
         self.audit = audit.Log(self._database)
 
     def recover(self) -> int:
-        """Claim the store for this process and put away what a crash left; returns how many files that were.
+        """Lock the store for this process and remove files left by a crash; returns their number.
 
-        To be called once, before anything else is served or worked on. Runs of former workers are freed first: a
-        worker that outlived its Carole can then no longer name the files that are swept here.
+        Call once, before anything is served or any run taken. Runs of former workers are freed first: a worker that
+        outlived its Carole can then no longer name the files that are removed here.
 
         Raises
         ------
@@ -85,6 +85,6 @@ class Store:
             return self._payloads.sweep(connection)
 
     def close(self) -> None:
-        """Close the database and let another process have the store."""
+        """Close the database and unlock the store."""
         self._database.close()
         self._blobs.release()

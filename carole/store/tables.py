@@ -145,7 +145,7 @@ runs = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
     UniqueConstraint("project", "request"),
-    # 1 while it may come to something, else null, and nulls are never equal: one active run per project.
+    # 1 while active, else null, and nulls are never equal: one active run per project.
     UniqueConstraint("project", "active"),
 )
 
@@ -165,7 +165,7 @@ artifacts = Table(
     Column("name", String(16), primary_key=True),
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
 )
-"""What is handed over during a run of mode block_keyed (see `artifacts`)."""
+"""The artifacts of a run of mode block_keyed (see `artifacts`)."""
 
 audit = Table(
     "audit",
@@ -209,9 +209,9 @@ audit_witnesses = Table(
     Column("checkpoint", Text, nullable=False),
     Column("countersignature", LargeBinary(64), nullable=False),
 )
-"""What each custodian has last believed of the log, countersigned, to be shown to the other."""
+"""The checkpoint each custodian last accepted, countersigned, to be shown to the other."""
 
-# What is in the log is only ever added to; the database itself refuses anything else.
+# The log is append-only; the database itself refuses other changes.
 _GUARDED = (audit, audit_nodes, audit_checkpoints)
 
 

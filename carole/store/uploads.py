@@ -1,7 +1,7 @@
-"""Contributions on their way in: idempotent chunks in any order, and a commit that alone makes them count.
+"""Incoming contributions: idempotent chunks in any order, and a commit, without which they do not count.
 
-A custodian has one upload that counts and at most one under way; beginning another drops the one under way. A
-dropped upload's name stays known, so that a late repetition of its first call does not bring it back.
+A custodian has one upload that counts and at most one in progress; starting another drops the one in progress. A
+dropped upload's name stays known, so that a late repetition of its first call does not revive it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ra
 
 @dataclass(frozen=True)
 class UploadProgress:
-    """How far an upload is. `missing` are ranges of chunk indices, both ends inclusive."""
+    """Progress of an upload. `missing` are ranges of chunk indices, both ends inclusive."""
 
     total_bytes: int
     chunks: int
@@ -49,7 +49,7 @@ class UploadProgress:
 
 
 class Uploads:
-    """Takes in contributions and reads them back for a run."""
+    """Receives contributions and reads them for a run."""
 
     def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
@@ -67,12 +67,12 @@ class Uploads:
         layout: Layout,
         measured: Mapping[str, Detail] = MappingProxyType({}),
     ) -> UploadProgress:
-        """Begin an upload, or learn how far it is; the audit log is told what the custodian measured before.
+        """Start an upload, or return its progress; the leakage that the custodian measured goes to the audit log.
 
         Raises
         ------
         TrystError
-            NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was begun with another layout.
+            NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout.
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
         rows = layout.records or max(part.rows for part in layout.sets)
@@ -90,14 +90,14 @@ class Uploads:
         return UploadProgress(layout.total_bytes, count, missing, committed)
 
     def put(self, name: str, side: Side, upload: str, chunk: Chunk) -> None:
-        """Take one chunk. The same chunk again is harmless.
+        """Take one chunk. Repeating a chunk is harmless.
 
         Raises
         ------
         TrystError
             NOT_FOUND; WRONG_STATE if the upload was erased or the project waits for none; PARAMETER for an index
-            or a size that the layout does not have; UPLOAD_CORRUPT if the data is not what its digest says, or the
-            whole not what its root says; CHUNK_CONFLICT if another chunk is there under this index.
+            or a size that the layout does not have; UPLOAD_CORRUPT if the data do not match their digest, or the
+            whole its root digest; CHUNK_CONFLICT if another chunk exists under this index.
         """
         where = f"{name}, upload {upload}, chunk {chunk.index}"
         with self._database.read() as connection:
@@ -111,7 +111,7 @@ class Uploads:
     def commit(
         self, name: str, side: Side, member: str, upload: str, count: int, total_bytes: int, root: bytes
     ) -> None:
-        """Make an upload count, after checking that it is complete and what it claims to be.
+        """Commit an upload, after checking that it is complete and matches its layout and digest.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Uploads:
         Raises
         ------
         TrystError
-            WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if the disk has changed it.
+            WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
         """
         row, chunks, key = self._committed(name, side)
         payload = PayloadReader(self._payloads, key, row.payload, chunks).take(row.total_bytes)

@@ -36,7 +36,7 @@ class Held:
 
 
 def lock_project(connection: Connection, name: str) -> Held:
-    """Read a project and keep every other writer from it until the transaction ends.
+    """Read a project and lock it against other writers until the transaction ends.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_project(connection: Connection, name: str) -> Held:
 
 
 def number(connection: Connection, name: str, *, lock: bool = False) -> int:
-    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if asked for.
+    """The number of a project's row, where no more of it is needed; locked as by `lock_project`, if requested.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def all_held(connection: Connection) -> list[Held]:
 
 
 def not_found() -> TrystError:
-    """The one answer for what does not exist and for what the caller may not know of: not even a name is in it."""
+    """The same error for what does not exist and for what the caller may not know; it contains no name."""
     return TrystError(
         ErrorCode.NOT_FOUND,
         "it does not exist, or you may not see it",
@@ -179,7 +179,7 @@ def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side
 
 
 def _handles_received_from(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
-    """By run the sides whose handles are there."""
+    """By run the sides whose handles are stored."""
     names = {f"handles-{side}": side for side in Side}
     query = (
         select(artifacts.c.run, artifacts.c.name)
@@ -194,7 +194,7 @@ def _handles_received_from(connection: Connection, ids: list[int]) -> dict[str, 
 
 
 def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Upload]:
-    """Per side the upload that counts: the committed one, else the newest that lives, else the last expired."""
+    """Per side the upload that counts: the committed one, else the newest in progress, else the last expired."""
     chosen: dict[Side, tuple[tuple[bool, bool, int], Upload]] = {}
     for row in rows:
         if row.ended not in (None, "expired"):
@@ -208,7 +208,7 @@ def _newest(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Up
 
 
 def _pending(rows: Sequence[Row[Any]], received: dict[str, int]) -> dict[Side, Upload]:
-    """Per side the upload that is under way beside a committed one."""
+    """Per side the upload that is in progress beside a committed one."""
     live = [row for row in rows if row.ended is None]
     committed = {row.side for row in live if row.committed_at is not None}
     return {

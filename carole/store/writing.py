@@ -17,7 +17,7 @@ from tryst.common.wire.chunks import rechunked
 def writing(
     database: Database, payloads: EncryptedPayloads, name: str, contents: Mapping[str, Iterable[bytes]]
 ) -> Iterator[Callable[[Connection], dict[str, str]]]:
-    """Write contents to the disk for a project; the function given names them, and returns their bodies.
+    """Write contents to the disk for a project; the yielded function names them, and returns their payloads.
 
     If the block ends with an error, nothing of them is left.
     """
