@@ -75,7 +75,7 @@ def refine(
     kept : KeptPairs
     plan, rules, level_counts
         As in the pairwise fit.
-    outside_blocks : Beyond or None
+    outside_blocks : OutsideBlocks or None
         Pairs that blocking left out, where fields may depend on each other.
     progress : callable
         Called with the fraction done, on the calling thread.

@@ -1,16 +1,16 @@
 """Extended latent linkage: match probabilities and the joint distribution of both files' values, together.
 
-Fellegi-Sunter asks whether values agree. Here a pair is judged also by what its values are: whether Alice's and Bob's
-other variables go together, and how common the agreed values are (Smith and Elliot 2017).
+Fellegi-Sunter uses whether values agree. Here the values themselves are used too: whether Alice's and Bob's other
+variables occur together, and how common the agreed values are (Smith and Elliot 2017).
 
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
 `bayes_factor`: the model of values; `elimination`, `compiled` and `kernels`: its Bayes factors.
 `estimation` (on `completion`): the joint distribution from weighted pairs. `classes`: passes over the pairs.
 `em`: m beside the values.
-`overfitting`: what a model says too much of its own pairs. `fit`: all of it, in order.
-`explanation`: a pair's odds, bar by bar. Numbers only.
+`overfitting`: how much better a model fits its own pairs. `fit`: the whole step.
+`explanation`: a pair's odds, bar by bar.
 
-A usual course: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
+Usual order of calls: `Values`, `fit_extended`, `ExtendedFit.keep`, `ExtendedFit.match_weights`.
 """
 
 from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel

@@ -1,14 +1,14 @@
 r"""The model of the Bayes factor of two records' values.
 
-With S the keys that agree exactly, x_S their common values, a and b what else Alice and Bob hold of the two records:
+With S the keys that agree exactly, x_S their common values, a and b the other values of Alice's and of Bob's record:
 
 .. math:: P(values | M, \gamma) = P(a, b, x_S), \qquad
    P(values | U, \gamma) = P(a, x_S) P(b, x_S) / c_S, \qquad c_S = \sum_x P(x_S = x)^2.
 
-Two strangers who agree on S share the value x with probability proportional to P(x_S = x)^2; c_S makes of that a
-distribution. Both sum to 1 over all values for every set S, whatever the model. A key that stands alone contributes
-c / P(x) where it agrees. The denominator may have models of its own, P_A and P_B in the place of P, with
-c_S the sum of their product.
+Two different people who agree on S share the value x with probability proportional to P(x_S = x)^2; c_S normalises
+that. Both sum to 1 over all values for every set S, whatever the model. A key that stands alone contributes
+c / P(x) where it agrees. The denominator may have separate models, P_A and P_B in place of P, with c_S
+the sum of their product.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class AloneKey:
     column
         Of the values.
     match : ndarray of float64, shape (n_levels,)
-        Among matches. What is missing to 1 is on values that neither file has: no two people agree there.
+        Among matches. The remainder to 1 is on values that neither file has, so that no pair agrees there.
     alice, bob : ndarray of float64, shape (n_levels,)
-        In each file; where they are no other than `match`, the same array.
+        In each file; the same array where they equal `match`.
     """
 
     column: int
@@ -45,7 +45,7 @@ class AloneKey:
 
     @property
     def log_factors(self) -> NDArray[np.float64]:
-        """Natural log Bayes factor of agreement on each value: common values count for less."""
+        """Natural log Bayes factor of agreement on each value: less for common values."""
         strangers = self.alice * self.bob
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(self.match) + np.log(strangers.sum()) - np.log(strangers)
@@ -54,15 +54,15 @@ class AloneKey:
 
 @dataclass(frozen=True)
 class ValueModel:
-    """The distributions that the Bayes factor is made of.
+    """The distributions of which the Bayes factor is a ratio.
 
     Parameters
     ----------
     match : FittedModel or None
         The joint distribution of the joint model's variables; None where all variables are keys that stand alone.
     alice, bob : FittedModel or None
-        Distributions of what each file holds, keys included; over some of the variables of `match` or all of them.
-        One model for everything: the same object three times.
+        Distributions of each file's variables, keys included: some or all of the variables of `match`.
+        With a single model, the same object three times.
     alone : tuple of AloneKey
     """
 
@@ -78,12 +78,12 @@ class ValueModel:
 
     @property
     def is_separate(self) -> bool:
-        """Whether the denominator has models of its own."""
+        """Whether the denominator has separate models."""
         return self.alice is not self.match or self.bob is not self.match
 
 
 def log_agreement(model: ValueModel, keys: Sequence[Hashable]) -> float:
-    """log c_S: how probably two strangers agree on these keys, under the denominator's models."""
+    """log c_S: probability that two different people agree on these keys, under the denominator's models."""
     if not keys or model.alice is None or model.bob is None:
         return 0.0
     first = model.alice.rows(keys)

@@ -1,6 +1,6 @@
-"""Passes over the pairs: which to learn the value model from, how many share pattern and Bayes factor, which to keep.
+"""Passes over the pairs: those for estimating the value model, counts by pattern and Bayes factor, those to keep.
 
-EM needs of the pairs only how often each pattern goes with each Bayes factor. Factors are rounded to a grid, so that
+EM needs only how often each pattern occurs with each Bayes factor. Factors are rounded to a grid, so that
 their number is bounded whatever the number of pairs: at the default resolution a posterior probability is moved by
 less than a two-thousandth.
 """
@@ -20,7 +20,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
 MAX_CLASSES = 1 << 23
-"""Distinct patterns and Bayes factors that are counted."""
+"""Maximum number of distinct patterns and Bayes factors."""
 
 _ONE = np.ones(1, dtype=np.int64)
 
@@ -45,7 +45,7 @@ class Classes:
 def sampled_pairs(
     pairs: Pairs, weight: NDArray[np.float64], heaviest: float, seed: int, progress: StageProgress
 ) -> WeightedPairs:
-    """Pairs to learn from, weighted by the match probability of their pattern.
+    """Pairs to estimate from, weighted by the match probability of their pattern.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def sampled_pairs(
     weight : ndarray of float64, shape (n_patterns,)
         Match probability of each pattern.
     heaviest : float
-        A pair below it is taken with probability weight / heaviest and then counts as `heaviest`, so that every
-        pattern has its expected weight; 0 takes all pairs.
+        A pair of smaller weight is taken with probability weight / heaviest and then counts as `heaviest`, so that
+        every pattern has its expected weight; 0 takes all pairs.
     seed : int
     progress : callable
 
@@ -86,7 +86,7 @@ def posterior_pairs(
     seed: int,
     progress: StageProgress,
 ) -> WeightedPairs:
-    """The same by the extended match probabilities: `log_odds` are those of the patterns by themselves."""
+    """The same by the extended match probabilities: `log_odds` are those of the patterns alone."""
 
     def visit(
         row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]

@@ -1,9 +1,9 @@
-"""Bayes factors of pairs at some tens of nanoseconds each: what they need is laid out once, before the pairs come.
+"""Bayes factors of pairs at some tens of nanoseconds each, from tables that are prepared once.
 
 Three things decide how a pair's Bayes factor is computed: which of Alice's variables its record of A has, which of
-Bob's its record of B has, and which keys agree. For each such case the variables that are not known are summed out of
-the joint model. What is left are tables: those that only one side's values enter are looked up for each distinct
-configuration beforehand, together with the side's own marginal from the denominator; those that join both sides are
+Bob's its record of B has, and which keys agree. For each such case the unknown variables are summed out of the
+joint model, which leaves tables: those of only one side's values are looked up for each distinct configuration
+beforehand, together with the side's own marginal from the denominator; those that join both sides are
 looked up for the pair. No table over all variables is made, and no pair of configurations is tabulated.
 """
 
@@ -24,7 +24,7 @@ from tryst.risk.models.factors import Factor
 from tryst.risk.models.fitted import FittedModel
 
 MAX_PLANS = 1 << 12
-"""Cases that are laid out."""
+"""Maximum number of prepared cases."""
 
 
 class BayesFactors:
@@ -85,7 +85,7 @@ class _Layout:
         self._model = model
         self._match = model.match
         place = [values.model_names.index(str(name)) for name in model.match.names]
-        # Tables speak of the model's variables; from here on a variable is its column among the configurations.
+        # Tables refer to the model's variables; from here on a variable is its column among the configurations.
         self._potentials = [_renamed(factor, place) for factor in conditionals(model.match)]
         shapes = [_shapes(file, own) for file, own in zip(self._files, self._own, strict=True)]
         n_sets = 1 << len(self._keys)
@@ -206,7 +206,7 @@ def _renamed(factor: Factor, place: Sequence[int]) -> Factor:
 def _sorted_out(
     factors: Sequence[Factor], sides: Sequence[set[int]]
 ) -> tuple[list[Factor], list[Factor], list[Factor]]:
-    """Tables that Alice's values suffice for, that Bob's do, and those that take both."""
+    """Tables that need only Alice's values, only Bob's, and both."""
     found: tuple[list[Factor], list[Factor], list[Factor]] = ([], [], [])
     for factor in factors:
         own = [set(factor.variables) <= side for side in sides]
@@ -228,7 +228,7 @@ def _looked_up(factors: Sequence[Factor], codes: NDArray[np.int32]) -> NDArray[n
 def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob: set[int]) -> JointLayout:
     """A layout with the joint tables of all plans, dense and in a row, equal ones once, and how to find their cells."""
     laid: dict[int, int] = {}
-    kept: list[Factor] = []  # so that a table's identity is not used again
+    kept: list[Factor] = []  # so that a table's identity is not reused
     flat: list[NDArray[np.float64]] = [np.zeros(1)]
     size = 1
     factor_start, table_start, variable_start = [0], [], [0]

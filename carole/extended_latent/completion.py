@@ -1,8 +1,8 @@
-"""Complete counts from incomplete records: by the saturated model (Fuchs' EM, compiled), or by a model given.
+"""Complete counts from incomplete records: by the saturated model (Fuchs' EM, compiled), or by a given model.
 
 `risk.models.incomplete` fits any decomposable model to incomplete records; the saturated one is its complete graph.
-Here records lack a key or two at most, so that all completions can be listed once, and a step of EM is a walk over the
-list.
+Here records lack at most a key or two, so that all completions can be listed once, and a step of EM is a pass over
+the list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tryst.risk.models.fitted import FittedModel
 from tryst.risk.models.incomplete import IncompleteCounts
 
 MINIMUM = 1e-18
-"""Probability of a cell that EM has emptied: nothing of it is left but rounding."""
+"""Probability below which a cell counts as empty: what EM leaves there is rounding."""
 
 
 def completions(data: IncompleteCounts) -> NDArray[np.float64]:
@@ -31,7 +31,7 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
     ----------
     data : IncompleteCounts
     tolerance : float
-        Greatest change of a cell's probability at which to stop.
+        Maximum change of a cell's probability at which to stop.
     max_iterations : int
 
     Returns
@@ -39,11 +39,11 @@ def saturated_counts(data: IncompleteCounts, tolerance: float, max_iterations: i
     SparseCounts
         Expected counts of complete records.
     bool
-        Whether it came to rest.
+        Whether it converged.
 
     Notes
     -----
-    O(completions of all records) an iteration. It begins with equal probabilities of all cells that agree with a
+    O(completions of all records) an iteration. It starts with equal probabilities of all cells that agree with a
     record.
 
     References
@@ -106,7 +106,7 @@ def _step(
     probability: NDArray[np.float64],
     after: NDArray[np.float64],
 ) -> None:
-    """Spread each record over its completions as probable as they are now; add up what each cell gets."""
+    """Spread each record over its completions by their present probabilities; sum the counts of each cell."""
     for r in range(weight.size):
         total = 0.0
         for i in range(start[r], start[r + 1]):

@@ -1,8 +1,8 @@
 """The marginal of a decomposable model over some variables, as a product of small tables that is never multiplied out.
 
-A junction tree is a product of conditional tables. The variables that are not known are summed out one by one, each
-from the tables that hold it; what is left multiplies to the marginal, and looking a cell up costs one entry of each
-table. Keys that disagree are summed out so, and values that are missing.
+A junction tree is a product of conditional tables. Unknown variables are summed out one by one, each from the
+tables that hold it; the product of the remaining tables is the marginal, and a cell costs one entry of each table.
+Keys that disagree and missing values are summed out in this way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tryst.risk.models.factors import Factor
 from tryst.risk.models.fitted import FittedModel
 
 TABLE_LIMIT = 2**24
-"""Cells of one table."""
+"""Maximum number of cells of one table."""
 
 
 def conditionals(model: FittedModel) -> list[Factor]:
@@ -78,6 +78,6 @@ def _cells(factors: Sequence[Factor], v: int, levels: Sequence[int]) -> int:
 
 
 def _is_one(factor: Factor) -> bool:
-    """Whether a table says nothing: 1 everywhere, as the conditional of a clique of which nothing is known."""
+    """Whether a table is 1 everywhere, as the conditional of a clique with only unknown variables."""
     size = int(np.prod([int(n) for n in factor.levels], dtype=object))
     return len(factor.values) == size and bool(np.allclose(factor.values, 1.0, rtol=0, atol=1e-12))

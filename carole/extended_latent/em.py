@@ -1,7 +1,7 @@
 """EM for m (and p, where it is free) with the Bayes factors of the values fixed.
 
-As in Fellegi-Sunter's, pairs enter through counts only, here of patterns with each Bayes factor. u does not move: it
-is the distribution over all pairs, whatever their values.
+As in Fellegi-Sunter's, pairs enter through counts only, here of patterns with each Bayes factor. u is fixed: it is the
+distribution over all pairs, whatever their values.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class ExtendedEM:
     Attributes
     ----------
     model
-        With the new m (and p); everything else as before.
+        With the new m (and p); all else unchanged.
     matches : ndarray of float64, shape (n_patterns,)
         Expected matches of each pattern.
     log_likelihood : ndarray of float64, shape (n_steps,)
         At each step, but for a constant.
     converged
-        Whether m and p came to rest within the tolerance.
+        Whether m and p converged within the tolerance.
     unconstrained_matches
-        Expected matches of the last step: where p is held, what it would have moved to.
+        Expected matches of the last step: where p is held, the value it would have moved to.
     """
 
     model: Model
@@ -76,9 +76,9 @@ def extended_em(
         The same pairs by pattern and Bayes factor.
     settings : ExtendedSettings
     rules : sequence of RuleFields
-        m of a field is learnt from pairs of rules that do not involve it.
+        m of a field is estimated from pairs of rules that do not involve it.
     weights : ndarray of float64, shape (n_patterns,), optional
-        Match weights, in bits, that are not m over u (a dependence model, a weighted scheme): m then stays.
+        Match weights, in bits, that are not m over u (a dependence model, a weighted scheme): m is then fixed.
 
     Notes
     -----

@@ -1,9 +1,9 @@
 """The value model from weighted pairs: Fuchs' EM, one decomposable graph by search, and its probabilities.
 
-Each pair is a record over all variables that counts for as much as it is likely to be a match; keys that disagree are
-missing. The search needs complete counts: where the table of all completions can be held they come from the saturated
-model (Fuchs' EM, as Smith and Elliot have it), elsewhere from the decomposable model found so far, again and again
-until the graph stays.
+Each pair is a record over all variables, weighted by its match probability; keys that disagree are missing. The search
+needs complete counts: where the table of all completions can be held they come from the saturated model (Fuchs' EM, as
+Smith and Elliot have it), otherwise from the decomposable model found so far, repeatedly until the graph no longer
+changes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SATURATED_CELLS = 2**20
 """Completions of the records up to which complete counts come from the saturated model."""
 
 MAX_GRAPHS = 8
-"""Rounds of completing and searching beyond."""
+"""Rounds of completing and searching above that."""
 
 MIN_WEIGHT = 1e-12
-"""Pairs that are less probable matches teach nothing, and would be lost in rounding."""
+"""Pairs of a smaller match probability carry no information, and would be lost in rounding."""
 
 MAX_CELLS = 2**22
 """Pairs of configurations up to which weights are added up in a table of all of them."""
@@ -45,20 +45,20 @@ MAX_ITERATIONS = 300
 
 @dataclass(frozen=True)
 class ValueFit:
-    """A value model and how it was come by.
+    """A value model and its estimation.
 
     Attributes
     ----------
     model
-        What the Bayes factors are made of.
+        The distributions of the Bayes factors.
     search
-        The search for the graph; None where there was nothing to choose, or the model was known.
+        The search for the graph; None where there was no choice, or the model was known.
     records
-        Weight of the records it was learnt from: expected matches and training records. 0: it was known beforehand.
+        Weight of the records it was estimated from: expected matches and training records. 0: it was known beforehand.
     training
         Weight of the training records among them.
     converged
-        Whether the EM for the missing keys came to rest, and the graph too.
+        Whether the EM for the missing keys and the search for the graph converged.
     """
 
     model: ValueModel
@@ -84,7 +84,7 @@ class ValueFit:
 def estimate(
     values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None = None
 ) -> ValueFit:
-    """Learn a value model.
+    """Estimate a value model.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def match_records(
 ) -> IncompleteCounts:
     """The pairs as records over the joint model's variables, equal ones together; and the training records.
 
-    Pairs are put together by their two configurations first, of which there are far fewer.
+    Pairs are first merged by their two configurations, of which there are far fewer.
     """
     a, b = values.configurations_a, values.configurations_b
     number = a.of_row[weighted.row_a].astype(np.int64) * len(b.codes) + b.of_row[weighted.row_b]
@@ -160,7 +160,7 @@ def match_records(
 
 
 def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple[SparseCounts, bool]:
-    """Expected counts of complete records, and whether the EM that gave them came to rest."""
+    """Expected counts of complete records, and whether their EM converged."""
     if completions(data).sum() <= SATURATED_CELLS:
         return saturated_counts(data, TOLERANCE, MAX_ITERATIONS)
     graph = empty_graph(data.names)
@@ -176,7 +176,7 @@ def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple
 
 
 def found_graph(counts: SparseCounts, settings: ExtendedSettings) -> SearchResult:
-    """The search that the settings ask for."""
+    """The search that the settings select."""
     scores = HyperDirichlet(counts, settings.precision)
     if settings.search == "annealing":
         return anneal(scores, np.random.default_rng(settings.seed), moves=settings.moves)
@@ -184,7 +184,7 @@ def found_graph(counts: SparseCounts, settings: ExtendedSettings) -> SearchResul
 
 
 def file_model(values: Values, side: str, settings: ExtendedSettings) -> FittedModel:
-    """A model of one file's own variables and keys, from its records."""
+    """A model of one file's variables and keys, from its records."""
     codes = values.codes_a if side == "alice" else values.codes_b
     columns = [v for v in values.model_columns if values.variables[v].holder in (side, "both")]
     kept = codes[:, columns]
@@ -227,10 +227,10 @@ def frequencies(
 
     Notes
     -----
-    What a pair's agreement on x is worth must not be counted from the pair itself. If the two are strangers, the second
-    bears a name that the first has and n others: that has probability (n + 1 - d) / N. The discount d is Pitman and
-    Yor's, n1 / (n1 + 2 n2) from the values that a file has once and twice: most names that are seen once are far rarer
-    than 1 / N. Plain shares would make agreement on the rarest names worthless.
+    The weight of a pair's agreement on x must not be estimated from the pair itself. If the pair is no match, the
+    second record has a name that the first has and n others: that has probability (n + 1 - d) / N. The discount d is
+    Pitman and Yor's, n1 / (n1 + 2 n2) from the values that a file has once and twice: most names that occur once are
+    far rarer than 1 / N. Plain shares would give agreement on the rarest names no weight.
     """
     found = []
     for column in values.alone_columns:

@@ -1,8 +1,8 @@
-"""Why a pair has the probability that it has: what agreement says, and what the values say, bar by bar.
+"""Explanation of a pair's probability: the contributions of agreement and of the values, bar by bar.
 
 All contributions are in bits and add up to the log odds of a match. The values' part is a chain: first how common the
-agreed values are, then Bob's variables one after another, each given what came before it. The order of a chain matters
-to its links, not to their sum.
+agreed values are, then Bob's variables one after another, each given those before it. The order affects the single
+contributions, not their sum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Contribution:
     ----------
     kind
         "prior": the odds before anything is compared. "agreement": a compared field's level. "rarity": how common the
-        values are on which keys agree. "association": whether a variable of Bob's goes with Alice's values.
+        values are on which keys agree. "association": how well a variable of Bob's fits Alice's values.
     name
         The field or variable; several keys are joined by " + ".
     bits
@@ -56,8 +56,8 @@ def explain(fit: ExtendedFit, row_a: int, row_b: int, gamma: Sequence[int] | NDA
     Returns
     -------
     list of Contribution
-        Their sum is the pair's match weight and the prior's log2 odds. A field that is missing and a variable of which
-        nothing is known have no bar. Where fields depend on each other, they share one.
+        Their sum is the pair's match weight and the prior's log2 odds. A missing field and an unknown variable
+        have no bar. Where fields depend on each other, they share one.
     """
     found = [Contribution("prior", "prevalence", fit.log_prior_odds / math.log(2.0))]
     vector = np.asarray(gamma, dtype=np.int8)
@@ -115,7 +115,7 @@ def _log_rarity(fit: ExtendedFit, keys: Sequence[int], row_a: int) -> float:
 def _association(fit: ExtendedFit, row_a: int, row_b: int) -> list[Contribution]:
     r"""log2 of P(b_j | a, b_1 .. b_{j-1}, x_S) / P_B(b_j | b_1 .. b_{j-1}, x_S), for each variable j of Bob's.
 
-    The first link also holds what a separate model of Alice's file says of her values.
+    The first contribution includes that of a separate model of Alice's file.
     """
     values, model = fit.values, fit.value_fit.model
     if model.match is None or model.alice is None or model.bob is None:

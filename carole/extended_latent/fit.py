@@ -27,32 +27,32 @@ from tryst.common.progress import Progress, StageProgress
 from tryst.risk.models.fitted import FittedModel
 
 MAX_TAKEN = 1 << 22
-"""Pairs to learn from, about: with more expected matches than make so many, each stands for more."""
+"""Approximate number of pairs to estimate from: with more expected matches, each pair stands for more."""
 
 MAX_OVERFIT = 1.0
-"""Over-fitting in bits a match from which up it is a warning: odds wrong by a factor of two."""
+"""Over-fitting in bits a match above which a warning is given: odds wrong by a factor of two."""
 
 
 @dataclass(frozen=True)
 class ExtendedFit:
-    """What the extended latent step found.
+    """The result of the extended latent step.
 
     Attributes
     ----------
     values
         The codes of both files.
     value_fit
-        The value model and how it was come by; `value_fit.model.match` is the joint distribution.
+        The value model and its estimation; `value_fit.model.match` is the joint distribution.
     scheme
         The Fellegi-Sunter part, with m estimated beside the Bayes factors.
     em
-        The EM that did it.
+        The EM for it.
     classes
         Pairs by pattern and Bayes factor.
     factors
         Bayes factors of pairs.
     rounds
-        Each estimation of the value model, and how far it over-fits; empty unless that was asked for.
+        Each estimation of the value model, and how far it over-fits; empty unless requested.
     warnings
         What a reader of the results must know.
     """
@@ -87,7 +87,7 @@ class ExtendedFit:
     def match_probabilities(
         self, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
     ) -> NDArray[np.float64]:
-        """Match probabilities of pairs, each by itself."""
+        """Match probabilities of pairs, each without its rivals."""
         return probability(self.match_weights(row_a, row_b, gamma) * math.log(2.0) + self.log_prior_odds)
 
     @property
@@ -97,7 +97,7 @@ class ExtendedFit:
         return math.log(p) - math.log1p(-p)
 
     def class_weights(self, patterns: PatternCounts) -> NDArray[np.float64]:
-        """Match weight of each class of pairs, in bits: from it a floor can be chosen before pairs are kept."""
+        """Match weight of each class of pairs, in bits, for choosing a floor before pairs are kept."""
         weights = self.scheme.match_weights(patterns.gamma)
         return np.asarray(weights[self.classes.pattern] + self.classes.log_factor / math.log(2.0))
 
@@ -136,20 +136,20 @@ def fit_extended(
     fitted : FittedScheme
         Fellegi-Sunter's fit to them, in any scheme.
     bounds : sequence of sequence of float
-        Inclusive upper bounds of each field's levels, as `fit_scheme` had them.
+        Inclusive upper bounds of each field's levels, as given to `fit_scheme`.
     settings : ExtendedSettings, optional
     rules : sequence of RuleFields
         Where pairs were blocked.
     training : ndarray of int32, shape (n_records, n_variables), optional
         Complete records of other people (Ext. EM+); -1 is missing.
     known : FittedModel or ValueModel, optional
-        The distribution that generated the values, where it is known (GP): nothing is learnt then. A `FittedModel` is
+        The distribution that generated the values, where it is known (GP): it is then not estimated. A `FittedModel` is
         the joint model's, and keys that stand alone have their frequencies.
     learn_from : WeightedPairs, optional
-        Pairs and their match probabilities to learn the value model from, for instance one-to-one link probabilities;
+        Pairs and their match probabilities for estimating the value model, for instance one-to-one link probabilities;
         by default all pairs, by Fellegi-Sunter's probabilities.
     progress : callable
-        Told stage and fraction on the calling thread; what it raises ends the work.
+        Called with stage and fraction on the calling thread; an exception from it ends the work.
 
     Returns
     -------
@@ -158,12 +158,12 @@ def fit_extended(
     Raises
     ------
     TrystError
-        Inputs that disagree; MEMORY where tables or classes do not fit.
+        PARAMETER for inconsistent inputs; MEMORY where tables or classes do not fit.
 
     Notes
     -----
-    Two passes over the pairs (one to learn from, one to count), at some tens of nanoseconds a pair on a core; all
-    else grows with distinct values and patterns.
+    Two passes over the pairs (one to estimate, one to count), at some tens of nanoseconds a pair on a core; all else
+    grows with distinct values and patterns.
 
     References
     ----------

@@ -9,11 +9,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 LARGEST = 700.0
-"""A log Bayes factor is kept within this of 0: beyond it, probabilities are 0 or 1 whatever else is known."""
+"""A log Bayes factor is kept within this of 0: outside it, probabilities are 0 or 1 whatever else is known."""
 
 
 class FileLayout(NamedTuple):
-    """What the Bayes factors need of one file: rows, configurations (distinct values of a row) and their shapes.
+    """One file's part of the Bayes factors: rows, configurations (distinct values of a row) and their shapes.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class FileLayout(NamedTuple):
     rank : ndarray of int64, shape (n_configurations,)
         Its place among the configurations of its shape.
     terms : ndarray of float64, shape (n_terms,)
-        What this side contributes by itself, plan after plan, in the order of the ranks.
+        This side's own contributions, plan after plan, in the order of the ranks.
     term_start : ndarray of int64, shape (n_plans,)
         Where each plan's terms begin.
     alone : ndarray of int32, shape (n_rows, n_alone)
@@ -92,7 +92,7 @@ def pair_factors(
     """Write the natural log Bayes factor of each pair, within `LARGEST` of 0.
 
     Rows point to configurations, and these to which variables they have (their shape) and their number among those of
-    that shape. A pair's two shapes and the keys that agree tell its plan: what each side contributes by itself
+    that shape. A pair's two shapes and the keys that agree determine its plan: each side's own contribution
     (`terms`), and the tables that hold variables of both.
 
     Parameters

@@ -1,10 +1,10 @@
-"""How far a value model fits its own pairs better than others: the price of estimating it from uncertain matches.
+"""How much better a value model fits its own pairs than others: the cost of estimating it from uncertain matches.
 
-The pairs are cut in two by Alice's records, and a model learnt from each half is tried on the other. What it says of
-values it has not seen (mean log probability) is what it is worth; the amount by which the model learnt from all pairs
-says more of them is over-fitting. When the value model is estimated again and again the weights themselves come from an
-earlier round's model, which has seen both halves, so from the second round on the figure is too kind; expected matches
-that grow from round to round are the other sign.
+The pairs are split in two by Alice's records, and a model estimated from each half is evaluated on the other by the
+mean log probability of values it has not seen; the amount by which the model estimated from all pairs exceeds it is
+over-fitting. With repeated estimation the weights themselves come from an earlier round's model, which has seen both
+halves, so from the second round on the figure is too low; expected matches that grow from round to round are the other
+sign.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Round:
     Attributes
     ----------
     records
-        Expected matches and training records that it was learnt from.
+        Expected matches and training records that it was estimated from.
     dependences
         Edges of its graph.
     bits, bits_held_out
-        Mean log2 probability of what is known of an expected match: by the model learnt from it and all others, and by
-        one learnt from the other half of the pairs. NaN where there were too few pairs to cut in two.
+        Mean log2 probability of the known values of an expected match: by the model estimated from all pairs, and by
+        one estimated from the other half of the pairs. NaN where there were too few pairs to split.
     moved
         Jensen-Shannon divergence from the round before, in bits; NaN in the first.
     matches
@@ -51,7 +51,7 @@ class Round:
 
     @property
     def overfit(self) -> float:
-        """What the model says too much of its own pairs, in bits a match."""
+        """By how much the model fits its own pairs better than others, in bits a match."""
         return self.bits - self.bits_held_out
 
 
@@ -62,7 +62,7 @@ def held_out(
     settings: ExtendedSettings,
     training: NDArray[np.int32] | None = None,
 ) -> tuple[float, float]:
-    """Mean log2 probability of an expected match, by the model that learnt from it and by one that did not.
+    """Mean log2 probability of an expected match, by a model estimated with it and by one estimated without it.
 
     Notes
     -----
@@ -87,7 +87,7 @@ def held_out(
 
 
 def round_of(fitted: ValueFit, before: ValueFit | None, bits: tuple[float, float], matches: float, seed: int) -> Round:
-    """What to report of a round."""
+    """The report of a round."""
     moved = math.nan
     if before is not None and fitted.model.match is not None and before.model.match is not None:
         rng = np.random.default_rng(seed)

@@ -14,23 +14,23 @@ from tryst.common.progress import StageProgress
 Result = TypeVar("Result")
 
 Visit = Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]], Result]
-"""What is done with a part: rows of A, rows of B, and for each pair its row of the `PatternCounts`.
+"""The function applied to a part: rows of A, rows of B, and for each pair its row of the `PatternCounts`.
 
-The arrays are working space, good for the call only. Calls may come from several threads at once.
+The arrays are working space, valid during the call only. Calls may come from several threads at once.
 """
 
 
 class Pairs(Protocol):
-    """Pairs that can be gone over again and again."""
+    """Pairs that can be visited repeatedly."""
 
     @property
     def n_pairs(self) -> int:
         """Their number, for progress."""
 
     def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
-        """Visit every part once and yield what comes of it, in the order of the parts.
+        """Visit every part once and yield the results, in the order of the parts.
 
-        `progress` is told the fraction done, on the calling thread.
+        `progress` is called with the fraction done, on the calling thread.
         """
 
 
@@ -67,7 +67,7 @@ class ArrayPairs:
 
 @dataclass(frozen=True)
 class WeightedPairs:
-    """Pairs with what each counts for as a match: what the value model is learnt from.
+    """Pairs with their weights as matches, from which the value model is estimated.
 
     Parameters
     ----------
@@ -82,5 +82,5 @@ class WeightedPairs:
 
     @property
     def total(self) -> float:
-        """The expected number of matches they amount to."""
+        """Their expected number of matches."""
         return float(self.weight.sum())

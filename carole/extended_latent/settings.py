@@ -1,4 +1,4 @@
-"""How the extended latent step is done."""
+"""Settings of the extended latent step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P = Literal["held", "free"]
 
 @dataclass(frozen=True)
 class Priors:
-    """What is known beforehand, as pseudo-observations that are added to the expected counts of every step.
+    """Prior knowledge, as pseudo-observations that are added to the expected counts of every step.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ class ExtendedSettings:
         that suits clean data: non-matches among the weighted pairs dilute every dependence of Alice's variables on
         Bob's, so that the evidence for it is understated (`docs/extended-latent.md` has the numbers).
     separate
-        Whether the denominator of the Bayes factor has models of its own, one for each file's values, instead of the
+        Whether the denominator of the Bayes factor has separate models, one for each file's values, instead of the
         numerator's margins.
     p
-        "held": the prevalence stays what Fellegi-Sunter made of it. "free": it is estimated again; it can run away.
+        "held": the prevalence stays at the Fellegi-Sunter estimate. "free": it is estimated again; it can diverge.
     one_to_one
         Whether p may not exceed 1 / max(n_a, n_b).
     prior
         Pseudo-matches of each field's distribution of levels, spread evenly.
     priors
-        What is known of m, u and p.
+        Prior knowledge of m, u and p.
     heaviest
         Largest weight with which a pair that is improbable as a match stands for others like it when pseudo-counts are
         made: of pairs with match probability g below it, a share g / `heaviest` is taken, each counting as `heaviest`.
@@ -75,13 +75,13 @@ class ExtendedSettings:
         Log Bayes factors are rounded to multiples of this where pairs are counted for EM. Scores are not rounded.
     rounds
         Rounds of estimating the value model again from the extended probabilities; 0 is the procedure of Smith and
-        Elliot. More can over-fit, and the result says by how much.
+        Elliot. More can over-fit, and the result reports by how much.
     held_out
         Whether to measure over-fitting where there are no further rounds too, at twice the cost of the estimation.
     max_iterations, tolerance
         Of the EM algorithm for m (and p).
     seed
-        Of whatever is drawn: the pairs taken, the annealing, the halves that over-fitting is judged by.
+        Seed of the random draws: the pairs taken, the annealing, the halves for measuring over-fitting.
     """
 
     search: Search = "greedy"

@@ -1,8 +1,8 @@
-"""The variables of the value model and the codes that the two files hold of them.
+"""The variables of the value model and their codes in the two files.
 
-A variable is held by Alice, by Bob, or by both: then it is a key. What counts of a pair are Alice's values, Bob's, and
-the common values of the keys on which the two agree exactly; a key that disagrees or is missing says nothing here.
-Codes are all that is ever seen: numbers 0 to `levels - 1` that mean the same on both sides, and -1 for missing.
+A variable is held by Alice, by Bob, or by both: then it is a key. A pair contributes Alice's values, Bob's, and the
+common values of the keys on which the two agree exactly; a key that disagrees or is missing contributes nothing. Only
+codes are used: numbers 0 to `levels - 1` with the same meaning on both sides, and -1 for missing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tryst.risk.models.counts import distinct_rows
 Holder = Literal["alice", "bob", "both"]
 
 ALONE_ABOVE = 64
-"""A key with more levels than this stands alone, unless it is said not to."""
+"""A key with more levels than this stands alone, unless specified otherwise."""
 
 MAX_MODEL_KEYS = 8
-"""Keys in the joint model: every set of them that may agree has a distribution of its own."""
+"""Maximum number of keys in the joint model: every set of them that may agree has a separate distribution."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Variable:
     name
         Its name.
     holder
-        Whose records have it. A variable of both is a key: it should be one of the compared fields as well, for whether
-        it agrees is the comparison's business and what it agrees on is this model's.
+        Whose records have it. A variable of both is a key: it should also be one of the compared fields, since the
+        comparison models whether it agrees and this model the value on which it agrees.
     levels
         How many values it can take, at least 2; for a field compared by signatures, the distinct signatures of both
         files together.
@@ -71,7 +71,7 @@ class Variable:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it is a key apart from the joint model."""
+        """Whether it is a key outside the joint model."""
         return self.is_key and (self.levels > ALONE_ABOVE if self.alone is None else self.alone)
 
 
@@ -84,7 +84,7 @@ class Values:
     variables
         With different names; at least one.
     codes_a : ndarray of int32, shape (n_a, n_variables)
-        One column for each variable; -1 where missing, and throughout the columns of Bob's variables.
+        One column for each variable; -1 where missing, and in all columns of Bob's variables.
     codes_b : ndarray of int32, shape (n_b, n_variables)
         Likewise.
 
@@ -165,7 +165,7 @@ class Values:
         return np.asarray((a == b) & (a >= 0) & keys)
 
     def evidence(self, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> NDArray[np.int32]:
-        """What is known of each pair if it is a match: shape (n_pairs, n_variables), -1 where nothing is.
+        """The known values of each pair if it is a match: shape (n_pairs, n_variables), -1 where unknown.
 
         Alice's values, Bob's values, and the values of the keys that agree.
         """
@@ -222,5 +222,5 @@ def check_codes(
 
 
 def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> TrystError:
-    """The error of inputs that do not make a value model."""
+    """The error for inputs that do not make a value model."""
     return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)
