@@ -1,11 +1,11 @@
 """Fellegi-Sunter linkage from counts of comparison patterns.
 
-`patterns` holds the counts, `em` estimates m, u and p from them (`settings` says how, `u` and `learning` which pairs
-teach what, `identification` and `warnings` what not to believe), `schemes` says how similarity enters the model,
-`model` scores comparison vectors, `misfit` sets expected beside observed counts, and `recall` estimates what blocking
-lost. `one_to_one` turns match weights into link probabilities where a record has one match at
-most (`prior`, `propagation`) and takes the decision (`assignment`); `refinement` estimates under it.
-`standard_errors` says how well m, u and p are known. Numbers only.
+`patterns` holds the counts, `em` estimates m, u and p from them (with `settings`; `u` and `estimation_mask` select the
+pairs for each parameter, `identifiability` and `model_warnings` report limitations), `schemes` defines how similarity
+enters the model, `model` scores comparison vectors, and `recall` estimates what blocking lost. `one_to_one` turns match
+weights into link probabilities where a record has one match at most (`prior`, `propagation`) and takes the decision
+(`assignment`); `refinement` estimates under it. `standard_errors` has those of m, u and p, and `dependence` the models
+with dependent fields.
 """
 
 from tryst.carole.fellegi_sunter.assignment import optimal_assignment

@@ -1,10 +1,10 @@
 """Optimal one-to-one decisions on sparse candidate pairs.
 
 A maximum-weight matching in which any record may stay unlinked: the assignment problem where every row has a
-column of its own that costs nothing. Solved exactly by successive shortest augmenting paths with dual prices (Jonker
-and Volgenant 1987, on sparse rows). A row whose best column is free takes it at once; the others search from where
-they are, and a search ends as soon as it finds a free column or a row that may as well stay unlinked, so it
-rarely leaves its neighbourhood.
+separate column of cost 0. Solved exactly by successive shortest augmenting paths with dual prices (Jonker
+and Volgenant 1987, on sparse rows). A row whose best column is free takes it at once; the others search for an
+augmenting path, and a search ends as soon as it finds a free column or a row that loses nothing by staying unlinked,
+so it rarely leaves its neighbourhood.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def optimal_assignment(
         return np.zeros(0, dtype=np.int64)
     _, rows = np.unique(a[useful], return_inverse=True)
     columns_present, columns = np.unique(b[useful], return_inverse=True)
-    # The heaviest pair of a row first: it is the one most often taken.
+    # The heaviest pair of a row first, as it is taken most often.
     order = np.lexsort((-weight[useful], rows))
     first = np.concatenate(([0], np.cumsum(np.bincount(rows))))
     chosen, _, _ = assign(first, columns[order].astype(np.int64), weight[useful][order], len(columns_present))
@@ -140,7 +140,7 @@ def assign(
             done[n_done] = j
             n_done += 1
             row = row_of[j]
-        # Prices move so that the path found is tight; only what the search settled takes part.
+        # Prices move so that the path found is tight; only finished rows and columns of the search take part.
         u[i] -= best
         for k in range(n_done):
             j = done[k]

@@ -5,10 +5,10 @@ M: ``m[q, k]`` is the expected share of level k among matches that are not missi
 expected matches over all ``n_a * n_b`` pairs, those that blocking left out counted as non-matches.
 
 Where pairs were blocked, u must come from pairs of the whole product (`level_counts`): inside blocks the block
-itself looks like the match class. And m of a field is learnt only from rules that do not involve it.
+itself looks like the match class. And m of a field is estimated only from rules that do not involve it.
 
-Plain EM creeps where the classes overlap. After `PLAIN_STEPS` of it every third step is an extrapolation (squared
-iterative method, Varadhan and Roland 2008), which is taken back if it lowers the objective.
+Plain EM converges slowly where the classes overlap. After `PLAIN_STEPS` of it every third step is an extrapolation
+(squared iterative method, Varadhan and Roland 2008), which is undone if it lowers the objective.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 from tryst.common.errors import ErrorCode, TrystError
 
 PLAIN_STEPS = 10
-"""EM steps before the first extrapolation: most linkages are done by then."""
+"""EM steps before the first extrapolation: most linkages have converged by then."""
 
 STARTS = ((2 / 3, 1.0), (0.9, 0.5), (0.5, 2.0), (2 / 3, 0.1))
 """Starts where u is free: share of the top level in m, and a factor of the number of matches to start with."""
 
 MIN_GROWTH = 1e-4
-"""Growth in one step, as a share, with which a probability has not settled, however small it is."""
+"""Growth in one step, as a share, above which a probability has not converged, however small it is."""
 
 FEWEST_MATCHES = 1e-6
-"""Where p stops falling, as a number of matches: below it there is no sign of any."""
+"""Lower bound of p, as a number of matches: below it there is no sign of any."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class _State:
         )
 
     def is_leaving_zero(self, later: _State) -> bool:
-        """Whether a probability is still growing by a share, from so near 0 that `distance` does not see it.
+        """Whether a probability is still growing by a share, from so near 0 that `distance` does not detect it.
 
-        A leap may throw a probability that far down, from where EM brings it back by a factor a step.
+        An extrapolation may reduce a probability that far, and EM then raises it by a factor in each step.
         """
         before, after = np.stack([self.m, self.u]), np.stack([later.m, later.u])
         return bool((after > before * (1 + MIN_GROWTH)).any(where=before > 0))
@@ -117,8 +117,8 @@ def fit(
     Raises
     ------
     TrystError
-        ``PARAMETER`` if the inputs disagree with each other, if u is free though pairs were blocked, or if
-        blocked pairs come without `level_counts`; ``NOT_IDENTIFIED`` if too few fields tell pairs apart.
+        ``PARAMETER`` if the inputs are inconsistent, if u is free though pairs were blocked, or if blocked pairs
+        come without `level_counts`; ``NOT_IDENTIFIED`` if too few fields distinguish pairs.
 
     Notes
     -----
@@ -212,7 +212,7 @@ class _Algorithm:
         """EM from one start: the top level's share in m, and a factor of p."""
         m = np.where(self.fixed_m[:, None], self._default_m, starting_m(self._fields, self._width, top))
         u = shares(self._everywhere, self._valid, self._settings.prior)
-        # An even chance of a match is as high as a start can sensibly be, in files of one record.
+        # A probability of one half is the largest sensible start, for files of one record.
         state = _State(m, u, min(self._first_p * factor, self.maximum, 0.5))
         path: list[tuple[_State, float]] = []
         steps, distance, converged = 0, math.inf, False
@@ -270,7 +270,7 @@ class _Algorithm:
         return _State(m, u, p), likelihood, objective
 
     def _extrapolated(self, start: _State, first: _State, second: _State) -> _State:
-        """Squared extrapolation of two steps, put back among the distributions."""
+        """Squared extrapolation of two steps, projected back to distributions."""
         m0, m1, m2 = start.m, first.m, second.m
         u0, u1, u2 = start.u, first.u, second.u
         p0, p1, p2 = (math.log(s.p) for s in (start, first, second))
@@ -281,7 +281,7 @@ class _Algorithm:
 
         def leap(x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
             there = x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
-            # A probability may fall to a hundredth of its last value in one leap, never to 0.
+            # A probability may fall to a hundredth of its last value in one extrapolation, never to 0.
             kept = np.where(self._valid, np.maximum(there, z / 100), 0.0)
             return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
@@ -308,7 +308,7 @@ def _check(
     rules: Sequence[RuleFields],
     level_counts: NDArray[np.float64] | None,
 ) -> int:
-    """Raise if the inputs disagree; the greatest number of levels otherwise."""
+    """Raise if the inputs are inconsistent; otherwise the maximum number of levels."""
     if not 1 <= len(fields) <= 64 or patterns.n_fields != len(fields):
         raise _wrong("fields", f"{patterns.n_fields} fields, as gamma has (1 to 64)", str(len(fields)))
     if n_a < 1 or n_b < 1:

@@ -1,7 +1,7 @@
-"""Which pairs teach which field, and where m starts.
+"""Which pairs identify m of which field, and where m starts.
 
-A blocking rule's pairs agree on the rule's own fields by construction, so they say nothing about how often matches
-agree there: m of a field is learnt only from pairs of rules that do not involve it. Such pairs were selected
+A blocking rule's pairs agree on the rule's own fields by construction, so they carry no information on how often
+matches agree there: m of a field is estimated only from pairs of rules that do not involve it. Such pairs were selected
 by other fields, so given match status their levels in this field are as in any pair.
 """
 
@@ -16,10 +16,10 @@ from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from tryst.common.errors import ErrorCode, TrystError
 
 TOP_SHARE_BY_DEFAULT = 0.9
-"""P(top level | match) of a field whose m cannot be learnt; the other levels share the rest evenly."""
+"""P(top level | match) of a field whose m is unidentified; the other levels share the rest evenly."""
 
 LOWEST_SHARE_OF_EXCEPTIONS = 0.98
-"""Where m of a comparison whose higher levels are exceptions begins, and what stands in where it cannot be learnt."""
+"""Starting value of m of a comparison whose higher levels are exceptions, and its default where unidentified."""
 
 
 def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
@@ -44,14 +44,14 @@ def check_rules(rules: Sequence[RuleFields], n_fields: int) -> None:
 
 
 def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.uint64]:
-    """Fields that each row of pattern counts may teach, as a bit per field.
+    """Fields whose m each row of pattern counts identifies, as a bit per field.
 
     Parameters
     ----------
     mask : ndarray of uint32, shape (n_patterns,)
         Bit r is set when a row's pairs satisfy rule r.
     rules : sequence of RuleFields
-        None: every row teaches every field.
+        None: every row identifies every field.
     n_fields : int
 
     Returns
@@ -70,20 +70,20 @@ def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fie
 
 
 def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.bool_]:
-    """Fields that every rule involves, so that no pair can teach their m."""
+    """Fields that every rule involves, so that no pair identifies their m."""
     if not rules:
         return np.zeros(n_fields, dtype=np.bool_)
     return np.array([all(q in rule.fields for rule in rules) for q in range(n_fields)], dtype=np.bool_)
 
 
 def default_m(fields: Sequence[FieldLevels], width: int) -> NDArray[np.float64]:
-    """m of fields that cannot be learnt: `TOP_SHARE_BY_DEFAULT` at the top level, the rest shared evenly."""
+    """m of unidentified fields: `TOP_SHARE_BY_DEFAULT` at the top level, the rest shared evenly."""
     m = _top_heavy([np.ones(field.n_levels) for field in fields], TOP_SHARE_BY_DEFAULT, width)
     return _with_exceptions(m, fields)
 
 
 def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> NDArray[np.float64]:
-    """m to start from, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
+    """Starting value of m, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
     m = _top_heavy([np.arange(1.0, field.n_levels + 1) ** 2 for field in fields], top, width)
     return _with_exceptions(m, fields)
 

@@ -56,7 +56,7 @@ def why_not_identified(fields: Sequence[FieldLevels], counts: NDArray[np.float64
 
 
 def not_identified(reason: str) -> TrystError:
-    """The error that refuses a model, with what to do about it."""
+    """The error that refuses a model, with its remedy."""
     return TrystError(
         ErrorCode.NOT_IDENTIFIED,
         reason,

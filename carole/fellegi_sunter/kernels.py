@@ -30,7 +30,7 @@ def expectation(
     gamma : ndarray of int8, shape (n_patterns, n_fields)
     count : ndarray of float64, shape (n_patterns,)
     identified : ndarray of uint64, shape (n_patterns,)
-        Bit q is set where a row may teach m of field q.
+        Bit q is set where a row identifies m of field q.
     log_m, log_u : ndarray of float64, shape (n_fields, n_levels + 1)
     log_p, log_q : float
         Logarithms of p and 1 - p.

@@ -1,7 +1,7 @@
-"""Which pairs become links: a threshold, a wanted rate of false links, and how often a record may be linked.
+"""Which pairs become links: a threshold, a requested rate of false links, and how often a record may be linked.
 
-There is one threshold (Smith and Shlomo 2014): a pair is a link or it is not. It is given as a probability, follows
-from the costs of the two mistakes, or is the lowest at which the expected share of false links stays within a limit.
+There is one threshold (Smith and Shlomo 2014): a pair is a link or it is not. It is given as a probability, derived
+from the costs of the two errors, or the lowest at which the expected share of false links stays within a limit.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def assigned(
     threshold : float
         Smallest probability of a link, in (0, 1].
     assignment : {"one_to_one", "greedy", "many_to_one", "none"}
-        one_to_one: the choice that gains most, where a link gains its probability and costs `threshold`; from .5 up,
-        probabilities that obey one-to-one leave no choice. greedy: the most probable pair first, then the next that
-        touches no linked record. many_to_one: each record of A takes its most probable partner. Ties fall to the
+        one_to_one: the set of links with the largest gain, where a link gains its probability and costs `threshold`;
+        from .5 up, probabilities that obey one-to-one determine it. greedy: the most probable pair first, then the next
+        that touches no linked record. many_to_one: each record of A takes its most probable partner. Ties fall to the
         pair that comes first.
 
     Returns
@@ -51,7 +51,7 @@ def assigned(
     if assignment == "none":
         return reached
     if assignment == "one_to_one":
-        # A pair exactly at the threshold is linked; an assignment takes only what gains something.
+        # A pair exactly at the threshold is linked; an assignment takes only pairs of positive gain.
         gain = probability[reached] - threshold + 1e-9
         return reached[optimal_assignment(a[reached], b[reached], gain)]
     order = reached[np.argsort(-probability[reached], kind="stable")]
@@ -80,7 +80,7 @@ def within_rate(
     links : ndarray of int64
         Ascending; links of one probability stay together.
     threshold : float
-        Least probability among them; 1 when there are none.
+        Minimum probability among them; 1 when there are none.
     """
     if not 0 < rate < 1:
         raise _wrong("links.false_link_rate", "a share in (0, 1)", str(rate), "for instance .01")
@@ -103,7 +103,7 @@ def best_partner_probability(a: NDArray[np.integer], log_odds: NDArray[np.float6
     a : ndarray of int, shape (n_pairs,)
         Rows of A.
     log_odds : ndarray of float64, shape (n_pairs,)
-        Natural logarithm of each pair's odds by itself.
+        Natural logarithm of each pair's odds without its rivals.
 
     Notes
     -----

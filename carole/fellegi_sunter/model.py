@@ -1,4 +1,4 @@
-"""A fitted Fellegi-Sunter model, and what it says of a comparison vector."""
+"""A fitted Fellegi-Sunter model, and its scores of comparison vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tryst.common.documents.result_warning import ResultWarning
 
 @dataclass(frozen=True)
 class History:
-    """Parameters that EM went through, from where it started to where it ended.
+    """The sequence of parameters in EM, from its start to its end.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Model:
     fields : tuple of FieldLevels
     m, u : ndarray of float64, shape (n_fields, n_levels)
         ``m[q, k]`` is P(level k in field q | match), `u` the same for a non-match. A field with fewer levels
-        than the widest has zeros beyond them.
+        than the maximum has zeros after them.
     p : float
         Share of matches among all n_a * n_b pairs.
     n_a, n_b : int
@@ -54,7 +54,7 @@ class Model:
     identified : bool
         False if other parameters fit these counts as well.
     matches_behind_m : ndarray of float64, shape (n_fields,)
-        Expected matches that taught each row of `m`.
+        Expected matches from which each row of `m` was estimated.
     warnings : tuple of ResultWarning
         What a user should know before relying on the numbers.
     history : History
@@ -77,7 +77,7 @@ class Model:
 
     @property
     def expected_matches(self) -> float:
-        """Number of matches that p amounts to."""
+        """Number of matches that p implies."""
         return self.p * self.n_a * self.n_b
 
     def match_weights(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ class Model:
         return match_weights(gamma, self.m, self.u)
 
     def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
-        """Match probabilities of comparison vectors, each pair by itself: see `match_probabilities`."""
+        """Match probabilities of comparison vectors, each pair without its rivals: see `match_probabilities`."""
         return match_probabilities(gamma, self.m, self.u, self.p)
 
 
@@ -126,7 +126,7 @@ def match_weights(gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np
 def match_probabilities(
     gamma: NDArray[np.int8], m: NDArray[np.float64], u: NDArray[np.float64], p: float
 ) -> NDArray[np.float64]:
-    """Probability that a pair with each comparison vector is a match, the pair taken by itself.
+    """Probability that a pair with each comparison vector is a match, without its rivals.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a user should know of a fitted model before relying on it."""
+"""Warnings about a fitted model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tryst.carole.fellegi_sunter.settings import FieldLevels
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 
 FEW_MATCHES = 10.0
-"""Expected matches below which a field's m is called poorly learnt."""
+"""Expected matches below which a field's m is reported as poorly estimated."""
 
 
 def warnings_of(
@@ -40,13 +40,13 @@ def warnings_of(
     level_counts : ndarray of float64, shape (n_fields, n_levels)
         Pairs by level over all pairs.
     matches_behind_m : ndarray of float64, shape (n_fields,)
-        Expected matches that taught each field.
+        Expected matches from which each field's m was estimated.
     unidentified_fields : ndarray of bool, shape (n_fields,)
         Fields that every blocking rule involves.
     reason : str or None
         Why the model is not identified.
     unconstrained_matches, maximum, fewest : float
-        Expected matches as the last step gave them, and the bounds they were held in.
+        Expected matches of the last step, and their bounds.
     iterations : int or None
         Steps made without converging; None if EM converged.
     distance : float

@@ -1,16 +1,16 @@
 """Posterior link probabilities where a record has at most one match.
 
-The pairwise model judges each pair by itself, at prior odds p / (1 - p). In a one-to-one linkage pairs compete: a
-weak pair whose records have no other candidate is likely a match where nearly everybody has one, and a strong one is
-not if a stronger takes its record. Here a whole matching has probability proportional to
+The pairwise model scores each pair separately, at prior odds p / (1 - p). In a one-to-one linkage pairs compete: a
+weak pair whose records have no other candidate is likely a match where nearly every record has one, and a strong one
+is not if a stronger one takes its record. Here a whole matching has probability proportional to
 
     P(Z) * product of the likelihood ratios of its links,
 
 with Sadinle's prior P(Z) (`prior`). The prior depends on Z through its number of links n only. For given n it acts as
 prior odds theta on every link; the posterior of n is concentrated, so n is put at its mode, where the prior odds of one
 more link are those at which n links are expected: ``n = E[links | theta(n)]``. Marginals and E are belief propagation's
-(`propagation`). Both sides rise with n, so iteration from 0 climbs to the least such n, and from the top falls to the
-greatest; where they differ, the one with the greater posterior is taken and the other reported.
+(`propagation`). Both sides increase with n, so iteration from 0 rises to the smallest such n, and from the top falls to
+the largest; where they differ, the one with the larger posterior is taken and the other reported.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""
 
 ROUNDS_ON_THE_WAY = 8
-"""Rounds of messages between two of them."""
+"""Rounds of messages between two of these numbers."""
 
 PLAIN_STEPS = 15
 """Numbers of links tried by plain iteration before the fixed point is bracketed."""
 
 ROUNDS_BRACKETED = 16
-"""Rounds of messages between two numbers then, which must tell the sign of a difference."""
+"""Rounds of messages between two numbers after that, enough for the sign of a difference."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LinkProbabilities:
         Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
     converged : bool
     rounds : int
-        Most rounds of messages that a connected component took.
+        Maximum rounds of messages over the connected components.
     warnings : tuple of ResultWarning
     """
 
@@ -93,15 +93,15 @@ def link_probabilities(
     a, b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
     weight : ndarray of float64, shape (n_pairs,)
-        Match weights in bits, as `match_weights` gives them.
+        Match weights in bits, from `match_weights`.
     n_a, n_b : int
         Records in the two files.
     prior : BetaBipartite, optional
         None: uniform share of records with a match.
     tolerance : float
-        Change of the expected number of links, relative to its square root, at which it has settled.
+        Change of the expected number of links, relative to its square root, at which it has converged.
     progress : callable
-        Told the fraction done, never less than before. What it raises ends the work.
+        Called with the fraction done, never less than before. An exception from it ends the work.
 
     Returns
     -------
@@ -114,8 +114,8 @@ def link_probabilities(
 
     Notes
     -----
-    O(n_pairs) per round of messages. Keep pairs well below the pairwise threshold: the weak pairs that this rescues
-    are there (a floor on the pairwise log odds of -9 lost none in FEBRL4, -3 one in 5,000).
+    O(n_pairs) per round of messages. Keep pairs well below the pairwise threshold, among which are weak pairs that
+    become links (a floor on the pairwise log odds of -9 lost none in FEBRL4, -3 one in 5,000).
 
     References
     ----------
@@ -163,14 +163,14 @@ def _fixed_point(
 ) -> _FixedPoint:  # fmt: skip
     """Number of links that is expected at its own prior odds, nearest to `start` on the way to `end`.
 
-    Plain iteration climbs or falls to it. Where most records have several candidates each further link calls for yet
-    another one, and it creeps: after `PLAIN_STEPS` the fixed point is bracketed and the bracket cut by false position.
+    Plain iteration rises or falls to it. Where most records have several candidates each further link implies another
+    one, and it converges slowly: after `PLAIN_STEPS` the fixed point is bracketed and found by false position.
     """
     n, creeping = start, False
     below, above = _Tried(min(start, end)), _Tried(max(start, end))
     for step in range(MAX_PRIORS):
         log_prior_odds = prior.log_odds(n)
-        # On the way messages need not settle: the next prior odds move them again, and they are kept.
+        # On the way messages need not converge: the next prior odds change them again, and they are kept.
         beliefs = messages.run(log_prior_odds, ROUNDS_BRACKETED if creeping else ROUNDS_ON_THE_WAY)
         expected = _expected(beliefs, prior)
         near = tolerance * max(1.0, math.sqrt(expected))
@@ -178,7 +178,7 @@ def _fixed_point(
         if converged and beliefs.not_converged:
             beliefs = messages.run(log_prior_odds)
             expected = _expected(beliefs, prior)
-            # What has not settled by now will not: better to say so than to try again from nearby.
+            # What has not converged by now will not: this is reported instead of another attempt from nearby.
             converged = abs(expected - n) <= near or creeping or beliefs.not_converged > 0
         progress(1.0 if converged else step / MAX_PRIORS)
         if converged:
@@ -207,7 +207,7 @@ def _expected(beliefs: Beliefs, prior: BetaBipartite) -> float:
 
 
 def _cut(below: _Tried, above: _Tried, maximum: int, *, middle: bool) -> float:
-    """Where to cut a bracket, on a scale that stretches both ends: few links, and few records without one."""
+    """Where to split a bracket, on a scale that stretches both ends: few links, and few records without one."""
     low, high = (math.log((tried.n + 0.5) / (maximum - tried.n + 0.5)) for tried in (below, above))
     share = 0.5
     if not middle and math.isfinite(below.gap) and math.isfinite(above.gap) and below.gap > above.gap:

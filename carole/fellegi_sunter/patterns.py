@@ -1,4 +1,4 @@
-"""Counts of comparison patterns: all that estimation ever sees of the pairs.
+"""Counts of comparison patterns, the only input of estimation from the pairs.
 
 Pairs enter the E and M steps only through how often each comparison vector occurs, so the cost of estimation
 does not depend on the number of pairs.

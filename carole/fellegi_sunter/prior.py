@@ -1,4 +1,4 @@
-r"""Prior of a one-to-one linkage: how much one more link is worth before any comparison is seen.
+r"""Prior of a one-to-one linkage: the prior odds of one more link.
 
 The number of links n is beta-binomial, ``n | c ~ Binomial(n2, c)``, ``c ~ Beta(alpha, beta)``, with n2 the records of
 the smaller file; given n every matching with n links is equally likely, of which there are
@@ -7,8 +7,8 @@ the smaller file; given n every matching with n links is equally likely, of whic
 .. math:: \log P(Z) = \log\Gamma(n_1 - n + 1) + \log\Gamma(n + \alpha) + \log\Gamma(n_2 - n + \beta) + const,
 
 and one more link multiplies its probability by ``(n + alpha) / ((n1 - n) (n2 - n - 1 + beta))``: about
-``n / (n1 n2)``, the pairwise p, as long as few records have a match, and far more when nearly all have one, since then
-whoever is still without is likely to belong to whoever else is. The derivative of log P(Z) in n makes this smooth, and
+``n / (n1 n2)``, the pairwise p, as long as few records have a match, and far more when nearly all have one, since two
+records still without a link are then likely to match each other. The derivative of log P(Z) in n makes this smooth, and
 finite up to n = n2.
 """
 
@@ -29,7 +29,8 @@ class BetaBipartite:
     n_a, n_b : int
         Records in the two files.
     alpha, beta : float
-        Of the beta distribution of the share of the smaller file's records that have a match; 1 and 1 is uniform.
+        Parameters of the beta distribution of the share of the smaller file's records that have a match; 1 and 1 is
+        uniform.
 
     References
     ----------
@@ -43,7 +44,7 @@ class BetaBipartite:
 
     @property
     def maximum(self) -> int:
-        """Greatest number of links."""
+        """Maximum number of links."""
         return min(self.n_a, self.n_b)
 
     def log_odds(self, n: float) -> float:

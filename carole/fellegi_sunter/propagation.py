@@ -1,17 +1,17 @@
 r"""Belief propagation for weighted matchings.
 
 A matching of a bipartite graph has weight ``prod w_e`` over its links, and a probability proportional to it. The
-message of a record to a candidate, ``1 / (1 + sum of w times message over its other candidates)``, is the probability
+message from a record to a candidate, ``1 / (1 + sum of w times message over its other candidates)``, is the probability
 that the record is free if that candidate did not exist; at the fixed point
 
 .. math:: P(e) = w\,\mu_{ab}\,\mu_{ba} / (1 + w\,\mu_{ab}\,\mu_{ba}).
 
 Exact where the graph has no cycle, otherwise Bethe's approximation. The fixed point exists and is unique for finite
-weights. Rows answer columns in turn, which from "everybody is free" climbs to the fixed point
-without swinging, so no damping is needed. Each connected component runs until it has settled by itself: nearly
-all of a linkage's components are single pairs or stars and take two rounds. Weak comparisons make one giant component
-of most records; there most messages settle in a few rounds and some take hundreds, so a record answers again only
-when it has been told something new.
+weights. Rows and columns send messages in turn, which from "all records are free" rises to the fixed point
+monotonically, so no damping is needed. Each connected component runs until it has converged: nearly all of a
+linkage's components are single pairs or stars and take two rounds. Weak comparisons make one giant component of most
+records; there most messages converge in a few rounds and some take hundreds, so a record sends again only when it has
+received a changed message.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 GREATEST_LOG_WEIGHT = 600.0
-"""Weights are held within e to this power, beyond any evidence, so that their products stay in range."""
+"""Weights are limited to e to this power, above any evidence, so that their products stay in range."""
 
 MAX_ROUNDS = 500
-"""Rounds after which a component is stopped and counted as unsettled; fewer in a giant one, see `MAX_MESSAGES`."""
+"""Rounds after which a component is stopped and counted as not converged; fewer in a giant one, see `MAX_MESSAGES`."""
 
 MAX_MESSAGES = 5e7
-"""Messages that a giant component may take to settle, unless that is less than `MIN_ROUNDS`: a few seconds."""
+"""Maximum messages in a giant component, unless that is less than `MIN_ROUNDS`: a few seconds."""
 
 MIN_ROUNDS = 30
 
 GIANT_EDGES = 10_000
-"""Pairs of a component beyond which it is called giant."""
+"""Number of pairs above which a component is called giant."""
 
 GIANT_TOLERANCE = 1e-5
-"""There, a change of a link's probability that is not worth another round."""
+"""Tolerance there: a change of a link's probability below which no further round is made."""
 
 _WEIGHT, _TO_A, _TO_B = 0, 1, 2
 
@@ -79,7 +79,7 @@ class CandidateGraph(NamedTuple):
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What belief propagation found.
+    """The result of belief propagation.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ class Beliefs:
     log_weight_sum : float
         Bethe's logarithm of the summed weights of all matchings, the empty one weighing 1.
     rounds : int
-        Most rounds that a component took.
+        Maximum rounds over the components.
     not_converged : int
-        Components that were stopped before they settled.
+        Components that were stopped before they converged.
     """
 
     log_odds: NDArray[np.float64]
@@ -137,7 +137,7 @@ def _firsts(label: NDArray[np.integer], n: int) -> NDArray[np.int64]:
 
 
 class Propagation:
-    """Messages on a graph of candidates, kept from one prior to the next so that each starts near its end.
+    """Messages on a graph of candidates, kept from one prior to the next so that each starts near its fixed point.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Propagation:
     log_ratio : ndarray of float64, shape (n_pairs,)
         Natural logarithm of each pair's likelihood ratio, in the caller's order.
     tolerance : float
-        Greatest change of a link's probability in a round at which a component has settled.
+        Maximum change of a link's probability in a round at which a component has converged.
     giant_tolerance : float
         The same in components of more than `GIANT_EDGES` pairs.
     """
@@ -159,12 +159,12 @@ class Propagation:
     ) -> None:
         self._graph = graph
         self._log_ratio = np.ascontiguousarray(log_ratio[graph.order], dtype=np.float64)
-        # One record of 32 bytes per edge: whoever comes to it by its column finds all in one line of the cache.
+        # One record of 32 bytes per edge: access by column then needs a single cache line.
         self._edges = np.ones((graph.n_edges, 4))
         self._tolerances = tolerance, max(tolerance, giant_tolerance)
 
     def run(self, log_prior_odds: float, max_rounds: int = MAX_ROUNDS) -> Beliefs:
-        """Pass messages until they settle, every pair's weight being prior odds times likelihood ratio.
+        """Pass messages until they converge, every pair's weight being prior odds times likelihood ratio.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ def _propagate(
     tolerance: float,
     giant_tolerance: float,
 ) -> tuple[int, int, float]:
-    """Settle every component; the most rounds, components not settled, and the log of the summed weights."""
+    """Run every component; returns the maximum rounds, components not converged, and the log of the summed weights."""
     in_order = np.arange(len(edges))
     row_waits = np.ones(len(graph.row_first) - 1, dtype=np.bool_)
     column_waits = np.ones(len(graph.column_first) - 1, dtype=np.bool_)
@@ -253,11 +253,11 @@ def _answer(
     waits: NDArray[np.bool_],
     tolerance: float,
 ) -> int:
-    """Tell a record's candidates anew how free it is, where that changed; the number of candidates told.
+    """Send a record's changed messages to its candidates; returns their number.
 
-    Each message is 1 / (1 + sum over the *other* candidates). The heaviest term is left out of the running sum and put
-    back where it belongs, so that nothing is ever subtracted from a sum it dominates. A message that would move a
-    link's probability by less than the tolerance is not sent: small moves add up until they matter.
+    Each message is 1 / (1 + sum over the *other* candidates). The heaviest term is left out of the running sum and
+    added separately, so that nothing is ever subtracted from a sum it dominates. A message that would move a link's
+    probability by less than the tolerance is not sent: small changes add up until they are sent.
     """
     top = -1.0
     heaviest = -1

@@ -1,18 +1,17 @@
 """What blocking lost: the share of matches that satisfy at least one blocking rule, estimated without truth.
 
-The model never sees the pairs that blocking left out. There are two ways to say something of them all the same.
+The model never sees the pairs that blocking left out. There are two ways to estimate their number.
 
 *Capture and recapture.* Rules on different fields fail for different reasons. How often one rule finds what another has
-found then tells how often it finds anything. Rules that share a field fail together and count as one list. Where
-all rules are joined by shared fields in that way, those that share none with each other still tell something, two at
-a time.
+found then estimates how often it finds any match. Rules that share a field fail together and count as one list. Where
+all rules are joined by shared fields in that way, pairs of rules that share none still give an estimate.
 
-*The model.* A rule on whole fields catches a match if both records have the fields and agree on them. m, learnt from
-rules that do not involve a field, says how often they do. This needs no second list, only that
-the rules leave every field of theirs to be learnt by some other rule; with keys that are prefixes or parts of a
-field it is a lower bound, since values may differ and their keys agree.
+*The model.* A rule on whole fields catches a match if both records have the fields and agree on them. m, estimated from
+rules that do not involve a field, is the probability of that. This needs no second list, only that each field of a rule
+is identified by some other rule; with keys that are prefixes or parts of a field it is a lower bound, since values may
+differ and their keys agree.
 
-A single rule, or rules that all share a field, can tell neither: it is "not estimable" and says so.
+With a single rule, or rules that all share a field, neither is possible, and the result is "not estimable".
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from scipy.optimize import brentq
 from tryst.carole.fellegi_sunter.settings import RuleFields
 
 MAX_RULES = 12
-"""Rules up to which the union is worked out by the model: inclusion and exclusion has 2**rules terms."""
+"""Rules up to which the union is computed by the model: inclusion and exclusion has 2**rules terms."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class BlockingRecall:
     method : str
         "no blocking", "capture-recapture", "capture-recapture, two rules at a time", "model" or "not estimable".
     assumptions : tuple of str
-        What the estimate stands on, or why there is none.
+        Assumptions of the estimate, or why there is none.
     found : float
         Expected matches among the candidates.
     """
@@ -75,7 +74,7 @@ def blocking_recall(
     rules : sequence of RuleFields
         None: nothing was blocked.
     agreement : ndarray of float64, shape (n_fields,), optional
-        P(both records have the field, and agree on it exactly | match); NaN where m could not be learnt. Used
+        P(both records have the field, and agree on it exactly | match); NaN where m is unidentified. Used
         where rules are not independent.
 
     Returns
@@ -127,7 +126,7 @@ def blocking_recall(
 def independent_lists(rules: Sequence[RuleFields]) -> list[int]:
     """Masks of the rules of each list, so that no two lists share a field.
 
-    A rule whose fields are not compared has no field here and is a list of its own.
+    A rule whose fields are not compared has no field here and is a separate list.
     """
     lists: list[tuple[set[int], int]] = []
     for r, rule in enumerate(rules):
@@ -168,7 +167,7 @@ def _disjoint_pairs(
     """Share of all matches caught, from pairs of rules without a common field; and which pairs these are.
 
     With n_r and n_s matches caught by two rules and n_rs by both, all matches are n_r n_s / n_rs (Lincoln, Petersen).
-    Several such pairs are pooled by the ratio of their sums, so that a pair counts for as much as both rules catch.
+    Several such pairs are pooled by the ratio of their sums, so that each is weighted by what both rules catch.
     """
     product = both = 0.0
     used = []

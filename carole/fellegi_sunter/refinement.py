@@ -1,15 +1,15 @@
 """m, u and p estimated again from link probabilities that obey one-to-one.
 
-The pairwise model takes for a match whatever makes fields agree together. Where few records have a match that can be
-something else altogether: in two files of 500 people, five of them in both, whose given names follow their gender, its
-match class is "same gender, alike given name", and p goes to its bound. One-to-one knows better: a class of pairs
-in which everybody is paired with everybody cannot be matches. m, u and p learnt from one-to-one link probabilities,
-and those from them, in turn, are the EM of the one-to-one model.
+The pairwise model takes for its match class whatever makes fields agree together. Where few records have a match that
+can be something else: in two files of 500 people, five of them in both, whose given names follow their gender, its
+match class is "same gender, similar given name", and p goes to its bound. One-to-one excludes this: pairs of every
+record with every other cannot be matches. Estimating m, u and p from one-to-one link probabilities, and those from
+them, in turn, is the EM of the one-to-one model.
 
 It starts from agreement on every field and not from the pairwise fit, and a prior worth `PSEUDO_MATCHES` matches holds
-it there while there are few links to learn from. F1 of the decision on parts of brl_sim's files (two errors a record,
-500 by 500, of which 5, 15, 50 and 300 in common): .15, .45, .71 and .985 by the pairwise estimates, .91, .91, .93
-and .992 by these, from either start. Where the fit is good (FEBRL4, all of brl_sim) nothing changes.
+it there while there are few links to estimate from. F1 of the decision on parts of brl_sim's files (two errors a
+record, 500 by 500, of which 5, 15, 50 and 300 in common): .15, .45, .71 and .985 by the pairwise estimates, .91, .91,
+.93 and .992 by these, from either start. Where the fit is good (FEBRL4, all of brl_sim) nothing changes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.progress import StageProgress
 
 MAX_UNSETTLED_ROUNDS = 3
-"""Rounds of estimation where a giant group of competing records does not settle."""
+"""Rounds of estimation where a giant group of competing records does not converge."""
 
 PSEUDO_MATCHES = 20.0
 """Matches that the prior of m is worth: with 5 the first case above ends at F1 .45; 10 to 40 are much the same."""
 
 FEWEST_LINKS = 1e-6
-"""Where p stops falling, as a number of links."""
+"""Lower bound of p, as a number of links."""
 
 
 def refined(
@@ -56,7 +56,7 @@ def refined(
     max_rounds: int = 30,
     progress: StageProgress = lambda _: None,
 ) -> tuple[Model, LinkProbabilities]:
-    """Estimate a model from one-to-one link probabilities, and those from it, until the number of links settles.
+    """Estimate a model from one-to-one link probabilities, and those from it, until the number of links converges.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def refined(
         Fitted to the same counts by `fit`.
     patterns : PatternCounts
     row_a, row_b : ndarray of int, shape (n_pairs,)
-        The pairs kept: all whose match probability is not negligible.
+        The kept pairs: all whose match probability is not negligible.
     pattern : ndarray of int, shape (n_pairs,)
         Row of `patterns` that each pair is counted in.
     settings, rules, level_counts
@@ -72,10 +72,10 @@ def refined(
     pseudo_matches : float
         Weight of the prior of m, whose mean is `default_m`.
     max_rounds : int
-        Rounds of estimation; with 0 the model stays as it is. Where messages do not settle no more than
-        `MAX_UNSETTLED_ROUNDS` are made: each takes seconds then.
+        Rounds of estimation; with 0 the model is unchanged. Where messages do not converge no more than
+        `MAX_UNSETTLED_ROUNDS` are made: each then takes seconds.
     progress : callable
-        Told the fraction done, as far as it can be told. What it raises ends the work.
+        Called with the approximate fraction done. An exception from it ends the work.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def refined(
 
     Notes
     -----
-    A round costs one run of `link_probabilities` and a pass over the patterns; two or three where matches are plain.
+    A round costs one run of `link_probabilities` and a pass over the patterns; two or three where matches are clear.
     """
     settings = settings or Estimation()
     gamma = np.ascontiguousarray(patterns.gamma)
@@ -144,9 +144,9 @@ def believed_model(
     settings: Estimation | None = None,
     level_counts: NDArray[np.float64] | None = None,
 ) -> Model:
-    """The model that estimation under one-to-one starts from: matches agree nearly always, others as all pairs do.
+    """The model that estimation under one-to-one starts from: matches nearly always agree, others as all pairs do.
 
-    A pair that it takes for a possible match must be among those kept, however the pairwise fit judges it.
+    A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
     """
     settings = settings or Estimation()
     width = model.m.shape[1]
@@ -156,7 +156,7 @@ def believed_model(
 
 
 def _disagreement(model: Model, posterior: LinkProbabilities, converged: bool) -> list[ResultWarning]:
-    """Warnings about a pairwise fit that one-to-one does not bear out."""
+    """Warnings about a pairwise fit that contradicts one-to-one."""
     found = []
     pairwise, links = model.expected_matches, posterior.expected_links
     if pairwise > 1.25 * links + 5:
@@ -187,7 +187,7 @@ def _part(progress: StageProgress, done: int) -> StageProgress:
 def expected_levels(
     patterns: PatternCounts, rules: Sequence[RuleFields], links: NDArray[np.float64], n_levels: int
 ) -> NDArray[np.float64]:
-    """Expected links by field and level, of the patterns that may teach the field: shape (n_fields, n_levels)."""
+    """Expected links by field and level, of the patterns that identify the field: shape (n_fields, n_levels)."""
     gamma = patterns.gamma
     identified = identified_bits(patterns.mask, rules, patterns.n_fields)
     learnt = np.zeros((gamma.shape[1], n_levels))

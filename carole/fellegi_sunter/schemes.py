@@ -1,24 +1,24 @@
 r"""Schemes: how similarity enters the model, behind one interface.
 
 *Multinomial*: every comparison level of a field has its own m and u. *Exact*: a field agrees or it does not; no
-similarity. The two *weighted* schemes estimate as the exact one does, and let similarity shade what an agreement is
-worth: with the ratios :math:`a = m/u` of agreement and :math:`d = (1-m)/(1-u)` of disagreement, and similarity s,
+similarity. The two *weighted* schemes estimate as the exact one does, and interpolate the weight of agreement by
+similarity: with the ratios :math:`a = m/u` of agreement and :math:`d = (1-m)/(1-u)` of disagreement, and similarity s,
 
 .. math:: \text{LR: } s a + (1 - s) d \qquad \text{log-LR: } s \log a + (1 - s) \log d .
 
 All four score a comparison vector by a table of one weight per field and level, so that a run counts, fits, scores and
 keeps pairs in the same way under each of them, and its cost depends on distinct values and vectors, never on pairs.
 Similarity therefore enters the weighted schemes by level: s is 1 at the highest, which is agreement, and the middle of
-the level elsewhere, at the lowest at most `LOWEST` (a field that knows only equal and unequal has 0 there). What
-levels cost beside each pair's own similarity is measured in the reproduction of Smith and Shlomo's experiment: .011 of
+the level elsewhere, at the lowest at most `LOWEST` (a field with only equal and unequal has 0 there). The loss of using
+levels instead of each pair's own similarity is measured in the reproduction of Smith and Shlomo's experiment: .011 of
 the area under the curve for log-LR at the highest level of error; LR gains .017, since with s = 0 one garbled value
-rules out a match that all other fields vouch for.
+rules out a match that all other fields support.
 
-The weighted schemes give scores that rank pairs. They are no ratio of two distributions, so probabilities made from
-them are not calibrated; a run says so.
+The weighted schemes give scores that rank pairs. They are not a ratio of two distributions, so probabilities derived
+from them are not calibrated; a run reports this.
 
-What a scheme can be combined with are its facts, in `tryst.common.specification.model.schemes`. A new scheme is an
-entry there and one here, of an existing class or of its own.
+The options that a scheme can be combined with are its facts, in `tryst.common.specification.model.schemes`. A new
+scheme is an entry there and one here, of an existing class or a new one.
 """
 
 from __future__ import annotations
@@ -47,48 +47,48 @@ Shade = Callable[[float, float, NDArray[np.float64]], NDArray[np.float64]]
 """Weights in bits of similarities, from the log2 ratios of agreement and of disagreement."""
 
 LOWEST = 0.1
-"""What the least similar level counts as, at most; the lowest of EM(8) has its middle there."""
+"""Maximum similarity of the least similar level; the lowest of EM(8) has its middle there."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a scheme sees comparison vectors, and what it makes of a model; as it stands, the multinomial one.
+    """How a scheme treats comparison vectors and a model; this base class is the multinomial scheme.
 
     Attributes
     ----------
     facts
-        What it is and allows.
+        Its properties and options.
     """
 
     facts: SchemeFacts
 
     @property
     def name(self) -> str:
-        """As a specification has it."""
+        """The name in a specification."""
         return self.facts.name
 
     def vectors(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
-        """Comparison vectors as the model has them, from those by the fields' levels."""
+        """Comparison vectors in the model's levels, from those in the fields' levels."""
         return gamma
 
     def levels(self, n_levels: int) -> int:
-        """Levels that the model has of a field of so many."""
+        """Number of the model's levels of a field with `n_levels` levels."""
         return n_levels
 
     def patterns(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
-        """The same rows, with their vectors as the model has them; some may then be equal."""
+        """The same rows, with vectors in the model's levels; some may then be equal."""
         return PatternCounts(self.vectors(patterns.gamma, n_levels), patterns.mask, patterns.count)
 
     def merged(self, patterns: PatternCounts, n_levels: Sequence[int]) -> PatternCounts:
-        """The same pairs, counted by the vectors that the model has."""
+        """The same pairs, counted by vectors in the model's levels."""
         return patterns
 
     def level_counts(self, counts: Levels | None, n_levels: Sequence[int]) -> Levels | None:
-        """Pairs by field and level as the model has it."""
+        """Pairs by field and the model's levels."""
         return counts
 
     def weights(self, model: Model, bounds: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-        """Match weight of each field's levels in bits, shape (n_fields, max n_levels); 0 beyond a field's levels."""
+        """Match weight of each field's levels in bits, shape (n_fields, max n_levels); 0 after a field's levels."""
         return log2_ratios(model.m, model.u)
 
     def of(self, model: Model, bounds: Sequence[Sequence[float]]) -> FittedScheme:
@@ -98,12 +98,12 @@ class Scheme:
 
 @dataclass(frozen=True)
 class AgreementScheme(Scheme):
-    """A scheme whose model knows agreement and disagreement of each field only.
+    """A scheme whose model has only agreement and disagreement of each field.
 
     Attributes
     ----------
     shade
-        What similarity makes of the weights of the two.
+        The weight at each similarity, from the weights of the two.
     """
 
     shade: Shade
@@ -136,22 +136,22 @@ class AgreementScheme(Scheme):
 
 @dataclass(frozen=True)
 class FittedScheme:
-    """A model and what it makes of every comparison level.
+    """A model and its weight of every comparison level.
 
     Parameters
     ----------
     scheme : Scheme
     model : Model
-        As EM saw the fields: their own levels (multinomial), or two, disagreement and agreement.
+        With the levels of EM: the fields' own (multinomial), or two, disagreement and agreement.
     weights : ndarray of float64, shape (n_fields, max n_levels)
-        Match weight of each comparison level, in bits; 0 beyond a field's levels.
+        Match weight of each comparison level, in bits; 0 after a field's levels.
     joint : JointModel, optional
-        Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are what
-        each field would say by itself.
+        Where fields may depend on each other: the weight of a vector is then this model's, and `weights` are those of
+        each field separately.
     misfits : tuple of Misfit
-        What independence of the fields gets wrong.
+        Where independence of the fields fails.
     n_levels : tuple of int, optional
-        Levels of the fields, beside those that the model knows.
+        Levels of the fields, where they differ from the model's.
     standard_errors : StandardErrors, optional
         Of the model's m, u and p.
     """
@@ -166,7 +166,7 @@ class FittedScheme:
 
     @property
     def warnings(self) -> tuple[ResultWarning, ...]:
-        """What a user should know of the scheme before relying on its probabilities."""
+        """Warnings about the scheme's probabilities."""
         facts = self.scheme.facts
         return () if facts.calibrated else (result_warning("scheme_not_calibrated", scheme=facts.name),)
 
@@ -179,12 +179,12 @@ class FittedScheme:
         return total
 
     def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
-        """Match probabilities that the weights amount to, each pair by itself."""
+        """Match probabilities that the weights imply, each pair without its rivals."""
         p = self.model.p
         return probability(self.match_weights(gamma) * np.log(2.0) + np.log(p) - np.log1p(-p))
 
     def estimated(self, gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]:
-        """Comparison vectors as the model has them."""
+        """Comparison vectors in the model's levels."""
         return self.scheme.vectors(gamma, n_levels)
 
 
@@ -228,7 +228,7 @@ def fit_scheme(
     n_a, n_b, settings, rules, level_counts
         As for `fit`.
     exceptions : sequence of int
-        Positions of the comparisons whose lowest level is what most matches have.
+        Positions of the comparisons in which most matches have the lowest level.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def fit_scheme(
 
 
 def similarities(bounds: Sequence[float], *, graded: bool = True) -> NDArray[np.float64]:
-    """What each level of a field counts as, from 0 (disagreement) to 1 (agreement).
+    """Similarity of each level of a field, from 0 (disagreement) to 1 (agreement).
 
     Examples
     --------
@@ -278,15 +278,15 @@ def unshaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ratio_shaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The likelihood ratio of agreement, shaded by similarity."""
-    # In logarithms, so that a ratio beyond the range of floats does no harm.
+    """The likelihood ratio, interpolated by similarity."""
+    # In logarithms, so that a ratio outside the range of floats does no harm.
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp2(np.log2(s) + a, np.log2(1 - s) + d), dtype=np.float64)
 
 
 def log_ratio_shaded(a: float, d: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithm of the likelihood ratio, shaded by similarity."""
-    # Nothing of an infinite ratio is nothing.
+    """The logarithm of the likelihood ratio, interpolated by similarity."""
+    # A similarity of 0 times an infinite ratio is 0.
     return np.where(s > 0, np.maximum(s, 1e-300) * a, 0.0) + np.where(s < 1, np.maximum(1 - s, 1e-300) * d, 0.0)
 
 
@@ -340,4 +340,4 @@ SCHEMES: dict[str, Scheme] = {
         AgreementScheme(known.SCHEMES["log_lr_weighted"], log_ratio_shaded),
     )
 }
-"""All of them by name."""
+"""All schemes by name."""

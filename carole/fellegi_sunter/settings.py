@@ -1,4 +1,4 @@
-"""What estimation is told: the fields, the blocking rules, and how to estimate."""
+"""The input of estimation: the fields, the blocking rules, and the settings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ U = Literal["all_pairs", "corrected", "free"]
 class FieldLevels:
     """A compared field: its name and its number of levels, the last being the most similar.
 
-    An `exception` is a comparison whose lowest level is what most matches have, as the exchange of two values;
-    estimation begins there.
+    An `exception` is a comparison in which most matches have the lowest level, such as the exchange of two values;
+    estimation starts there.
     """
 
     name: str
@@ -36,7 +36,7 @@ class FieldLevels:
 
 @dataclass(frozen=True)
 class RuleFields:
-    """A blocking rule: its name and the positions of the fields that its key is made of."""
+    """A blocking rule: its name and the positions of its fields."""
 
     name: str
     fields: tuple[int, ...]
@@ -50,12 +50,12 @@ class Estimation:
     ----------
     u : {"corrected", "all_pairs", "free"}
         ``all_pairs``: u is the distribution of levels over all pairs, matches included, and stays fixed.
-        ``corrected``: the matches' share is taken out of it, u = (r - p m) / (1 - p), at every step.
+        ``corrected``: the matches' share is removed from it, u = (r - p m) / (1 - p), at every step.
         ``free``: u is the expected distribution among non-matches; only where nothing is blocked.
     one_to_one : bool
         Whether a record has at most one match, so that p cannot exceed 1 / max(n_a, n_b).
     expected_matches : float, optional
-        Where p starts, as a number of matches; None starts at min(n_a, n_b).
+        Starting value of p, as a number of matches; None starts at min(n_a, n_b).
     max_iterations : int
         EM steps before giving up, which is reported.
     tolerance : float

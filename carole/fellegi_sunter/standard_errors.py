@@ -1,25 +1,25 @@
 r"""Standard errors of m, u and p.
 
-Where every pair is judged by itself the estimates are the root of estimating functions, one of each parameter, to which
-every pair contributes: of m, ``g ([gamma_q = k] - m[q, k])`` over the pairs that may teach field q, with g the match
+Without one-to-one the estimates are the root of estimating functions, one for each parameter, to which every pair
+contributes: of m, ``g ([gamma_q = k] - m[q, k])`` over the pairs that identify field q, with g the match
 probability; of p, ``g - p`` over all pairs; of u, ``(1 - g)([gamma_q = k] - u[q, k])`` where it is free and
 ``[gamma_q = k] - p m[q, k] - (1 - p) u[q, k]`` where it is corrected. With H the derivative of their sums, by Louis'
 identity complete less missing information, and B the sum of their squares, the covariance is ``inv(H) B inv(H)'``.
-Where all pairs teach all fields and u is fixed or free the functions are the score of the likelihood, H is its
+Where all pairs identify all fields and u is fixed or free the functions are the score of the likelihood, H is its
 observed information, and the covariance is ``inv(H)``. All in logits, so that no probability leaves (0, 1).
 
 Under one-to-one (`linked_errors`) the matches are those of the link probabilities: complete information is that of so
-many matches and of the prior, missing information the covariance of the score over what is not known of the links. The
-links of different records of A are taken to vary independently, which rather overstates it.
+many matches and of the prior, missing information the covariance of the score over the uncertain links. The links of
+different records of A are assumed to vary independently, which somewhat overstates it.
 
-What they are errors of: the parameters of the process that made these pairs, each pair a draw. A match is one person
-whose two records differ by chance, so for m and p that is right. Non-matching pairs share records, so that u varies
-more from files to files than a count of pairs says (1.5 times as much in the files of the tests); u counted over all
-pairs of these files has no error in these files, and none is told.
+These are standard errors of the parameters of the generating process, with each pair a draw. A match is one person
+whose two records differ by chance, so this is correct for m and p. Non-matching pairs share records, so that u varies
+more between files than a count of pairs implies (1.5 times as much in the files of the tests); u counted over all pairs
+is exact for these files, so no error is reported.
 
 Where fields depend on each other (`carole.fellegi_sunter.dependence`) how often one of them agrees is still a
-share among matches. But how much a doubtful pair's match probability moves with it is another matter; so an error is
-told only where doubtful pairs add less than `DOUBT` to it.
+share among matches. But how much a doubtful pair's match probability changes with it is not known; so an error
+is reported only where doubtful pairs add less than `DOUBT` to it.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ from tryst.carole.fellegi_sunter.u import shares, within_levels
 Floats = NDArray[np.float64]
 
 BATCH = 1 << 13
-"""Patterns, or pairs, whose scores are held at once."""
+"""Patterns, or pairs, whose scores are held in memory at a time."""
 
 DOUBT = 0.1
-"""Share by which doubtful pairs may widen an error where fields depend on each other."""
+"""Share by which doubtful pairs may increase an error where fields depend on each other."""
 
 FEWEST = 1.0
 """Expected matches at a level, the prior's among them, below which its m has no standard error."""
 
 MIN_CURVATURE = 1e-9
-"""Smallest eigenvalue of the information, each parameter scaled to 1, with which the parameters are told apart."""
+"""Smallest eigenvalue of the information, each parameter scaled to 1, at which the parameters are identified."""
 
 
 @dataclass(frozen=True)
 class StandardErrors:
-    """Standard errors of a model's parameters; NaN where there is none to tell.
+    """Standard errors of a model's parameters; NaN where none is reported.
 
     Parameters
     ----------
     m, u : ndarray of float64, shape (n_fields, n_levels)
     p : float
     note : str
-        What they are errors of, or why there are none.
+        The basis of the errors, or why there are none.
     """
 
     m: Floats
@@ -78,7 +78,7 @@ COUNTED_U = "; u is counted over all pairs of these files and has none"
 
 
 def no_errors(model: Model, reason: str) -> StandardErrors:
-    """None at all, and why."""
+    """No standard errors, with the reason."""
     nothing = np.full(model.m.shape, np.nan)
     return StandardErrors(nothing, nothing.copy(), float("nan"), f"no standard errors: {reason}")
 
@@ -90,7 +90,7 @@ def pairwise_errors(
     rules: Sequence[RuleFields] = (),
     level_counts: Floats | None = None,
 ) -> StandardErrors:
-    """Standard errors of a model as `fit` made it.
+    """Standard errors of a model from `fit`.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def pairwise_errors(
     Returns
     -------
     StandardErrors
-        None of a field that cannot be learnt, of a level with less than `FEWEST` expected matches (near 0 an estimate
-        is not symmetric about the truth), of p at its bound, and of a model that is not identified or not converged.
+        None of an unidentified field, of a level with less than `FEWEST` expected matches (near 0 an estimate is not
+        symmetric about the truth), of p at its bound, and of a model that is not identified or not converged.
 
     Notes
     -----
@@ -184,12 +184,12 @@ def linked_errors(
     Parameters
     ----------
     model : Model
-        As `refined` or `fit_joint` gave it.
+        From `refined` or `fit_joint`.
     patterns : PatternCounts
     row : ndarray of int, shape (n_pairs,), optional
-        Records of A, of which each has one match at most; None: every pair by itself, one for each pair of `patterns`.
+        Records of A, each with one match at most; None: every pair separately, one for each pair of `patterns`.
     pattern : ndarray of int, shape (n_pairs,)
-        Row of `patterns` that each pair kept is counted in.
+        Row of `patterns` in which each kept pair is counted.
     probability : ndarray of float64, shape (n_pairs,)
         Link probabilities under the model.
     rules : sequence of RuleFields
@@ -202,7 +202,7 @@ def linked_errors(
 
     Notes
     -----
-    O(n_pairs * (n_fields * n_levels)**2) for the pairs that are in doubt.
+    O(n_pairs * (n_fields * n_levels)**2) for the uncertain pairs.
     """
     if not model.identified:
         return no_errors(model, "the model is not identified")
@@ -219,7 +219,7 @@ def linked_errors(
     matched = float(links.sum())
     complete[-1, -1] += max(matched, 1e-300) * (1 - model.p)
     if row is not None:
-        # A record of the smaller file has its match or none: their number varies less than a count of pairs would.
+        # A record of the smaller file has a match or none: the number of matches varies less than a count of pairs.
         complete[-1, -1] /= max(1 - matched / min(model.n_a, model.n_b), 1e-6)
     missing, own = np.zeros_like(complete), np.zeros_like(complete)
     for chosen, group in _doubtful(row, probability):
@@ -257,13 +257,13 @@ def linked_errors(
 def _doubtful(
     row: NDArray[np.integer] | None, probability: Floats
 ) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer] | None]]:
-    """Batches of the pairs that are in doubt, and where each record's pairs begin among them."""
+    """Batches of the uncertain pairs, and where each record's pairs begin among them."""
     if row is None:
         chosen = np.flatnonzero((probability > 1e-9) & (probability < 1 - 1e-9))
         for first in range(0, len(chosen), BATCH):
             yield chosen[first : first + BATCH], None
         return
-    # A record is in doubt if any of its pairs is; its certain ones would add and subtract the same.
+    # A record is uncertain if any of its pairs is; its certain ones would add and subtract the same.
     kept = np.flatnonzero(probability > 1e-9)
     in_doubt = np.zeros(int(row.max(initial=0)) + 1, dtype=np.bool_)
     in_doubt[row[kept][probability[kept] < 1 - 1e-9]] = True
@@ -280,9 +280,9 @@ def _doubtful(
 
 
 class _Layout:
-    """Where each parameter stands among those estimated: logits of m, of u, and of p last.
+    """The position of each parameter among those estimated: logits of m, of u, and of p last.
 
-    A distribution's logits are against its largest probability, which has none of its own.
+    A distribution's logits are relative to its largest probability, which has none.
     """
 
     def __init__(self, model: Model, settings: Estimation, rules: Sequence[RuleFields]) -> None:
@@ -322,16 +322,16 @@ class _Layout:
         return found
 
     def residuals(self, gamma: NDArray[np.int8], p: float) -> Floats:
-        """What pairs contribute to the equations of a corrected u."""
+        """The contributions of pairs to the equations of a corrected u."""
         return self._scores(gamma, self.u_at, p * self._model.m + (1 - p) * self._model.u)
 
     def identifies(self, identified: NDArray[np.uint64]) -> Floats:
-        """1 where a pattern may teach the field of a parameter of m: shape (n_patterns, n_m)."""
+        """1 where a pattern identifies the field of a parameter of m: shape (n_patterns, n_m)."""
         fields = np.array([q for q, _ in self.m_at], dtype=np.uint64)
         return ((identified[:, None] >> fields[None, :]) & np.uint64(1)).astype(np.float64)
 
     def add_multinomial(self, into: Floats, places: list[tuple[int, int]], table: Floats, number: Floats) -> None:
-        """Add the information of so many draws of each field's level."""
+        """Add the information of a number of draws of each field's level."""
         start = 0 if places is self.m_at else len(self.m_at)
         for i, (q, k) in enumerate(places):
             for j, (r, other) in enumerate(places):
@@ -352,7 +352,7 @@ class _Layout:
                 into[start + i, -1] += total[q] * p * (1 - p) * (m[q, k] - u[q, k])
 
     def replace_counts(self, squares: Floats, everywhere: Floats, sampled: Floats) -> None:
-        """Put in what levels counted over all pairs vary by, where the patterns are of some pairs only."""
+        """Add the variance of levels counted over all pairs, where the patterns cover only some pairs."""
         start, stop = len(self.m_at), len(self.m_at) + len(self.u_at)
         share = np.array([sampled[q] for q, _ in self.u_at])
         squares[start:stop] *= share[:, None]
@@ -362,7 +362,7 @@ class _Layout:
         self.add_multinomial(squares, self.u_at, shares(everywhere, valid, 0.0), everywhere.sum(axis=1))
 
     def errors(self, covariance: Floats, note: str, matches: Floats) -> StandardErrors:
-        """Standard errors of the probabilities from the covariance of the logits; `matches` taught each field."""
+        """Standard errors of the probabilities from the covariance of the logits; `matches` identified each field."""
         m_end = len(self.m_at)
         p = self._model.p
         m = self._spread(self._model.m, self.m_at, covariance[:m_end, :m_end])
@@ -389,7 +389,7 @@ class _Layout:
 
 
 def _covariance(curvature: Floats, squares: Floats | None) -> Floats | None:
-    """``inv(H) B inv(H)'``, or ``inv(H)`` without B; None where H does not tell the parameters apart."""
+    """``inv(H) B inv(H)'``, or ``inv(H)`` without B; None where H does not identify the parameters."""
     diagonal = np.diag(curvature)
     if not len(diagonal) or (diagonal <= 0).any() or not np.isfinite(curvature).all():
         return None

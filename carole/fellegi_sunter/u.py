@@ -2,8 +2,8 @@
 
 Nearly all pairs are non-matches, so u is close to r, the share of each level among all pairs (Jaro 1989). The
 difference is p (m - u), which matters where u is of the order of p: on a field with many values most of the
-agreeing pairs are matches, and r then counts them as chance agreement. The correction takes the share of the
-matches out: r = p m + (1 - p) u.
+agreeing pairs are matches, and r then counts them as chance agreement. The correction removes the share of
+the matches: r = p m + (1 - p) u.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def corrected(
 
     Notes
     -----
-    Where the matches would take more than there is, nothing is left but the prior's share: with the true p and m
-    that happens by chance only, with others it says that p m is too large.
+    Where the matches exceed the pairs of a level, only the prior's share remains: with the true p and m that happens by
+    chance only; otherwise it indicates that p m is too large.
     """
     total = counts.sum(axis=1, keepdims=True)
     left = np.maximum(counts - p * total * m, 0.0)
-    # Left-overs of rounding would pass for evidence: a level whose pairs are all matches has none.
+    # Rounding errors would appear as evidence: a level whose pairs are all matches has none.
     left[left < 1e-12 * total] = 0.0
     return shares(left, valid, prior)

@@ -1,4 +1,4 @@
-"""Which two fields independence describes worst, within matches and within non-matches, in words."""
+"""Which pairs of fields independence describes worst, within matches and within non-matches, in words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tryst.carole.fellegi_sunter.settings import FieldLevels
 Class = Literal["matches", "others"]
 
 FEWEST_PAIRS = 10.0
-"""Pairs with both values below which two fields are not judged."""
+"""Minimum number of pairs with both values for a diagnosis of two fields."""
 
 MAX_MISFITS = 10
-"""Pairs of fields told, the worst first."""
+"""Maximum number of pairs of fields reported, the worst first."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Misfit:
     gain : float
         Log Bayes factor of dependence over independence, on three levels.
     observed, expected : float
-        Share of the pairs in which both fields are at the top level (others), or both below it (matches): as the
-        class has it, and as it would be if the fields were independent.
+        Share of the pairs in which both fields are at the top level (others), or both below it (matches): in the
+        class, and as expected under independence.
     """
 
     within: Class
@@ -76,10 +76,10 @@ def misfits(
     weight : ndarray of float64, shape (n_patterns,)
         Expected pairs of the class by pattern.
     fields : sequence of FieldLevels
-    estimation_mask : Teaching, optional
-        Which patterns may speak of which fields; None: each of all.
+    estimation_mask : EstimationMask, optional
+        Which patterns may identify which fields; None: each of all.
     sampled : Sampled, optional
-        Which of the pairs stand for others.
+        Which of the pairs are sampled and stand for others.
 
     Returns
     -------

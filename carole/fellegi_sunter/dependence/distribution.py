@@ -1,9 +1,9 @@
 """The distribution of comparison vectors in one class, by a decomposable graph.
 
-Every field has a table of its levels given those of its parents. A table is learnt from pairs that lack none of its
-fields, smoothed towards the field's own distribution: where parents take levels that were hardly ever seen
-together, the field behaves as it does elsewhere. A field missing from a pair is summed out, so that what is not there
-says nothing by itself, while the fields around it still depend on each other through it.
+Every field has a table of its levels given those of its parents. A table is estimated from pairs that lack none of its
+fields, smoothed towards the field's own distribution: where parents take levels that rarely occur together, the field
+behaves as it does elsewhere. A field missing from a pair is summed out, so that a missing value adds nothing, while
+the fields around it still depend on each other through it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Str
 from tryst.carole.fellegi_sunter.patterns import MISSING
 
 BATCH = 4096
-"""Patterns with missing fields evaluated at once."""
+"""Patterns with missing fields evaluated at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Distribution:
     tables: tuple[NDArray[np.float64], ...]
 
     def log_probability(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
-        """Log probability of what is there of each comparison vector: shape (n_patterns,)."""
+        """Log probability of the present levels of each comparison vector: shape (n_patterns,)."""
         found = np.zeros(len(gamma))
         absent = gamma == MISSING
         masks, group = np.unique(absent, axis=0, return_inverse=True)
@@ -66,7 +66,7 @@ class Distribution:
         total = np.zeros(len(gamma))
         needed: set[int] = set()
         kept = []
-        # From the last field back: one that is missing and that nothing else hangs on sums to 1.
+        # From the last field back: a missing field on which no other depends sums to 1.
         for (v, parents), table in zip(reversed(self.structure.families), reversed(self.tables), strict=True):
             if absent[v] and v not in needed:
                 continue
@@ -104,7 +104,7 @@ def estimated(
     pseudo_pairs: float,
     estimation_mask: EstimationMask | None = None,
 ) -> Distribution:
-    """The distribution with a given graph that expected numbers of pairs speak for.
+    """The distribution with a given graph, estimated from expected numbers of pairs.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ def estimated(
     weight : ndarray of float64, shape (n_patterns,)
         Expected pairs of the class by pattern.
     alone : ndarray of float64, shape (n_fields, n_levels)
-        Distribution of each field by itself: that of a field without parents, and what the others are smoothed
-        towards.
+        Marginal distribution of each field: that of a field without parents, and the one towards which the others
+        are smoothed.
     n_levels : sequence of int
     pseudo_pairs : float
-        Weight of that in a field's distribution given its parents' levels.
-    estimation_mask : Teaching, optional
-        Which patterns may speak of which fields; None: each of all.
+        Weight of `alone` in a field's distribution given its parents' levels.
+    estimation_mask : EstimationMask, optional
+        Which patterns may identify which fields; None: each of all.
 
     Notes
     -----
@@ -139,7 +139,7 @@ def estimated(
             continue
         towards = own.reshape(-1, *[1] * len(parents))
         if len(parents) > 1:
-            # Each parent by itself says what it can of levels that were hardly ever seen together.
+            # Each parent separately supplies the estimate for levels that rarely occur together.
             for i, parent in enumerate(parents):
                 single = table((v, parent), own[:, None])
                 shape = [1] * len(parents)

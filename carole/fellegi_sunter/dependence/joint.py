@@ -1,22 +1,22 @@
-"""The model with dependent fields, and how it is estimated.
+"""The model with dependent fields, and its estimation.
 
-Two dependent fields are not two witnesses. A family that shares name, address and telephone with another record looks
+Two dependent fields are not independent evidence. A relative who shares name, address and telephone with a person looks
 like that person, because under independence so many agreements by chance are next to impossible. Here a class has the
 fields' joint distribution by a decomposable graph: P(vector | match) and P(vector | not) are products of tables over
 small cliques.
 
-Estimation goes round: expected matches by pattern, graphs and tables from them, weights, expected matches. Under
-one-to-one the expected matches are those that obey it (`one_to_one`). That is not only better: pair by pair "one
-household" describes a group of pairs that agree on many fields as well as "one person" does, and nothing tells which
-of the two is meant.
+Estimation iterates: expected matches by pattern, graphs and tables from them, weights, expected matches. Under
+one-to-one the expected matches are those that obey it (`one_to_one`). This is necessary: pair by pair "one household"
+describes a group of pairs that agree on many fields as well as "one person" does, and the counts do not distinguish
+the two.
 
 Under one-to-one there is also a class of pairs known to be no match whatever their levels: those one of whose records
-is linked to another record (`strangers`). The tables of non-matches are learnt from them. Were they learnt from all
-that is left over, matches that were missed would teach them that two strangers may well share all but one field, and
-more would be missed for it in the next round.
+is linked to another record (`strangers`). The tables of non-matches are estimated from them. If they were estimated
+from all remaining pairs, missed matches would raise the probability that two different people share all but one field,
+and more would be missed in the next round.
 
-What non-matches do together must be known over all pairs. Where pairs were blocked, the candidates are counted
-exactly and the others come from a random sample of them (`OutsideBlocks`).
+The joint distribution of non-matches must be known over all pairs. Where pairs were blocked, the candidates are counted
+exactly and the others come from a random sample (`OutsideBlocks`).
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 """Rows of A, rows of B and patterns of pairs."""
 
 GROWTH = (1, 2, 4, 8, 16)
-"""Edges that the graph of non-matches may have at first, and when it is chosen again."""
+"""Maximum number of edges of the non-matches' graph, at first and when it is chosen again."""
 
 ROUNDS_PER_STEP = 3
-"""Rounds after which it is."""
+"""Rounds after which it is chosen again."""
 
 MAX_ROUNDS = 60
 """Rounds before giving up, which is reported."""
 
 MAX_CHOICES = 4
-"""Times the graphs are chosen: the second choice sees better classes than the first, and later ones rarely differ."""
+"""How often the graphs are chosen: the second choice has better classes than the first; later ones rarely differ."""
 
 ROUNDS_PER_CHOICE = 8
 """Rounds after which the graphs are chosen again though the matches still move."""
 
 SETTLED = 1e-2
-"""Change of the expected number of matches, relative to its square root, at which it has settled."""
+"""Change of the expected number of matches, relative to its square root, at which it has converged."""
 
 
 NEAR = 1e-4
-"""Match probability from which a pair comes near a match, where pairs kept do not say it."""
+"""Match probability above which a pair counts as close to a match, where it is not known from the kept pairs."""
 
 LINKED = 0.9
-"""Link probability from which a record counts as linked, and its other pairs as no matches."""
+"""Link probability above which a record counts as linked, and its other pairs as non-matches."""
 
 FEWEST_LINKED = 0.2
 """Share of pairs with a linked record below which too few of them are known to be no match."""
@@ -83,7 +83,7 @@ FEWEST_LINKED = 0.2
 
 @dataclass(frozen=True)
 class OutsideBlocks:
-    """Comparison vectors of pairs that blocking left out, from a random sample of those.
+    """Comparison vectors of pairs that blocking left out, from a random sample of them.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class JointModel:
     rounds : int
     converged : bool
     misfits : tuple of Misfit
-        What independence would get wrong, matches first.
+        Where independence fails, matches first.
     """
 
     matches: Distribution
@@ -128,7 +128,7 @@ class JointModel:
         return np.asarray(ratio / np.log(2.0))
 
     def match_probabilities(self, gamma: NDArray[np.int8]) -> NDArray[np.float64]:
-        """Match probabilities of comparison vectors, each pair by itself."""
+        """Match probabilities of comparison vectors, each pair without its rivals."""
         return probability(self.match_weights(gamma) * np.log(2.0) + np.log(self.p) - np.log1p(-self.p))
 
 
@@ -144,7 +144,7 @@ def fit_joint(
     first: LinkProbabilities | None = None,
     progress: StageProgress = lambda _: None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
-    """Estimate a model whose fields may depend on each other, in each class by itself.
+    """Estimate a model whose fields may depend on each other, in each class separately.
 
     Parameters
     ----------
@@ -154,10 +154,10 @@ def fit_joint(
     dependence : {"pairwise", "decomposable"}
     settings, rules, level_counts
         As given to `fit`.
-    outside_blocks : Beyond, optional
+    outside_blocks : OutsideBlocks, optional
         Needed where pairs were blocked.
     pairs : tuple of ndarray of int, optional
-        Rows of A, rows of B and patterns of the pairs kept, as for `refined`; None: each pair by itself.
+        Rows of A, rows of B and patterns of the kept pairs, as for `refined`; None: each pair separately.
     first : LinkProbabilities, optional
         Under `model`, where estimation starts; needed with `pairs`.
     progress : callable, optional
@@ -193,9 +193,9 @@ def fit_joint(
     else:
         matches = patterns.count * model.match_probabilities(gamma)
     posterior = first
-    # The most telling dependence of non-matches first, then more and more: what neighbours have in common must not be
-    # taken for matches while the rest is learnt, nor matches lost to neighbours for strangers who are alike. Matches
-    # come last: what a family has in common must not be learnt as an oddity of theirs.
+    # The strongest dependence of non-matches first, then further ones: agreement of neighbours must not be taken for
+    # matches while the rest is estimated, nor missed matches for similar non-matches. Matches come last: agreement
+    # within a family must not be estimated as a dependence of matches.
     others = estimator.others(matches, pairs, posterior)
     none = independent(len(model.fields))
     graphs = none, estimator.graph_of_others(others, GROWTH[0])
@@ -293,7 +293,7 @@ class _Estimator:
         return Sampled(drawn, near, self._outside_blocks.scale)
 
     def misfits(self, matches: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[Misfit, ...]:
-        """What independence would get wrong."""
+        """Where independence fails."""
         fields = self._model.fields
         return (
             *misfits("matches", self.gamma, matches, fields, self._estimation_mask),
@@ -303,7 +303,7 @@ class _Estimator:
     def estimate(
         self, matches: NDArray[np.float64], others: NDArray[np.float64], graphs: tuple[Structure, Structure]
     ) -> tuple[JointModel, Model]:
-        """Tables of both classes, and the same field by field."""
+        """Tables of both classes, and the marginals of each field."""
         model, settings = self._model, self._settings
         learnt = expected_levels(self._patterns, self._rules, matches, self._width)
         n_pairs = float(model.n_a) * model.n_b
@@ -327,8 +327,8 @@ class _Estimator:
     ) -> NDArray[np.float64]:
         """Expected non-matches by pattern, of all pairs.
 
-        Also where u is that of all pairs: in one field by itself matches are lost among the others, but nearly all
-        pairs that agree on several fields at once are matches, and would pass for a dependence of non-matches.
+        Also where u is that of all pairs: in a single field matches are negligible among the others, but nearly all
+        pairs that agree on several fields at once are matches, and would appear as a dependence of non-matches.
         """
         if pairs is None or posterior is None:
             others = np.maximum(self._count - matches, 0.0)
@@ -351,7 +351,7 @@ def strangers(
     known : ndarray of float64, shape (n_patterns,)
         Such pairs by pattern.
     share : float
-        What they are of all non-matches.
+        Their share of all non-matches.
     """
     row_a, row_b, pattern = pairs
     strong = probability >= LINKED

@@ -2,11 +2,11 @@
 
 The score is the hyper-Dirichlet marginal likelihood of `risk.models`, on expected numbers of pairs by pattern. It is
 made of tables over the fields of one move at a time, so each is counted on the pairs that lack none of those fields:
-pairs that lack others still speak. Cliques are held small, as their tables must be learnt from few matches.
+pairs that lack others still count. Cliques are kept small, as their tables must be estimated from few matches.
 
-The graph is chosen on three levels of a field (unlike, alike, the same). What makes fields dependent (a family, a
-clerk's slip) makes them agree or disagree together, and a table of eight by eight levels costs so many parameters
-that a dependence of thousands of pairs among millions does not pay for it.
+The graph is chosen on three levels of a field (different, similar, equal). The causes of dependence (a family, a
+clerk's error) make fields agree or disagree together, and a table of eight by eight levels has so many parameters that
+a dependence of thousands of pairs among millions does not justify them.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from tryst.risk.models.bits import members
 from tryst.risk.models.graphs import Graph, empty_graph
 
 MIN_GAIN = 3.0
-"""Log Bayes factor of an edge worth having: odds of twenty."""
+"""Minimum log Bayes factor of an edge: odds of twenty."""
 
 PRECISION = 1.0
 """Total prior precision of a table."""
 
 LARGEST_CLIQUE = {"pairwise": 2, "decomposable": 4}
-"""Fields that may depend on each other all at once: two make a forest of pairs."""
+"""Maximum number of fields in a clique: two make a forest of pairs."""
 
 MAX_CELLS = 1 << 17
-"""Cells of a clique's table."""
+"""Maximum number of cells of a clique's table."""
 
 
 class EstimationMask:
-    """Which blocked patterns may speak of which fields among matches.
+    """Which blocked patterns may identify which fields among matches.
 
-    A rule's pairs agree on its own fields, so whether fields depend on each other is told by pairs of rules that
-    involve none of them. Otherwise "found by one of two rules" would look like dependence of their fields.
+    A rule's pairs agree on its own fields, so dependence of fields is estimated from pairs of rules that involve none
+    of them. Otherwise "found by one of two rules" would look like dependence of their fields.
 
     Parameters
     ----------
     mask : ndarray of uint32, shape (n_patterns,)
     rules : sequence of RuleFields
-        None: every pattern speaks of every field.
+        None: every pattern identifies every field.
     """
 
     def __init__(self, mask: NDArray[np.uint32], rules: Sequence[RuleFields]) -> None:
@@ -62,19 +62,20 @@ class EstimationMask:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Where the patterns of a class come from, when some of them were drawn and stand for many.
+    """The origin of a class's patterns, when some of them were sampled and stand for many pairs.
 
-    Scores then weigh a drawn pair as one, so that its accidents do not look like dependence. What the few pairs that
-    compete with matches have in common would be lost in that, though all of them were counted: they add to a score.
+    Scores then weigh a sampled pair as one, so that sampling error does not look like dependence. The dependence of the
+    few pairs that compete with matches would be lost in that, although all of them were counted: they are added to the
+    score.
 
     Parameters
     ----------
     weight : ndarray of float64, shape (n_patterns,)
-        Of the pairs of each pattern, those that drawn ones stand for.
+        Of the pairs of each pattern, those that sampled ones stand for.
     near : ndarray of float64, shape (n_patterns,)
-        Of the pairs of each pattern, those that come near a match.
+        Of the pairs of each pattern, those that come close to a match.
     scale : float
-        Pairs that a drawn one stands for.
+        Pairs that a sampled one stands for.
     """
 
     weight: NDArray[np.float64]
@@ -84,7 +85,7 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Edge:
-    """Two fields that depend on each other given match status, and what that is worth.
+    """Two fields that depend on each other given match status, and the evidence for it.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class Structure:
     graph : Graph
         Its names are the fields' positions.
     edges : tuple of Edge
-        As they are in the graph, the most telling first.
+        The edges of the graph, the strongest first.
     """
 
     graph: Graph
@@ -148,15 +149,15 @@ def choose(
         Expected pairs of the class by pattern.
     fields : sequence of FieldLevels
     largest_clique : int
-        Fields that may depend on each other all at once.
-    estimation_mask : Teaching, optional
-        Which patterns may speak of which fields; None: each of all.
+        Maximum number of fields in a clique.
+    estimation_mask : EstimationMask, optional
+        Which patterns may identify which fields; None: each of all.
     max_edges : int, optional
         Where to stop.
     sampled : Sampled, optional
-        Which of the pairs stand for others.
+        Which of the pairs are sampled and stand for others.
     min_gain : float
-        Log Bayes factor that an edge must bring.
+        Minimum log Bayes factor of an edge.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def choose(
             for w in range(v + 1, len(fields)):
                 if graph.has_edge(v, w):
                     if graph.can_delete(v, w):
-                        # An edge that has lost its worth goes, and one that comes must be worth having: no circles.
+                        # An edge without support is removed, and a new one needs `min_gain`: this prevents cycles.
                         change = -tables.bayes_factor(graph.adjacency[v] & graph.adjacency[w], v, w)
                         if change > max(best - min_gain, 0.0):
                             best, move = change + min_gain, (v, w)
@@ -208,7 +209,7 @@ def coarse(gamma: NDArray[np.int8], n_levels: Sequence[int]) -> NDArray[np.int8]
 
 
 class Tables:
-    """What joining two fields is worth, from small tables that are counted where none of their fields is missing."""
+    """Gains of joining two fields, from small tables counted where none of their fields is missing."""
 
     def __init__(
         self,
@@ -265,7 +266,7 @@ def counted(
     n_levels: Sequence[int],
     estimation_mask: EstimationMask | None = None,
 ) -> NDArray[np.float64]:
-    """Expected pairs by the levels of some fields, of patterns that lack none of them and may speak of them."""
+    """Expected pairs by the levels of some fields, of patterns that lack none of them and may identify them."""
     there = weight > 0
     for q in involved:
         there &= gamma[:, q] >= 0
@@ -284,11 +285,11 @@ def _gain(table: NDArray[np.float64]) -> float:
 def _relevance(
     table: NDArray[np.float64], drawn: NDArray[np.float64], near: NDArray[np.float64], scale: float
 ) -> float:
-    """What joining the fields does to the log likelihood of the pairs that come near a match.
+    """The effect of joining the fields on the log likelihood of the pairs that come close to a match.
 
-    The ratio of each cell to what conditional independence has there counts as far as the sample leaves no doubt of
-    it (three standard errors): 0 if the fields are independent over all pairs, however the near ones were selected.
-    Pairs that were not drawn are exact.
+    The ratio of each cell to its value under conditional independence counts as far as the sample supports it (three
+    standard errors): 0 if the fields are independent over all pairs, however the close ones were selected. Pairs that
+    were not sampled are exact.
     """
     given = np.maximum(table.sum(axis=(0, 1), keepdims=True), 1e-300)
     low, high = _bounds(table, drawn, scale)
@@ -305,7 +306,7 @@ def _relevance(
 def _bounds(
     table: NDArray[np.float64], drawn: NDArray[np.float64], scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Least and most pairs that each cell of a table may have, of which some were drawn."""
+    """Minimum and maximum number of pairs in each cell of a table, of which some were sampled."""
     exact = table - drawn
     low = exact + np.maximum(drawn - 3 * np.sqrt(drawn * scale), 0.0)
     return np.maximum(low, 0.0), table + 3 * scale * np.sqrt(drawn / scale + 1.0)
