@@ -94,7 +94,7 @@ def _anonlink() -> Any:
 
 
 def _bit_arrays(signatures: NDArray[np.uint64]) -> list[Any]:
-    """The same strings as anonlink wants them."""
+    """The same strings as anonlink takes them."""
     bitarray = importlib.import_module("bitarray").bitarray
     arrays = []
     for row in signatures:

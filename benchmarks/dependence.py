@@ -1,4 +1,4 @@
-"""What dependent fields do to precision, and what a model of them mends: ``python -m benchmarks dependence``.
+"""What dependent fields do to precision, and what a model of them restores: ``python -m benchmarks dependence``.
 
 First a built case: a suburb and its postcode, which people share with their neighbours and which change together when
 they move. Then invented people whose kin are in the other file, under their surname, address and telephone, linked with

@@ -56,7 +56,7 @@ RULES = """blocking:
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
   - {name: place, keys: [{field: postcode}, {field: date_of_birth, part: year}]}"""
 PEER_PYTHON = REPOSITORY / ".venv-clkhash" / "bin" / "python"
-HOW = """clkhash 0.18.3 wants an older cryptography than Tryst does, so it gets an environment of its own:
+HOW = """clkhash 0.18.3 requires an older cryptography than Tryst does, so it gets an environment of its own:
   python3.11 -m venv .venv-clkhash && .venv-clkhash/bin/pip install clkhash==0.18.3"""
 HASHES = ("blakeHash", "doubleHash")
 BITS_PER_TOKEN = 15

@@ -157,7 +157,7 @@ def linked(
     u : {"all_pairs", "corrected"}
         The paper's, and the corrected one.
     settings : ExtendedSettings, optional
-        By default every pair is learnt from, as in the paper.
+        By default every pair is used, as in the paper.
     methods : sequence of str
         Besides FS; by default all four.
     """

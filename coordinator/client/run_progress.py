@@ -81,7 +81,7 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
 
 
 def pairs_compared(linkage: LinkageDocument) -> str:
-    """What a run compared and what blocking is believed to have lost, in one sentence or two."""
+    """What a run compared and what blocking is estimated to have lost, in one sentence or two."""
     share = linkage.candidates / linkage.pairs if linkage.pairs else 0.0
     blocking = linkage.blocking
     if not blocking:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """The judged measures, the worst first, and what they came to; `document` is the report that Carole made."""
+    """The judged measures, the worst first, with their values and limits; `document` is the report that Carole made."""
     measures = document["measures"]
     limited = {name: found for name, found in measures.items() if found.get("limit") is not None}
     for name, found in sorted(limited.items(), key=lambda item: (not item[1]["breached"], item[0])):

@@ -21,7 +21,7 @@ def command(
         bool,
         typer.Option(
             "--variables",
-            help="Two insurers who know drivers' traits besides, linked by first name, month of birth and sex only.",
+            help="Two insurers who also know drivers' traits, linked by first name, month of birth and sex only.",
         ),
     ] = False,
 ) -> None:
@@ -60,7 +60,7 @@ def command(
         (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
         console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
         console.print(
-            "It has what each insurer knows besides, as codes, and a policy for what the result may disclose."
+            "It also has what each insurer knows of drivers, as codes, and a policy for what the result may disclose."
         )
     show_mode(spec)
     truth = Truth(TRUTH, TRUTH)

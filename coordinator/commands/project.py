@@ -83,7 +83,7 @@ def status(
     project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
     config: Config = DEFAULT_CONFIG,
 ) -> None:
-    """Show where projects stand, and what keeps them from going on."""
+    """Show the states of projects, and what blocks them."""
     from tryst.coordinator.client.terminal import show_projects
 
     with _coordinator(config) as coordinator:

@@ -29,7 +29,7 @@ DEFAULT_CONFIG = Path("steward.yaml")
 
 @app.callback()
 def steward() -> None:
-    """Sign off on what comes out."""
+    """Sign off on what is released."""
 
 
 @app.command("list")

@@ -1,8 +1,8 @@
 """Blocking rules for a drafted specification, chosen by counting the pairs that each would compare.
 
 Rules on disjoint fields are sought, since each then catches what the others lose, and each field's agreement among
-matches can be learnt from a rule that does not involve it. Per subject (a date, the names, a code, a text) there is a
-ladder of rules, the widest first; the first that compares few enough pairs is taken.
+matches can be estimated from a rule that does not involve it. Per subject (a date, the names, a code, a text) there is
+a ladder of rules, the widest first; the first that compares few enough pairs is taken.
 
 Where values compare inside blocks only, a block made of names alone is large where the names are common, and its size,
 counts and similarities show which. So there the names are joined by the year of a date; and by each other as wholes,

@@ -35,7 +35,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words in a column's name, in the order in which they are believed.
+# Words in a column's name, in the order in which they are tried.
 _HINTS: tuple[tuple[str, frozenset[str]], ...] = (
     ("own", _words("created updated modified inserted timestamp loaded exported")),
     (
@@ -155,7 +155,7 @@ def is_own_number(column: str) -> bool:
 
 
 def hint_of(column: str) -> str:
-    """What a column's name promises: own, shared_number, date, code, text, name, number or nothing."""
+    """The kind that a column's name indicates: own, shared_number, date, code, text, name, number or nothing."""
     words = set(words_of(column)) | {bare(column)}
     # A street number is a number, and a date of birth no date for its place.
     if words & _NUMBERED and not words & {"phone", "telephone", "mobile", "soc", "social"}:

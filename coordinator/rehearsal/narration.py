@@ -41,7 +41,8 @@ STEPS = {
     "contribute": Step(
         "Contribute",
         "Each custodian cleans its data, cuts every value into padded bigrams (john: _j jo oh hn n_) and turns them "
-        "into a keyed 1-bit minwise signature. Rows are shuffled; the way back to the identifiers stays at home.",
+        "into a keyed 1-bit minwise signature. Rows are shuffled; the map back to the "
+        "identifiers stays with the custodian.",
     ),
     "link": Step(
         "Link",

@@ -66,7 +66,7 @@ def rehearse_into(
     schemes: bool = False,
     alone: bool = False,
 ) -> None:
-    """Rehearse a linkage and write all that came of it into the folder `out`.
+    """Rehearse a linkage and write its results into the folder `out`.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def report_content(
 
 
 def check_memory(text: str) -> None:
-    """Refuse what is no size, before anything is started.
+    """Refuse a number that is no size, before anything is started.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A whole linkage on one machine: three real services with throw-away certificates, driven as in earnest.
+"""A whole linkage on one machine: three real services with throw-away certificates, driven as in a live project.
 
 Everything goes the way it goes live: processes, mutual TLS, approvals, seed agreement, upload, run, sealed shares. Only
 two things differ: one person plays all parties, and the folder with all keys is deleted at the end.
@@ -57,7 +57,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What came of a rehearsal.
+    """The results of a rehearsal.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def rehearse(
     resources: Resources,
     collect: Callable[[Rehearsed], None],
 ) -> None:
-    """Run a whole linkage and hand what came of it to `collect`, while the custodians' folders still exist.
+    """Run a whole linkage and give its results to `collect`, while the custodians' folders still exist.
 
     Parameters
     ----------
@@ -252,7 +252,9 @@ class _Rehearsal:
                         shown[side], description=f"{side.title():<6} {found.stage}", completed=found.fraction
                     )
                     if found.blocking_error:
-                        raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {found.blocking_error}")
+                        raise TrystError(
+                            ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {found.blocking_error}"
+                        )
                 if status.blocking_error:
                     raise TrystError(ErrorCode.WRONG_STATE, status.blocking_error, where=self._spec.project)
                 time.sleep(POLL_SECONDS)
@@ -267,7 +269,7 @@ class _Rehearsal:
             self._services.check()
             for side in Side:
                 if blocking_error := self._project_of(side).blocking_error:
-                    raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot go on: {blocking_error}")
+                    raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {blocking_error}")
             time.sleep(POLL_SECONDS)
         raise TrystError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares")
 

@@ -32,14 +32,14 @@ def resolve(
     run: str,
     progress: Progress,
 ) -> None:
-    """Answer a run that waits for the resolver.
+    """Resolve the records of a run that waits for the resolver.
 
     Raises
     ------
     TrystError
         What Carole refuses with; SEALED if handles do not open; SIGNATURE if a custodian did not sign them for this
         run, specification and question; UPLOAD_CORRUPT if question or handles are not what they should be: then the
-        run cannot go on, and another must be requested.
+        run cannot continue, and another must be requested.
     """
     exchange = _Exchange(connection, stub, project, run)
     response = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3)
@@ -75,7 +75,7 @@ class _Exchange:
         return Fetch(self._connection, self._stub.FetchArtifact, request, where).whole()
 
     def put(self, artifact: resolution_pb2.RunArtifact, content: bytes) -> None:
-        """Bring an artifact."""
+        """Submit an artifact."""
 
         def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
             return resolution_pb2.PutArtifactRequest(

@@ -239,7 +239,7 @@ def _separator(release: Release, names: Sequence[str], counts: NDArray[np.int64]
 
 
 def _witness(release: Release, seconds: float | None) -> NDArray[np.int64] | None:
-    """A feasible table, or None when time ran out: the bounds are valid all the same, and no more is claimed."""
+    """A feasible table, or None when time ran out: the bounds are still valid, and no more is claimed."""
     try:
         table = feasible_table(system(release), seconds)
     except Undecided:

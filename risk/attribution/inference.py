@@ -1,4 +1,4 @@
-"""Attribution by a fitted joint model: what an intruder comes to believe of each record's sensitive variable.
+"""Attribution by a fitted joint model: what an intruder infers of each record's sensitive variable.
 
 For each record, the model's distribution of the sensitive variable given the record's key values (the posterior) is
 set beside its distribution without them (the prior). A posterior near 1 or 0, or far from the prior, is a risk even
@@ -76,7 +76,7 @@ def beliefs(
     values: NDArray[np.int64],
     true: NDArray[np.int64] | None = None,
 ) -> Beliefs:
-    """What an intruder with this model believes of records with these key values.
+    """What an intruder with this model infers of records with these key values.
 
     Parameters
     ----------

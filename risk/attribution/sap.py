@@ -1,6 +1,6 @@
 """Subtraction attribution probability against fixed bounds, for all sizes of the intruder's knowledge at once.
 
-SAP(k) is the probability that taking k randomly chosen, known individuals out of the population brings to light an
+SAP(k) is the probability that taking k randomly chosen, known individuals out of the population reveals an
 empty cell: that for some cell the known people are as many as its upper bound, which happens exactly when that bound is
 the true count and all of the cell's people are known. This *static* attacker holds the bounds that the release gives
 before subtraction; `subtraction` has the attacker who derives them again afterwards.

@@ -1,7 +1,7 @@
 """Subtraction attribution probability against an attacker who derives the bounds again after each subtraction.
 
 Who knows s_i people in cell i knows that the cell holds at least s_i. With these floors added to the release's
-constraints, a cell is laid bare when its largest feasible count is s_i. This attacker does at least as well as the
+constraints, a cell is revealed when its largest feasible count is s_i. This attacker does at least as well as the
 static one of `sap`.
 
 Whether a sample of known people lays some cell bare is monotone: knowing more people raises floors and lowers ceilings,
@@ -98,7 +98,7 @@ class Attacker:
         return self._memory[key]
 
     def zeros(self, known: NDArray[np.int64]) -> int:
-        """How many cells the known people lay bare."""
+        """How many cells the known people reveal."""
         return sum(self._closed(known, int(j)) for j in np.flatnonzero(known == self.truth))
 
     def _closed(self, known: NDArray[np.int64], cell: int) -> bool:

@@ -134,7 +134,7 @@ def fit_models(
 
 @dataclass(frozen=True, eq=False)
 class BayesianMatching:
-    """What the modelling intruder believes of each combination in the file.
+    """What the modelling intruder infers of each combination in the file.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ are Poisson with means mu_j = pi lambda_j, and F_j - f_j given f_j is Poisson wi
 log-linear model of the sample gives mu. Then for a sample unique P(F = 1) = exp(-L) and E[1/F] = (1 - exp(-L))/L.
 
 Which model is right decides everything: too few interactions and rare combinations look rarer than they are (risk
-overstated), too many and the model learns the sample by heart (understated). `B1` and `B2` estimate the error that a
+overstated), too many and the model overfits the sample (understated). `B1` and `B2` estimate the error that a
 model's misfit puts into tau1 and tau2; the smallest |B| is preferred.
 """
 

@@ -1,4 +1,4 @@
-"""Which log-linear model to believe: the minimum-error criterion over a path of models."""
+"""Which log-linear model to use: the minimum-error criterion over a path of models."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ class _Reader:
         if CODE.fullmatch(code) is None or code[0] != "C":
             self.wrong(where, "a code is C, the number of categories, a dot and three digits", repr(code))
         elif size_of(code) != len(names) or (not names and code != ARBITRARY):
-            remedy = f"call it {ARBITRARY}" if not names else "mend the list or the code"
+            remedy = f"call it {ARBITRARY}" if not names else "correct the list or the code"
             self.wrong(where, "the code states another number of categories", str(len(names)), remedy)
         issues = list(graph.issues_of(names)) if names else []
         for error in issues:

@@ -110,7 +110,7 @@ def similarity_graph_alignment(
     Returns
     -------
     Alignment
-        One to one; a name that two signatures want goes to the one that is surer. Names are claimed even where the
+        One to one; a name that two signatures claim goes to the one that is surer. Names are claimed even where the
         margin is thin: an attacker has nothing to lose.
 
     Notes

@@ -37,7 +37,7 @@ class Ladder(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Random numbers of a stretch of moves; `third` is -1 where one edge is changed."""
+    """Random numbers of a batch of moves; `third` is -1 where one edge is changed."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]

@@ -1,6 +1,6 @@
 """One chain of graphs (or a ladder of them at several temperatures) with its record of models: what the searches drive.
 
-Random numbers are drawn here from the caller's generator, stretch by stretch, and the compiled walk stops
+Random numbers are drawn here from the caller's generator, batch by batch, and the compiled walk stops
 where its cache of scores or its record of models must be given more room; so memory grows with what was seen
 and has limits.
 """

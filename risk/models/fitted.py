@@ -42,7 +42,7 @@ class FittedModel:
     cliques
         For each clique of the tree its marginal probabilities: they sum to 1 and agree on separators.
     estimate
-        How the probabilities were come by.
+        How the probabilities were estimated.
     """
 
     graph: Graph

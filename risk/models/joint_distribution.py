@@ -67,10 +67,10 @@ class JointDistribution:
     variables
         In the order of the model's columns.
     model
-        The decomposable model. Among people whom both files have: it was learnt from pairs weighted by their match
+        The decomposable model. Among people whom both files have: it was estimated from pairs weighted by their match
         probability.
     records
-        Weight of the pairs (and training records) that it was learnt from: how many observations stand behind it.
+        Weight of the pairs (and training records) that it was estimated from: the number of observations behind it.
     """
 
     variables: tuple[JointVariable, ...]

@@ -18,7 +18,7 @@ SAMPLED = 0.05
 """Share of the invented population that is in either file, as `two_files` has it."""
 
 _COMMENTS = {
-    "variables": "What the custodians know of their people besides, carried as codes: key is what an intruder may know"
+    "variables": "What else the custodians know of their people, carried as codes: key is what an intruder may know"
     " of a person, sensitive what no intruder should learn.",
     "assessment": "The policy: Carole assesses what the combined output could disclose of people. If a number is above"
     " its limit, nothing is released.",

@@ -20,10 +20,10 @@ from .drivers import driver_network
 from .overlap import IDENTIFIER, TRUTH
 
 ALICES = ("SeniorTrain", "RiskAversion", "VehicleYear", "GoodStudent", "DrivingSkill", "SocioEcon")
-"""What Alice knows besides the key, as Smith and Elliot (2017) divide the variables."""
+"""What Alice knows in addition to the key, as Smith and Elliot (2017) divide the variables."""
 
 BOBS = ("HomeBase", "Age", "MakeModel", "OtherCar")
-"""What Bob knows besides the key."""
+"""What Bob knows in addition to the key."""
 
 KEY = "DrivQuality"
 """What both know, each by a record of its own."""

@@ -103,7 +103,7 @@ class UnbiasedControlledRounding(Protection):
 
 
 def _round_feasibly(fractions: NDArray[np.int64], base: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Move units along cycles of unsettled cells until every cell is 0 or the base."""
+    """Move units along cycles of unrounded cells until every cell is 0 or the base."""
     cells = fractions.copy()
     while True:
         open_cells = (cells % base) != 0
@@ -121,7 +121,7 @@ def _round_feasibly(fractions: NDArray[np.int64], base: int, generator: np.rando
 
 
 def _cycle(open_cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """A closed path of unsettled cells that turns at each: along a row, along a column, and so on.
+    """A closed path of unrounded cells that turns at each: along a row, along a column, and so on.
 
     Every line with one unsettled cell has another, since it sums to a multiple of the base.
     """

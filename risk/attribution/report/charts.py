@@ -39,7 +39,7 @@ def sap_chart(found: Mapping[str, Any]) -> Markup:
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("k:Q", title="known people taken away (k)"),
-            y=alt.Y("sap:Q", title="P(an empty cell comes to light)", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("sap:Q", title="P(an empty cell is revealed)", scale=alt.Scale(domain=[0, 1])),
             color=alt.Color(
                 "attacker:N",
                 scale=alt.Scale(domain=["bounds as released", "bounds derived again"], range=[TEAL, OCHRE]),

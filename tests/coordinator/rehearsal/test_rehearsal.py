@@ -150,7 +150,7 @@ def test_a_rehearsal_that_fails_leaves_nothing(
     with pytest.raises(TrystError) as caught:
         rehearse_into(out, spec, broken, bob, None, Narrator(explain=False), "1GiB", 2)
     assert str(caught.value) == (
-        f"Alice cannot go on: {broken}: there is no column 'surname'; did you mean 'sur_name'?"
+        f"Alice cannot continue: {broken}: there is no column 'surname'; did you mean 'sur_name'?"
     )
     assert not out.exists()
     assert list(temporary.iterdir()) == []
