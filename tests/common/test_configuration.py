@@ -1,4 +1,4 @@
-"""Configuration files: what fits is read, what does not is told all at once, and never with a value."""
+"""Configuration files: what fits is read, all errors are reported at once, and never with a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents say to type: code blocks, and the ``tryst`` commands in them and in the text."""
+"""The commands in the documents: code blocks, and the ``tryst`` commands in them and in the text."""
 
 from __future__ import annotations
 

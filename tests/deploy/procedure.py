@@ -20,9 +20,9 @@ class Procedure:
     Parameters
     ----------
     root
-        Stands for ``/`` on each organisation's machine.
+        Replaces ``/`` on each organisation's machine.
     context
-        Where the commands are typed: cards, certificates and lists arrive here.
+        Where the commands are typed: enrolment requests, certificates and lists arrive here.
     """
 
     def __init__(self, root: Path, context: Path) -> None:
@@ -42,7 +42,7 @@ class Procedure:
         return self.root / "etc/tryst" / party / "keys"
 
     def enrol(self) -> None:
-        """Step 1, and the cards sent to the coordinator."""
+        """Step 1, and the enrolment requests sent to the coordinator."""
         (self.context / "cards").mkdir(parents=True, exist_ok=True)
         self.all("enrol")
         for party in PARTIES:
@@ -80,7 +80,7 @@ class Procedure:
             self.tryst(words)
 
     def tryst(self, words: list[str]) -> str:
-        """Type a command at the desk; its absolute paths are under `root`."""
+        """Run a command in `context`; its absolute paths are under `root`."""
         with contextlib.chdir(self.context):
             status, shown = run([f"{self.root}{word}" if word.startswith("/") else word for word in words])
         assert status == 0, f"tryst {' '.join(words)}: {shown}"

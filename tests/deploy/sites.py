@@ -1,6 +1,6 @@
 """Where the parties' programs run in these tests: each in a network of its own, or each on a loopback address.
 
-`Namespaces` gives every party a network namespace and links each of them to Carole's, and to nobody else: what
+`Namespaces` gives every party a network namespace and links each of them to Carole's only: what
 ``deploy/compose.yaml`` promises. A party also sees the whole file system read-only but for its own folders.
 `Loopback` needs no privilege: every party has a loopback address of its own.
 """
@@ -186,7 +186,7 @@ def listening(pid: int, *, own: bool) -> set[tuple[str, int]]:
 
 
 def _address(digits: str) -> str:
-    """An address of the kernel's tables. gRPC takes IPv4 on sockets of IPv6: they are shown as what was asked for."""
+    """An address of the kernel's tables. gRPC takes IPv4 on sockets of IPv6: they are shown as what was requested."""
     words = (digits[start : start + 8] for start in range(0, len(digits), 8))
     order = -1 if sys.byteorder == "little" else 1
     packed = b"".join(bytes.fromhex(word)[::order] for word in words)

@@ -27,11 +27,11 @@ ROLES = {
 
 @pytest.fixture
 def procedure(tmp_path: Path) -> Procedure:
-    return carry_out(tmp_path / "machines", tmp_path / "desk")
+    return carry_out(tmp_path / "machines", tmp_path / "coordinator")
 
 
 def admitted(procedure: Procedure, party: str) -> bool:
-    """Whether Carole admits the party, as its certificate says who it is."""
+    """Whether Carole admits the party, as identified by its certificate."""
     carole = PartyFolder(procedure.keys("carole"))
     admission = Admission.from_pem(Members.load(carole.members), carole.callers.read_bytes())
     member = admission(PartyFolder(procedure.keys(party)).certificate.read_bytes())
@@ -53,7 +53,7 @@ def test_everyone_is_a_member_and_all_hold_the_same_list(procedure: Procedure) -
 
 
 def test_another_list_has_another_digest(procedure: Procedure) -> None:
-    """Bob's entry changed on the way to Alice: she accepts it, since her own is right, and the phone tells."""
+    """Bob's entry changed on the way to Alice: she accepts it, since her own is right, the phone call detects it."""
     before = procedure.digest("alice")
     text = (procedure.context / "members.yaml").read_text()
     forged = Members.parse(text).named("bob").certificate
@@ -65,7 +65,7 @@ def test_another_list_has_another_digest(procedure: Procedure) -> None:
 
 
 def test_an_organisation_may_bring_its_own_authority(tmp_path: Path) -> None:
-    procedure = Procedure(tmp_path / "machines", tmp_path / "desk")
+    procedure = Procedure(tmp_path / "machines", tmp_path / "coordinator")
     procedure.enrol()
     procedure.certify()
     made, certified = commands(OWN_AUTHORITY)

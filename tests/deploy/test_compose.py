@@ -22,19 +22,19 @@ def test_one_service_per_party_from_the_partys_target() -> None:
         assert service["build"] == {"context": "..", "dockerfile": "deploy/Dockerfile", "target": party}
         assert party in stages()
         assert service["image"] == f"tryst-{party}"
-    # A command, not a service: it runs when it is asked for.
+    # A command, not a service: it runs when it is called.
     assert SERVICES["coordinator"]["profiles"] == ["coordinator"]
     assert SERVICES["coordinator"]["restart"] == "no"
 
 
-def test_only_carole_publishes_a_port_and_on_this_machine_unless_told_otherwise() -> None:
+def test_only_carole_publishes_a_port_and_on_this_machine_by_default() -> None:
     assert SERVICES["carole"]["ports"] == ["${TRYST_LISTEN:-127.0.0.1}:7443:7443"]
     for party in CALLERS:
         assert not {"ports", "expose", "network_mode", "links"} & SERVICES[party].keys()
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_each_shares_a_network_with_carole_and_nobody_else(caller: str) -> None:
+def test_each_shares_a_network_with_carole_only(caller: str) -> None:
     (network,) = SERVICES[caller]["networks"]
     assert {party for party in PARTIES if network in SERVICES[party]["networks"]} == {caller, "carole"}
     assert COMPOSE["networks"][network] == {"internal": True}

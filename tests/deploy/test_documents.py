@@ -84,7 +84,7 @@ def test_the_check_finds_what_is_wrong() -> None:
         ["alice", "approv"],
         ["party", "certify", "--autority", "x"],
         ["carole", "check", "a"],
-        ["nobody"],
+        ["unknown"],
         ["project", "create|begin"],
         ["party", "certify", "card.yaml", "--authority", "authority"],
         ["spec", "check"],
@@ -134,7 +134,7 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
 
 @cache
 def messages() -> str:
-    """Every piece of text in the code that runs, docstrings left out."""
+    """Every text in the code, docstrings left out."""
     chunks = []
     for package in ("common", "carole", "coordinator"):
         for path in sorted((REPOSITORY / package).rglob("*.py")):

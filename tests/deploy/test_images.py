@@ -42,7 +42,7 @@ def test_there_is_a_target_per_party() -> None:
 
 
 @pytest.mark.parametrize("party", ["alice", "bob"])
-def test_a_custodians_image_holds_nobody_elses_code(party: str) -> None:
+def test_a_custodians_image_holds_no_other_partys_code(party: str) -> None:
     # Of risk only what measures its own signatures before they leave.
     expected = {"protos", "common", "risk/__init__.py", "risk/leakage", party, "deploy/requirements/custodian.txt"}
     assert set(copied(STAGES, party)) == PACKAGING | NAME | expected
@@ -134,7 +134,7 @@ def test_starts_its_party_with_its_configuration(party: str) -> None:
 def test_the_list_of_packages_is_what_the_code_imports(party: str) -> None:
     files = [file for file in python_files(set(copied(STAGES, party)) - PACKAGING) if file.parts[0] in OWN]
     listed = requirements(DEPLOY / f"requirements/{LISTS[party]}.txt")
-    # psycopg, which is asked for by DRIVERS, is imported by nobody by name.
+    # psycopg, which DRIVERS requests, is imported nowhere by name.
     path = f"deploy/requirements/{LISTS[party]}.txt"
     assert sorted(distributions(files) - listed) == [], f"add to {path}"
     assert sorted(listed - distributions(files)) == [], f"remove from {path}"

@@ -156,7 +156,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Loopback | 
 
 @pytest.mark.slow
 def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces, tmp_path: Path) -> None:
-    procedure = carry_out(tmp_path, tmp_path / "desk")
+    procedure = carry_out(tmp_path, tmp_path / "coordinator")
     peers = {"alice": procedure.fingerprint("bob"), "bob": procedure.fingerprint("alice")}
     configurations = install(tmp_path, site, {party: {NOBODY: found} for party, found in peers.items()})
     people("a", 0).write_csv(tmp_path / "srv/tryst/alice/alice.csv")

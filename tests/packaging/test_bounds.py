@@ -37,7 +37,7 @@ def test_a_lower_bound_is_the_version_that_is_tried(requirement: Requirement) ->
 
 
 def test_the_base_is_what_the_services_need_and_no_more() -> None:
-    """What an image of a service holds, its list of packages says; a test compares that with its imports."""
+    """The packages of a service's image are listed; a test compares the list with its imports."""
     listed = {
         canonicalize_name(line)
         for name in ("custodian", "carole")

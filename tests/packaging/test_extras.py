@@ -1,4 +1,4 @@
-"""The base installation has no renderer of charts: every module but those that draw works, and says what to install."""
+"""The base installation has no renderer of charts: commands that draw name the extra to install, all others work."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_only_reports_need_the_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("typed", ["demo --people 20 --out out", "risk tables table.csv --out report.html"])
-def test_a_command_that_draws_says_what_to_install(typed: str, tmp_path: Path) -> None:
+def test_a_command_that_draws_names_the_extra_to_install(typed: str, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("sex,work,count\nf,yes,3\nf,no,1\nm,yes,2\nm,no,4\n")
     done = run(WITHOUT + COMMAND, *typed.split(), folder=tmp_path)
     assert done.returncode == 1

@@ -64,7 +64,7 @@ LIGHT = {
     "intrude known.csv": 2,
     "demo --people 3": 2,
     "risk tables release.json --draws many": 2,
-    "party enrol folder --name alice --role nobody": 2,
+    "party enrol folder --name alice --role unknown": 2,
 }
 
 
@@ -82,7 +82,7 @@ def test_the_roots_help_imports_no_subcommand() -> None:
     assert all(name in shown for name in SUBCOMMANDS)
 
 
-def test_version_says_what_two_installations_must_have_alike() -> None:
+def test_version_shows_what_two_installations_must_have_alike() -> None:
     code, shown, modules = run("--version")
     assert code == 0
     lines = dict(line.rsplit(maxsplit=1) for line in shown.splitlines())

@@ -126,7 +126,7 @@ def test_an_untouched_log_passes_the_same_way():
     assert seen.believe(checkpoint(tree), consistency_proof(10, 12, tree.node)).size == 12
 
 
-def test_a_log_begun_anew():
+def test_a_restarted_log():
     tree = tree_of(entries(5))
     with pytest.raises(TrystError, match="restarted"):
         witness_of(tree, 3).believe(checkpoint(tree, log="cd" * 16), consistency_proof(3, 5, tree.node))

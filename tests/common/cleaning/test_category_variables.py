@@ -1,4 +1,4 @@
-"""Categories of the public list, missing values, and what is said of a value that is neither."""
+"""Categories of the public list, missing values, and the error for a value that is neither."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_row_is_counted_once(values: list[str | None]):
     assert cleaned.variables["driving"].drop_nulls().len() == len(known)
 
 
-def test_a_value_outside_the_list_is_told_by_count_and_place_and_never_shown():
+def test_a_value_outside_the_list_is_reported_by_count_and_place_and_never_shown():
     table = frame(quality=["good", "secret", "secret", "hidden", "poor"], home=["city", "villa", "city", "x", None])
     with pytest.raises(TrystErrors) as raised:
         clean(table, spec(DRIVING, HOME), "alice", lambda chosen: f"line {int(chosen.argmax()) + 2}")
@@ -81,7 +81,7 @@ def test_a_value_outside_the_list_is_told_by_count_and_place_and_never_shown():
         clean(table, spec(DRIVING), "alice")
 
 
-def test_a_missing_column_and_a_variable_that_nobody_has():
+def test_a_missing_column_and_a_variable_that_no_custodian_has():
     with pytest.raises(TrystError, match="no column 'quality' for variable driving"):
         clean(frame(home=["city"]), spec(DRIVING), "alice")
     cleaned = clean(frame(quality=[None, "?"]), spec(DRIVING), "alice")

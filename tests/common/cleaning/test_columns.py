@@ -1,4 +1,4 @@
-"""Cleaning of whole files: as the definition says, value by value, and counted."""
+"""Cleaning of whole files: as defined, value by value, and counted."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ values = st.one_of(
     clean_steps=st.one_of(st.none(), steps),
     stopped=st.booleans(),
 )
-def test_columns_are_cleaned_as_the_definition_says(
+def test_columns_are_cleaned_as_defined(
     rows: list[str | None], kind: str, clean_steps: list[str] | None, stopped: bool
 ) -> None:
     field: dict[str, Any] = {"name": "f", "kind": kind}
@@ -124,7 +124,7 @@ def test_warnings_of_empty_and_constant_columns() -> None:
     assert "c:" not in text
 
 
-def test_what_is_not_sent_and_what_is_sent_as_a_code_is_counted_and_told() -> None:
+def test_values_not_sent_and_values_sent_as_codes_are_counted_and_reported() -> None:
     spec = specification(
         {"name": "a", "kind": "name", "salt": {"field": "born", "part": "year"}, "only_similar": ["ANN", "Bo"]},
         {"name": "born", "kind": "date", "date": {"order": "ymd"}},
@@ -181,7 +181,7 @@ def test_types_other_than_text() -> None:
     }
 
 
-def test_a_missing_column_says_which_of_whom_and_what_there_is() -> None:
+def test_a_missing_column_is_named_with_its_custodian_and_the_columns_present() -> None:
     spec = specification({"name": "surname", "kind": "name", "columns": {"alice": "surname", "bob": "family_name"}})
     with pytest.raises(TrystError) as caught:
         clean(pl.DataFrame({"id": [1], "Family Name": ["x"]}), spec, Side.BOB)

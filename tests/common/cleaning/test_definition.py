@@ -77,8 +77,8 @@ def test_a_missing_value_is_missing() -> None:
 
 
 def test_own_missing_codes_are_found_as_written_and_after_cleaning() -> None:
-    field = _text(missing=("Not Told", 999))
-    assert clean_value("NOT TOLD ", field) is None
+    field = _text(missing=("Not Given", 999))
+    assert clean_value("NOT GIVEN ", field) is None
     assert clean_value("999", field) is None
     assert clean_value("(999)", field) is None
     assert clean_value("9999", field) == "9999"

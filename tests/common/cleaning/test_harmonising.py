@@ -1,4 +1,4 @@
-"""Tables of categorisation: what a specification says with them, what it refuses, and what cleaning makes of a file."""
+"""Tables of categorisation: in a specification, what is refused, and the cleaning of a file with them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_value_outside_the_table_is_counted_and_never_shown():
             _cleaned("bob", [bad])
 
 
-def test_it_is_encoded_dumped_and_told():
+def test_it_is_encoded_dumped_and_noted():
     plain = load_specification(_text([]))
     assert encoding_digest(plain) != encoding_digest(SPEC)
     again = load_specification(dump_specification(SPEC))

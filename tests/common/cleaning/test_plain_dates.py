@@ -1,4 +1,4 @@
-"""The quick way of reading dates says what the definition says, or nothing."""
+"""The quick way of reading dates agrees with the definition, or leaves the value to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Two custodians' folders, people for them, and a Carole that a test can make fail.
 
 The simulated Carole speaks the real wire over mutual TLS and hands out tasks by the same rules; unlike the real one she
-keeps everything in memory, and does what a test tells her at a moment a test chooses.
+keeps everything in memory, and lets a test intervene at a moment it chooses.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.calls: list[tuple[str, Side]] = []
         self.before: Callable[[str, Side], None] = lambda method, side: None
 
-    # What a test asks
+    # For the tests
 
     def status(self) -> project_pb2.ProjectStatus:
         return project_pb2.ProjectStatus(
@@ -195,7 +195,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             self.state = project_pb2.PROJECT_STATE_RELEASED
             self.lock.notify_all()
 
-    # What custodians ask
+    # The calls of custodians
 
     def NextTask(self, request: Any, context: Any) -> custody_pb2.NextTaskResponse:  # noqa: N802
         side = self._enter("NextTask", context)
@@ -382,7 +382,7 @@ def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 
 
 def people(count: int, seed: int = 1) -> tuple[str, str]:
-    """Two CSV files of the same people in other orders, with identifiers that tell who is who: a7 is b7."""
+    """Two CSV files of the same people in other orders, with identifiers that show the matches: a7 is b7."""
     generator = random.Random(seed)
     messages = "abcdefghijklmnopqrstuvwxyz"
     rows = []

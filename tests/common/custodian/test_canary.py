@@ -44,7 +44,7 @@ def test_noise_is_each_custodians_own_and_not_in_it(mode: str) -> None:
     text = TEXT.replace("mode: block_keyed", f"mode: {mode}").replace("kind: name, bits: 64", "kind: name, bits: 128")
     noisy = text.replace("bits: 128", "bits: 128, randomised_response: 0.1")
     assert made(noisy) == made(noisy, side=Side.BOB)
-    # Two that do not flip alike are told apart all the same, by their encoding digests.
+    # Different probabilities of randomised response are still distinguished, by the encoding digests.
     assert made(noisy) != made(text)
     assert made(noisy, digest_of=text) == made(text)
 

@@ -183,7 +183,7 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
         pass
 
 
-def test_a_mistake_in_the_source_is_shown_before_anyone_signs_and_tried_again_once_mended(make_world) -> None:
+def test_an_error_in_the_source_is_shown_before_anyone_signs_and_tried_again_once_corrected(make_world) -> None:
     world = make_world()
     good = world.alice.source.read_text()
     world.alice.source.write_text(good.replace("surname", "sur_name"))
@@ -205,7 +205,7 @@ def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) ->
             assert json.loads(control.profile("people"))["rows"] == 121
 
 
-def test_duplicate_identifiers_are_trouble_without_the_identifier(make_world) -> None:
+def test_duplicate_identifiers_are_an_error_without_the_identifier(make_world) -> None:
     world = make_world()
     world.bob.source.write_text(world.bob.source.read_text() + "b7,Another,1950-01-01,999999\n")
     with running(world.alice, world.bob):
@@ -260,7 +260,7 @@ def test_a_lost_answer_to_the_commit_changes_nothing(make_world) -> None:
     assert all(len(uploads) == 1 for uploads in carole.uploads.values())
 
 
-def test_seed_files_that_differ_are_trouble_until_they_are_mended(make_world) -> None:
+def test_seed_files_that_differ_block_the_project_until_they_are_corrected(make_world) -> None:
     world = make_world()
     for folder in world.folders:
         new_seed_file(folder.config.parent / "people.seed", "people")
@@ -316,7 +316,7 @@ def test_a_specification_exchanged_after_the_approval_is_refused(make_world) -> 
     assert carole.uploads[Side.ALICE] == {}
 
 
-def test_carole_away_is_shown_and_no_trouble_of_a_project(make_world) -> None:
+def test_carole_away_is_shown_and_no_error_of_a_project(make_world) -> None:
     world = make_world(approve=False)
     with running(world.alice):
         eventually(lambda: shown(world.alice).waits_for_operator)

@@ -55,7 +55,7 @@ def state(tmp_path: Path, vault: Vault) -> Any:
 
 @settings(max_examples=30, deadline=None)
 @given(requested=st.lists(st.lists(st.integers(0, 14), max_size=20), max_size=6))
-def test_what_counts_is_how_many_records_were_ever_asked_about(
+def test_the_cap_counts_all_records_ever_requested(
     requested: list[list[int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     state = State(tmp_path_factory.mktemp("state") / "s", Vault(WrappingKeys.create()))
@@ -74,12 +74,12 @@ def test_what_counts_is_how_many_records_were_ever_asked_about(
     state.close()
 
 
-def test_a_lower_cap_counts_what_was_told_under_a_higher_one(state: State) -> None:
+def test_a_lower_cap_counts_records_joined_under_a_higher_one(state: State) -> None:
     count_joined(context(state), task(), records(*range(MAXIMUM)))
     count_joined(context(state), task("2" * 32), records(3, 4))
     with pytest.raises(TrystError, match=r"at most 9 records of Alice, in all runs together.*got 10"):
         count_joined(context(state), task("3" * 32, maximum=9), records(3))
-    # Another seed makes other signatures: what was told of the former ones says nothing of these.
+    # Another seed makes other signatures: joins of the former ones reveal nothing of these.
     assert count_joined(context(state), replace(task("4" * 32, maximum=1), epoch=2), records(11)) == 1
 
 

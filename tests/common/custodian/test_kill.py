@@ -68,7 +68,7 @@ class Watchman:
 
 
 def stage_of(folder) -> str:
-    """What the service says it does; nothing while it is being started again."""
+    """The stage that the service reports; empty while it is being started again."""
     try:
         with Control.open(folder.config, folder.party) as control:
             return control.status().projects[0].stage
@@ -115,7 +115,7 @@ def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> 
     finally:
         bob.close()
         status = watchman.stop()
-    assert status == 0, "a service that is told to end ends in order"
+    assert status == 0, "a service that is stopped ends in order"
     assert sorted(killed) == sorted(CALLS)
     assert watchman.starts == len(CALLS) + 1
     assert len(carole.uploads[Side.ALICE]) == 1, "one upload, whatever happened while it was under way"

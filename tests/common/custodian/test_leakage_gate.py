@@ -34,7 +34,7 @@ retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 
 
 class Measured:
-    """A gate that finds what it is told to, and counts how often it was asked."""
+    """A gate that returns a given finding, and counts its calls."""
 
     def __init__(self, recovered: float) -> None:
         self.recovered = recovered
@@ -54,7 +54,7 @@ Case = Callable[..., tuple[StepContext, Task, Measured]]
 
 @pytest.fixture
 def case(tmp_path: Path) -> Iterator[Case]:
-    """A custodian whose gate measures what it is told to, and which remembers as in earnest."""
+    """A custodian with a real state and a gate that returns a given finding."""
     state = State(tmp_path / "state", Vault(WrappingKeys.create()))
     state.update("people")
 
@@ -72,7 +72,7 @@ def case(tmp_path: Path) -> Iterator[Case]:
 CLEANED = Cleaned({}, Profile(0, ()))
 
 
-def test_within_the_limit_nothing_is_held_back_and_carole_is_told(case: Case) -> None:
+def test_within_the_limit_nothing_is_held_back_and_it_is_reported_to_carole(case: Case) -> None:
     context, task, _ = case(0.1)
     pass_gate(context, task, CLEANED)
     reported = statement(context, "people", task.specification_digest)
@@ -87,7 +87,7 @@ def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
         with pytest.raises(TrystError, match=r"field surname: .*59.0%.*override people --reason") as raised:
             pass_gate(context, task, CLEANED)
         assert raised.value.code is ErrorCode.LEAKAGE
-    assert gate.times == 2, "measured anew, since the source may have been mended"
+    assert gate.times == 2, "measured again, since the source may have been corrected"
     override(context, "people", " the register is public anyway ")
     pass_gate(context, task, CLEANED)
     assert gate.times == 2
@@ -96,7 +96,7 @@ def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
     assert (reported.overridden, reported.reason) == (True, "the register is public anyway")
 
 
-def test_an_override_made_while_it_is_measured_anew_is_not_lost(case: Case) -> None:
+def test_an_override_made_while_it_is_measured_again_is_not_lost(case: Case) -> None:
     context, task, gate = case(0.6)
     with pytest.raises(TrystError):
         pass_gate(context, task, CLEANED)
@@ -142,7 +142,7 @@ def test_nothing_to_override(case: Case) -> None:
 
 
 @pytest.mark.parametrize("section", ["", "leakage: {above: warn}\n", "leakage: {limit: 0}\n"])
-def test_open_mode_is_not_held_back_unless_the_specification_says_so(case: Case, section: str) -> None:
+def test_open_mode_is_not_held_back_unless_the_specification_refuses(case: Case, section: str) -> None:
     context, task, gate = case(0.9, TEXT.replace("leakage: {limit: 0.1, above: refuse}\n", section))
     pass_gate(context, task, CLEANED)
     assert gate.times == 0

@@ -60,7 +60,7 @@ def test_only_the_custodians_own_key_is_admitted(make_world, parties) -> None:
         service.close()
 
 
-def test_the_address_is_told_in_the_state_folder_while_the_service_runs(make_world) -> None:
+def test_the_address_is_in_the_state_folder_while_the_service_runs(make_world) -> None:
     world = make_world(approve=False)
     state = world.alice.configuration.state
     with pytest.raises(TrystError, match="`tryst alice serve`"):

@@ -124,7 +124,7 @@ def test_broken_quotation(tmp_path: Path, line: str) -> None:
     assert "quotation" in str(error)
 
 
-def test_wrong_encoding_is_told_by_line_and_byte(tmp_path: Path) -> None:
+def test_wrong_encoding_is_reported_by_line_and_byte(tmp_path: Path) -> None:
     content = f"id,name\n1,{PLANTED}\n2,Zo".encode() + b"\xeb\n"
     error = refused(written(tmp_path, content), ["id"])
     assert error.code is ErrorCode.TEXT_ENCODING
@@ -140,7 +140,7 @@ def test_wrong_encoding_behind_many_blocks_and_in_a_split_character(tmp_path: Pa
     assert error.where.endswith(f"line 120002, byte {len(good) + 2}")
 
 
-def test_utf16_read_as_utf8_is_told_by_its_mark_or_its_zeros(tmp_path: Path) -> None:
+def test_utf16_read_as_utf8_is_recognised_by_its_mark_or_its_zeros(tmp_path: Path) -> None:
     error = refused(written(tmp_path, "id,name\n1,a\n".encode("utf-16")), ["id"])
     assert error.code is ErrorCode.TEXT_ENCODING
     assert "`encoding: utf-16`" in str(error)
@@ -168,7 +168,7 @@ def test_what_a_csv_writer_writes_is_read_back(
         for number, row in enumerate(rows):
             writer.writerow([number, *row])
     table = read(path, ["id", "a", "b"])
-    # Blanks at the ends go; what is a blank is for Unicode's White_Space to say, not for Python's str.strip.
+    # Blanks at the ends are dropped; a blank is defined by Unicode's White_Space, not by Python's str.strip.
     blanks = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
     expected = [tuple(cell.strip(blanks) or None for cell in row) for row in rows]
     assert list(table.frame.select("a", "b").rows()) == expected
@@ -278,7 +278,9 @@ def test_a_url_file_open_to_others_is_refused(database: Path, tmp_path: Path) ->
         read_source(Source(database=DatabaseSource(url_file=url_file, query="SELECT 1 AS id")), ["id"])
 
 
-def test_a_query_can_write_nothing_and_tells_no_value(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_can_write_nothing_and_its_error_shows_no_value(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PEOPLE_URL", f"sqlite:///{database}")
     for query in ("DELETE FROM people", f"SELECT nope('{PLANTED}')", "SELECT"):
         source = Source(database=DatabaseSource(url_variable="PEOPLE_URL", query=query))

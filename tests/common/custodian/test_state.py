@@ -188,7 +188,7 @@ def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, 
     assert caught.value.code is ErrorCode.DATABASE
 
 
-def test_a_damaged_body_is_told(tmp_path: Path, vault: Vault) -> None:
+def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
     kept = state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)

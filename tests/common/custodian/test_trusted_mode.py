@@ -1,4 +1,4 @@
-"""A custodian in trusted mode: its policy must name the mode, its screen says what is sent, and values arrive."""
+"""A custodian in trusted mode: its policy must name the mode, its screen shows what is sent, and values arrive."""
 
 from __future__ import annotations
 

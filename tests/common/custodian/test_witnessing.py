@@ -38,7 +38,7 @@ def blocking_error(folder) -> str:
 def reported(folder, words: str, seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
     while words not in blocking_error(folder):
-        assert time.monotonic() < deadline, f"the operator was told {blocking_error(folder)!r}"
+        assert time.monotonic() < deadline, f"the operator sees {blocking_error(folder)!r}"
         time.sleep(0.05)
 
 
@@ -52,7 +52,7 @@ def roll_back(log) -> None:
         del leaves[2:]
 
 
-def begin_anew(log) -> None:
+def restart(log) -> None:
     log.log = "cd" * 16
 
 
@@ -65,7 +65,7 @@ def sign_with_another_key(log) -> None:
     [
         (edit, "does not begin with the one it has shown before"),
         (roll_back, "shorter than it has shown before"),
-        (begin_anew, "restarted"),
+        (restart, "restarted"),
         (sign_with_another_key, "signature"),
     ],
 )
@@ -76,7 +76,7 @@ def test_nothing_is_sent_to_a_carole_whose_log_was_changed(make_world, change: C
 
     def before(method: str, side: Side) -> None:
         nonlocal changed
-        # Before the second tells its keys: nothing can have been uploaded yet, whoever of the two is quicker.
+        # Before the second reports its keys: nothing can have been uploaded yet, whoever of the two is quicker.
         if method == "ReportKeys" and side.other in carole.reports and not changed:
             changed = True
             change(carole.audit)

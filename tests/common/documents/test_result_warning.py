@@ -68,10 +68,10 @@ def test_codes_are_registered_once_and_described_in_sentences() -> None:
         for sentence in (entry.meaning, entry.text, *([entry.remedy] if entry.remedy else [])):
             assert sentence.endswith("."), sentence
             assert "|" not in sentence
-        assert entry.severity == "note" or entry.remedy, f"{entry.code} must say what to do"
+        assert entry.severity == "note" or entry.remedy, f"{entry.code} must have a remedy"
 
 
-def test_a_warning_has_its_figures_and_its_line_says_all() -> None:
+def test_a_warning_has_its_figures_and_its_line_shows_all() -> None:
     warning = result_warning("field_mostly_missing", side="Bob", field="town", share=0.75)
     assert warning.plain() == {
         "code": "field_mostly_missing",

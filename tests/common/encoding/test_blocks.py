@@ -111,7 +111,7 @@ def test_signatures_in_blocks_are_the_definitions(data: st.DataObject) -> None:
 
 
 def test_many_signatures_in_blocks_are_those_of_each_block() -> None:
-    """Beyond what one piece holds."""
+    """More than one chunk holds."""
     rng = np.random.default_rng(1)
     values = ["".join(chr(97 + c) for c in row) for row in rng.integers(0, 26, size=(3000, 12))]
     tokens = tokenise(values, "bigrams", bytes(32))
@@ -186,7 +186,7 @@ def test_a_block_of_one_and_a_block_of_half_the_file() -> None:
     assert made.sets[1].fields["given"].n_distinct == 1
 
 
-def test_a_rule_nobody_has_a_key_for_and_round_trip() -> None:
+def test_a_rule_without_any_key_and_round_trip() -> None:
     columns = people(30, 1) | {"sex": [None] * 30}
     made = encoded(columns)
     assert [part.n_rows for part in made.sets][1] == 0
@@ -257,7 +257,7 @@ def test_the_sample_is_of_people_and_never_of_one_person() -> None:
     assert abs(missing - 0.5) < 6 * np.sqrt(0.25 / SAMPLE_ROWS)
     assert abs(share - 0.05) < 6 * np.sqrt(0.05 * 0.95 / SAMPLE_ROWS)
     assert sample.fields["given"].n_distinct > 0.95 * SAMPLE_ROWS  # some numbers have the same bigrams
-    # Values are told apart by the digits in them: rows where both are one person's are chance, about 2000/6000/2.
+    # Values are distinguished by the digits in them: rows where both are one person's are chance, about 2000/6000/2.
     keys = {name: derive(SEED, SPEC.project, Purpose.SAMPLE, encoding_digest(SPEC), "surname") for name in columns}
     tokens = {name: tokenise([v for v in columns[name] if v], "bigrams", bytes(32)) for name in ("surname", "given")}
     person: dict[str, dict[bytes, int]] = {}

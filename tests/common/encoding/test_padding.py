@@ -219,12 +219,12 @@ def test_one_block_of_everybody_and_files_without_keys() -> None:
     same["born"] = pl.Series("born", ["19500101"] * 5)
     made = encode_records(same, specification("powers_of_two"), SEED, 1, noise=NOISE)
     assert [part.n_rows for part in made.sets] == [8, 8, 8, 5]
-    nobody = {name: pl.Series(name, [None, None], dtype=pl.String) for name in PEOPLE}
-    assert encode_records(nobody, specification(20), SEED, 1, noise=NOISE).n_dummies == 0
+    empty = {name: pl.Series(name, [None, None], dtype=pl.String) for name in PEOPLE}
+    assert encode_records(empty, specification(20), SEED, 1, noise=NOISE).n_dummies == 0
 
 
 def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_another() -> None:
-    """Or a second upload would tell which rows stay."""
+    """Or a second upload would show which rows stay."""
     spec = specification("powers_of_two")
     first, again, other = (rows_of_rules(PEOPLE, spec, key) for key in (NOISE, NOISE, NoiseKey.generate()))
     for name, column in first.columns.items():

@@ -60,7 +60,7 @@ def test_each_upload_has_the_same_noise_and_another_custodian_other_noise(spec: 
         return {row for part in made.sets for row in rows_of(part, name)} - {None}
 
     columns = people()
-    # Rows that are repeated, shuffled anew and sent beside others: the same signatures, bit for bit.
+    # Rows that are repeated, shuffled again and sent beside others: the same signatures, bit for bit.
     more = {name: pl.concat([column, column[:7], people(60, 2)[name]]) for name, column in columns.items()}
     for name in ("surname", "given"):
         assert len(sent(columns, OURS, name)) >= len(NAMES) - 1
@@ -87,7 +87,7 @@ def test_every_signature_is_that_of_the_definitions() -> None:
             assert found == expected.tobytes()
 
 
-def test_the_sample_of_chance_agreement_is_flipped_too() -> None:
+def test_the_sample_of_chance_agreement_is_randomised_too() -> None:
     columns = people()
     quiet = load_specification(
         TEXT.replace("mode: open", "mode: block_keyed").replace(", randomised_response: 0.1", "")
@@ -131,7 +131,7 @@ def distinct_without_noise(columns: dict[str, pl.Series], spec: Specification) -
     return len({tuple(signature(tokens(v, "bigrams", token_key), keys, 64)) for v in columns["surname"].to_list()})
 
 
-def test_flips_without_a_noise_key_are_refused() -> None:
+def test_randomised_response_without_a_noise_key_is_refused() -> None:
     for spec in (OPEN, KEYED):
         with pytest.raises(TrystError, match="needs the custodian's noise key"):
             encode_records(people(), spec, SEED, 1)

@@ -97,7 +97,7 @@ def test_trusted_mode_encodes_the_values_themselves_shuffled(spec):
     assert "smith" not in repr(field)
 
 
-def test_a_layout_says_what_a_field_holds():
+def test_a_layout_has_the_content_of_a_field():
     rows, ranks = canonical(pack_values(["a", "b"], 128, "field"))
     layout = layout_of([part_of(rows, ranks)])
     assert layout.sets[0].fields[0].content == "values"

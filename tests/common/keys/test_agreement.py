@@ -62,8 +62,8 @@ def test_two_custodians_agree() -> None:
     assert again.candidate != one.seed
 
 
-def test_the_seed_is_what_the_docstring_says() -> None:
-    """The derivation once more, from the letters' public parts and one private key, with nothing but hashlib."""
+def test_the_seed_is_as_documented() -> None:
+    """The derivation repeated from the messages' public parts and one private key, with nothing but hashlib."""
     one, other = with_offers()
     ephemeral = one.export()
     parts = []
@@ -91,8 +91,8 @@ def test_the_seed_is_what_the_docstring_says() -> None:
     assert one.candidate.reveal() == expanded
 
 
-def test_letters_are_frozen() -> None:
-    """The same keys give the same letters in every version; made by this very program, checked by their hashes."""
+def test_messages_are_frozen() -> None:
+    """The same keys give the same messages in every version; made by this program, checked by their hashes."""
     identities = [Identity(Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32)) for n in (1, 2)]
     ephemerals = [X25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (3, 4)]
     one, other = (
@@ -179,7 +179,7 @@ def test_the_same_again_is_harmless_and_another_is_refused() -> None:
     assert one.is_agreed
 
 
-def test_ones_own_letters_sent_back_are_refused() -> None:
+def test_ones_own_messages_sent_back_are_refused() -> None:
     one, other = alice(), bob()
     error = refusal(lambda: one.accept_offer(one.offer))
     assert error.code is ErrorCode.SIGNATURE
@@ -215,7 +215,7 @@ def test_an_offer_that_names_another_identity_than_its_signers_is_refused() -> N
     ],
     ids=["project", "encoding", "epoch"],
 )
-def test_letters_of_other_terms_are_refused(terms: Terms, code: ErrorCode) -> None:
+def test_messages_of_other_terms_are_refused(terms: Terms, code: ErrorCode) -> None:
     """Replay: the other custodian has really signed these, for something else."""
     elsewhere = bob(terms)
     elsewhere.accept_offer(alice(terms).offer)
@@ -286,7 +286,7 @@ def test_a_confirmation_without_the_secret_is_refused() -> None:
     assert not one.is_agreed
 
 
-def test_another_canary_is_told_from_another_key() -> None:
+def test_another_canary_is_distinguished_from_another_key() -> None:
     one, other = with_offers()
     one.confirm(CANARY)
     error = refusal(lambda: one.accept_confirmation(other.confirm(bytes(32))))
@@ -296,7 +296,7 @@ def test_another_canary_is_told_from_another_key() -> None:
 
 @settings(deadline=None)
 @given(st.data())
-def test_any_changed_bit_of_either_letter_is_refused(data: st.DataObject) -> None:
+def test_any_changed_bit_of_either_message_is_refused(data: st.DataObject) -> None:
     one, other = with_offers()
     one.confirm(CANARY)
     fresh = alice()
@@ -310,11 +310,11 @@ def test_any_changed_bit_of_either_letter_is_refused(data: st.DataObject) -> Non
 
 @settings(deadline=None)
 @given(st.binary(max_size=300))
-def test_what_is_no_letter_is_refused(message: bytes) -> None:
+def test_malformed_messages_are_refused(message: bytes) -> None:
     assert refusal(lambda: alice().accept_offer(message)).code is ErrorCode.SIGNATURE
 
 
-def test_cut_lengthened_long_and_wrong_letters_are_refused() -> None:
+def test_cut_lengthened_long_and_wrong_messages_are_refused() -> None:
     one, other = with_offers()
     offer = other.offer
     fresh = alice()
@@ -340,7 +340,7 @@ def test_terms_have_bounds(make: Callable[[], Terms]) -> None:
     assert caught.value.code is ErrorCode.PARAMETER
 
 
-def test_letters_hold_no_secret_and_are_short() -> None:
+def test_messages_hold_no_secret_and_are_short() -> None:
     one, other = with_offers()
     messages = [one.offer, other.offer, one.confirm(CANARY), other.confirm(CANARY)]
     assert max(map(len, messages)) < 500
@@ -368,7 +368,7 @@ class Mailbox(RuleBasedStateMachine):
     """Random operations of a hostile mailbox: drop, repeat, reorder, reflect, change, forge; and restarts.
 
     A failure is a seed that only one side could hold, a seed other than the honest one, or an honest pair that can
-    no longer agree once letters are delivered.
+    no longer agree once messages are delivered.
     """
 
     def __init__(self) -> None:

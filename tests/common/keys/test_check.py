@@ -95,7 +95,7 @@ def test_letters_that_younger_unicode_versions_change_are_there(message: str, si
     assert any(record and message in record for record in CANARY_RECORDS)
     version = float(".".join(unicodedata.unidata_version.split(".")[:2]))
     changed = {message.lower(), unicodedata.normalize("NFKD", message)} != {message}
-    assert changed == (version >= since), "this letter tells this Unicode version from an older one"
+    assert changed == (version >= since), "this letter distinguishes this Unicode version from an older one"
 
 
 def test_no_record_is_there_twice_and_missing_is_among_them() -> None:

@@ -1,4 +1,4 @@
-"""Keys: HKDF as RFC 5869 has it, every input decides the key, and a seed shows itself to nobody."""
+"""Keys: HKDF as RFC 5869 has it, every input decides the key, and a seed is never shown."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_what_is_no_digest_or_epoch_is_refused() -> None:
             derive(SEED, "p", Purpose.CHECK, DIGEST, epoch=epoch)
 
 
-def test_a_seed_shows_itself_to_nobody() -> None:
+def test_a_seed_is_never_shown() -> None:
     secret = SEED.reveal()
     keys = derive(SEED, "p", Purpose.SIGNATURE, DIGEST)
     shown = f"{SEED!r} {SEED} {keys!r} {keys} {[SEED, keys]!r}"

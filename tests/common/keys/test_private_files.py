@@ -40,7 +40,7 @@ def test_a_link_to_nowhere_is_not_followed_when_writing(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_replaced_only_when_requested(tmp_path: Path) -> None:
     write_private(tmp_path / "key", b"first")
     write_private(tmp_path / "key", b"second", replace=True)
     assert read_private(tmp_path / "key", "the key") == b"second"

@@ -1,4 +1,4 @@
-"""Seed files: private, of one project, and safe against mistakes in copying."""
+"""Seed files: private, of one project, and safe against copying errors."""
 
 from __future__ import annotations
 

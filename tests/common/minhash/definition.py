@@ -61,7 +61,7 @@ def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = N
 
 
 def flips(signature_words: Sequence[int], keys: FieldKeys, randomised_response: float) -> list[int]:
-    """Which bits of a signature randomised response flips: 1 or 0 for each.
+    """Which bits of a signature randomised response inverts: 1 or 0 for each.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def flips(signature_words: Sequence[int], keys: FieldKeys, randomised_response: 
     keys
         The custodian's own, of the key domain.
     randomised_response
-        Probability of a flip.
+        Probability of inverting a bit.
     """
     state = bytes(16)
     for start in range(0, len(signature_words), 2):

@@ -77,7 +77,7 @@ def test_bits_are_balanced_and_agree_with_unrelated_ones_half_of_the_time(signed
     assert abs(ones - n / 2) / np.sqrt(n / 4) < LIMIT
 
 
-def test_estimates_are_clipped_unless_told_otherwise() -> None:
+def test_estimates_are_clipped_by_default() -> None:
     assert estimate([0, 128, 192, 256], 256).tolist() == [0, 0, 0.5, 1]
     assert estimate([0, 128], 256, clip=False).tolist() == [-1, 0]
     assert estimate(256, 256, randomised_response=0.1) == 1
@@ -90,6 +90,6 @@ def test_equal_and_opposite_signatures() -> None:
 
 
 @pytest.mark.parametrize("randomised_response", [-0.1, 0.5, 0.7, float("nan")])
-def test_a_flip_that_leaves_nothing_is_refused(randomised_response: float) -> None:
+def test_a_probability_that_leaves_no_information_is_refused(randomised_response: float) -> None:
     with pytest.raises(TrystError, match=r"randomised.response"):
         estimate(1, 64, randomised_response)

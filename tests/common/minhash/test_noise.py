@@ -1,4 +1,5 @@
-"""Randomised response: the bulk form against the definition, the rate of flips, and what two noises have in common.
+"""Randomised response: the bulk form against the definition, the rate of inverted bits, and what two noises have in
+common.
 
 Keys and seeds are fixed. A normal deviate is required to stay within 5.5, which chance exceeds in one of 25 million.
 """
@@ -68,7 +69,7 @@ def test_frozen_noise() -> None:
 
 
 @pytest.mark.parametrize("randomised_response", [0.001, 0.05, 0.1, 0.25, 0.4])
-def test_bits_are_flipped_at_the_rate_asked_for(randomised_response: float) -> None:
+def test_bits_are_inverted_at_the_requested_rate(randomised_response: float) -> None:
     n, n_words = 4000, 16
     signed = random_signatures(n, n_words)
     noise = with_randomised_response(signed, OURS, randomised_response) ^ signed
@@ -77,7 +78,7 @@ def test_bits_are_flipped_at_the_rate_asked_for(randomised_response: float) -> N
     assert deviate(int(np.bitwise_count(noise).sum()), noise.size * 64, rate) < LIMIT
     bits = np.unpackbits(noise.view(np.uint8), axis=1)
     assert max(deviate(int(count), n, rate) for count in bits.sum(axis=0)) < LIMIT
-    # Neighbouring bits, and the same bit of neighbouring signatures, are flipped independently.
+    # Neighbouring bits, and the same bit of neighbouring signatures, are inverted independently.
     for together in (bits[:, 1:] & bits[:, :-1], bits[1:] & bits[:-1]):
         assert deviate(int(together.sum()), together.size, rate**2) < LIMIT
 
@@ -132,6 +133,6 @@ def test_similarities_of_two_custodians_are_estimated_without_bias(randomised_re
 
 
 @pytest.mark.parametrize("randomised_response", [-0.1, 0.5, float("nan")])
-def test_a_flip_that_leaves_nothing_is_refused(randomised_response: float) -> None:
+def test_a_probability_that_leaves_no_information_is_refused(randomised_response: float) -> None:
     with pytest.raises(TrystError, match=r"randomised.response"):
         with_randomised_response(random_signatures(1, 1), OURS, randomised_response)

@@ -50,7 +50,7 @@ def test_fast_agrees_with_the_definition(
 
 
 @pytest.mark.parametrize("table_bytes", [1 << 21, fast.TABLE_BYTES])
-def test_many_values_take_several_calls_and_pieces(table_bytes: int) -> None:
+def test_many_values_take_several_calls_and_chunks(table_bytes: int) -> None:
     generator = np.random.default_rng(5)
     messages = generator.integers(97, 123, size=(3000, 6), dtype=np.uint32)
     values = [row.tobytes().decode("utf-32-le") for row in messages]

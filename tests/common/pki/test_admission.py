@@ -182,7 +182,7 @@ def test_a_certificate_of_another_form_is_refused(extensions: list[x509.Extensio
 
 
 def test_the_same_form_with_all_it_needs_is_admitted() -> None:
-    """So that the refusals above are for what they say."""
+    """So that the refusals above have the reasons they state."""
     good = forged_by_alices_own_authority([CLIENT, x509.SubjectAlternativeName([ROLE])])
     assert ALL.admission(good).name == "alice"
 
@@ -203,7 +203,7 @@ def test_a_custodians_own_service_admits_itself_only() -> None:
     assert "is not admitted here" in reason(ALL.certificates["coordinator"], own)
 
 
-def test_members_whose_authority_is_not_here_are_told_at_the_start() -> None:
+def test_members_whose_authority_is_missing_are_reported_at_the_start() -> None:
     with pytest.raises(TrystError) as caught:
         Admission(ALL.members, [ALL.authorities["carole"].certificate])
     assert caught.value.code is ErrorCode.CONFIGURATION

@@ -73,7 +73,7 @@ def test_the_linker_has_hosts_and_addresses() -> None:
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.LINKER])
-def test_nobody_else_names_hosts(role: Role) -> None:
+def test_no_other_role_names_hosts(role: Role) -> None:
     assert "only the linker's" in message(lambda: leaf(role, names=Names.of(["localhost"])))
 
 
@@ -85,7 +85,7 @@ def test_what_is_no_host_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["linker.tryst.internal", "Linker.TRYST.internal", "tryst.internal"])
-def test_the_names_of_roles_cannot_be_asked_for(name: str) -> None:
+def test_the_names_of_roles_cannot_be_requested(name: str) -> None:
     assert "cannot be requested" in message(lambda: Names.of([name]))
 
 
@@ -107,7 +107,7 @@ def test_a_leaf_does_not_outlive_its_authority() -> None:
     )
 
 
-def test_dates_are_told_when_they_are_wrong() -> None:
+def test_wrong_dates_are_reported() -> None:
     past = leaf(validity=Validity.lasting(timedelta(hours=1), start=datetime(2020, 2, 29, 12, tzinfo=UTC)))
     reported = message(lambda: check_dates(past, now(), "alice/certificate.pem"))
     assert reported.startswith("alice/certificate.pem: the certificate has expired")
@@ -126,7 +126,7 @@ def test_another_authority_of_the_same_name_is_not_the_issuer() -> None:
     assert "was not issued by" in message(lambda: check_issued(leaf(), other.certificate, now(), "here"))
 
 
-def test_an_expired_authority_vouches_for_nobody() -> None:
+def test_an_expired_authority_vouches_for_no_party() -> None:
     start = now() - timedelta(days=2)
     expired = Authority.create("Example", Validity.lasting(timedelta(days=1), start=start))
     certificate = expired.issue(

@@ -76,7 +76,7 @@ def test_everybody_enrols_and_is_admitted(deployment: Deployment) -> None:
     for name, role in PARTIES.items():
         certificate = PartyFolder(deployment.folders[name]).certificate.read_bytes()
         assert admission(certificate).role is role
-    # Alice knows Carole by the coordinator's authority, and is called by nobody but herself.
+    # Alice knows Carole by the coordinator's authority, and no other party calls her.
     alice = PartyFolder(deployment.folders["alice"])
     assert alice.linker.read_bytes() == deployment.coordinators.pem
     assert alice.callers.read_bytes() == deployment.alices.pem
@@ -126,7 +126,7 @@ def test_enrolling_twice_keeps_the_first_keys(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["alice"]
 
 
-def test_a_changed_card_is_refused(deployment: Deployment) -> None:
+def test_a_changed_enrolment_request_is_refused(deployment: Deployment) -> None:
     text = deployment.sent[list(PARTIES).index("bob")].decode()
     assert EnrolmentRequest.parse(text) == deployment.enrolment_requests["bob"]
     refusal(lambda: EnrolmentRequest.parse(text.replace('"bob"', '"eve"')), ErrorCode.SIGNATURE)
@@ -138,7 +138,7 @@ def test_a_changed_card_is_refused(deployment: Deployment) -> None:
     assert "signature: is missing" in refusal(lambda: EnrolmentRequest.parse(unsigned), ErrorCode.CONFIGURATION)
 
 
-def test_a_card_with_a_request_for_another_role_is_refused(deployment: Deployment) -> None:
+def test_an_enrolment_request_with_a_certificate_request_for_another_role_is_refused(deployment: Deployment) -> None:
     bob = PartyFolder(deployment.folders["bob"])
     identity = Identity.load(bob.identity)
     enrolment_request = deployment.enrolment_requests["bob"]

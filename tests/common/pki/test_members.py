@@ -1,4 +1,4 @@
-"""The membership list: read strictly, every mistake at once."""
+"""The membership list: read strictly, every error at once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_asking_for_who_is_not_there() -> None:
         members.in_role(Role.STEWARD)
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_error_is_reported_at_once() -> None:
     given = entries()
     given[0]["certificate"] = "A" * 64
     given[1]["role"] = "king"
@@ -135,7 +135,7 @@ def test_a_name_that_could_be_taken_for_a_path_or_another_is_refused(name: str) 
     assert "members[0].name" in mistakes_in(text_of(given))
 
 
-def test_a_key_given_twice_is_a_mistake() -> None:
+def test_a_key_given_twice_is_an_error() -> None:
     text = text_of(entries())
     first, second = itertools.islice((line for line in text.splitlines() if "role" in line), 2)
     assert "given twice" in mistakes_in(text.replace(first, f"{first}\n{second}"))

@@ -88,7 +88,7 @@ def test_a_failure_on_the_way_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_failure_while_renaming_takes_the_first_ones_back(tmp_path: Path) -> None:
     def squatter(folder: PartyFolder, members: Members) -> dict[str, str]:
-        # Somebody takes the last name while we work; a folder with content cannot be renamed over.
+        # Another process takes the last name meanwhile; a folder with content cannot be renamed over.
         (tmp_path / "steward").mkdir()
         (tmp_path / "steward" / "mine").write_text("mine")
         return {}

@@ -26,7 +26,7 @@ LINKER = server_name(Role.LINKER)
 
 
 class Coordination(coordination_pb2_grpc.CoordinationServicer):
-    """Answers with the caller's name, refuses, fails, or streams, as the request asks."""
+    """Answers with the caller's name, refuses, fails, or streams, as the request selects."""
 
     def GetProject(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
         if request.project == "refuse":
@@ -133,7 +133,7 @@ def test_a_long_error_is_cut_and_still_typed(coordinator: Connection) -> None:
     assert refusal(coordinator, "long").code is ErrorCode.PARAMETER
 
 
-def test_an_unforeseen_exception_tells_the_peer_an_incident_id_and_nothing_else(
+def test_an_unforeseen_exception_sends_the_peer_an_incident_id_and_nothing_else(
     coordinator: Connection, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     error = refusal(coordinator, "fail")
@@ -172,9 +172,9 @@ def test_a_port_in_use_is_a_configuration_error(server: RunningServer, parties: 
 def test_a_service_that_is_away_is_tried_again(parties: Provisioned, server: RunningServer) -> None:
     credentials = channel_credentials(parties.parties["coordinator"].path, Role.COORDINATOR)
     started = time.monotonic()
-    with Connection("127.0.0.1:1", LINKER, credentials) as nobody:
-        stub = nobody.stub(coordination_pb2_grpc.CoordinationStub)
+    with Connection("127.0.0.1:1", LINKER, credentials) as absent:
+        stub = absent.stub(coordination_pb2_grpc.CoordinationStub)
         with pytest.raises(TrystError) as caught:
-            nobody.call(stub.GetProject, coordination_pb2.GetProjectRequest(), deadline=1, attempts=2)
+            absent.call(stub.GetProject, coordination_pb2.GetProjectRequest(), deadline=1, attempts=2)
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert time.monotonic() - started >= 0.2

@@ -1,4 +1,4 @@
-"""TLS from a party's folder: every mistake told before anything connects, and real gRPC servers for the rest."""
+"""TLS from a party's folder: every error is reported before anything connects; real gRPC servers for the rest."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_linker_is_reached_by_its_host_name_too(parties: Provisioned, carole
     assert check(carole, channel_credentials(parties.parties["alice"].path, Role.CUSTODIAN_A), "localhost")
 
 
-def test_a_custodian_reaches_its_own_service_and_nobody_else_does(parties: Provisioned) -> None:
+def test_only_a_custodian_itself_reaches_its_own_service(parties: Provisioned) -> None:
     own, name = parties.parties["alice"], server_name(Role.CUSTODIAN_A)
     server = serve(own, Role.CUSTODIAN_A, only=("alice",))
     try:
@@ -112,8 +112,8 @@ def test_callers_without_certificate_or_of_another_authority_are_refused(
     tmp_path: Path, parties: Provisioned, carole: RunningServer
 ) -> None:
     authority = parties.parties["alice"].linker.read_bytes()
-    nobody = grpc.ssl_channel_credentials(root_certificates=authority)
-    assert refusal(lambda: check(carole, nobody)).code is ErrorCode.UNAVAILABLE
+    anonymous = grpc.ssl_channel_credentials(root_certificates=authority)
+    assert refusal(lambda: check(carole, anonymous)).code is ErrorCode.UNAVAILABLE
     others = provision(tmp_path).parties["alice"]
     stranger = grpc.ssl_channel_credentials(authority, others.tls_key.read_bytes(), others.certificate.read_bytes())
     assert refusal(lambda: check(carole, stranger)).code is ErrorCode.UNAVAILABLE
@@ -172,7 +172,7 @@ def test_a_key_open_to_others_is_refused(alice: PartyFolder) -> None:
     assert "mode 0640" in refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A)).got
 
 
-def test_an_expired_certificate_is_told_with_its_dates(alice: PartyFolder) -> None:
+def test_an_expired_certificate_is_reported_with_its_dates(alice: PartyFolder) -> None:
     in_two_years = datetime.now(UTC) + timedelta(days=730)
     error = refusal(lambda: TlsFiles.load(alice.path, Role.CUSTODIAN_A, in_two_years))
     assert error.code is ErrorCode.CERTIFICATE
@@ -202,7 +202,7 @@ def test_a_partys_certificate_among_the_authorities_is_refused(alice: PartyFolde
     assert "expected certificates of authorities" in error.what
 
 
-def test_an_expired_authority_is_left_out_and_told_if_it_is_the_only_one(alice: PartyFolder) -> None:
+def test_an_expired_authority_is_left_out_and_reported_if_it_is_the_only_one(alice: PartyFolder) -> None:
     past = Validity.lasting(timedelta(days=1), start=datetime.now(UTC) - timedelta(days=9))
     expired = Authority.create("Expired", past).pem
     good = alice.callers.read_bytes()
@@ -213,7 +213,7 @@ def test_an_expired_authority_is_left_out_and_told_if_it_is_the_only_one(alice: 
     assert "the authority's certificate has expired" in error.what
 
 
-def test_nobody_but_the_linker_and_oneself_is_called(alice: PartyFolder) -> None:
+def test_only_the_linker_and_oneself_are_called(alice: PartyFolder) -> None:
     files = TlsFiles.load(alice.path, Role.CUSTODIAN_A)
     assert refusal(lambda: files.channel(Role.CUSTODIAN_B)).code is ErrorCode.PARAMETER
 

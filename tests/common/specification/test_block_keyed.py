@@ -1,4 +1,4 @@
-"""Mode block_keyed in a specification: what it refuses and why, another encoding, what its notes tell."""
+"""Mode block_keyed in a specification: what it refuses and why, another encoding, its notes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_variables_and_an_assessment_are_possible_and_part_of_the_encoding():
 CAPPED = "resolution: {by: carole, max_records: 20000}\n"
 
 
-def test_a_join_by_carole_is_told_to_every_approver_and_is_no_other_encoding():
+def test_a_join_by_carole_is_noted_for_every_approver_and_is_no_other_encoding():
     plain, capped = load_specification(TEXT), load_specification(TEXT + CAPPED)
     assert (plain.resolution.joined, capped.resolution.joined) == (False, True)
     assert load_specification(dump_specification(capped)) == capped
@@ -163,7 +163,7 @@ def test_without_blocking_it_is_refused():
         load_specification(text)
 
 
-def test_a_rule_with_a_mistake_of_its_own_is_a_rule_all_the_same():
+def test_a_rule_with_an_issue_of_its_own_still_counts_as_a_rule():
     text = (
         TEXT[: TEXT.index("  - {name: born, keys")] + "  - {name: born, keyz: 1}\n" + TEXT[TEXT.index("retention:") :]
     )
@@ -172,14 +172,14 @@ def test_a_rule_with_a_mistake_of_its_own_is_a_rule_all_the_same():
     assert "needs a blocking rule" not in str(caught.value)
 
 
-def test_a_rule_on_a_category_and_a_split_are_possible_and_told():
+def test_a_rule_on_a_category_and_a_split_are_possible_and_noted():
     reported = specification_notes(load_specification(TEXT.replace("[{field: born}]", "[{field: sex}]")))
     assert "block_keyed: each record is sent once per blocking rule (born and name)" in reported[0]
     assert any("coordinator" in note for note in reported)
     assert any("name by sex" in note for note in reported)
 
 
-def test_the_notes_say_what_the_codes_tell_and_what_they_do_not():
+def test_the_notes_state_what_the_codes_reveal_and_what_they_do_not():
     reported = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSMENT)))
     assert "keyed codes of every row" in reported
     assert "nothing shows which signatures a row of codes belongs to" in reported

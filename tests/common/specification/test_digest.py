@@ -39,7 +39,7 @@ def test_spelling_does_not_change_them() -> None:
     data = yaml.safe_load(EXAMPLE)
     data["fields"][1]["bits"] = 1024
     data["fields"][1]["clean"] = list(reversed(spec.fields[1].clean))
-    data["fields"][0]["missing"] = ["not told", 9999, "0000"]
+    data["fields"][0]["missing"] = ["not given", 9999, "0000"]
     data["model"]["tolerance"] = 1e-8
     spelt_out = load_specification(yaml.safe_dump(data, sort_keys=True))
     assert spelt_out == spec
@@ -99,7 +99,7 @@ def test_another_unicode_table_is_another_encoding(monkeypatch: MonkeyPatch) -> 
     assert specification_digest(before) == whole
 
 
-def test_the_specification_digest_is_what_its_page_says() -> None:
+def test_the_specification_digest_is_as_documented() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON.
     content = canonical_json(example().model_dump(mode="json"))
     assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()

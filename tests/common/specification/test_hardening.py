@@ -1,4 +1,4 @@
-"""Salts and lists of similar values in a specification: what is refused, what approvers are told, what it changes."""
+"""Salts and lists of similar values in a specification: what is refused, the notes, and what it changes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_list_of_ten_thousand_names_fits_into_a_specification() -> None:
     assert len(load_specification(text).field("last").only_similar) == 10_000
 
 
-def test_approvers_are_told_what_it_does_and_costs() -> None:
+def test_notes_state_what_it_does_and_costs() -> None:
     reported = "\n".join(specification_notes(load_specification(salted())))
     assert "Field surname is salted by the year of born" in reported
     assert "Records that differ in it, by an error or in truth, are compared as different in surname" in reported

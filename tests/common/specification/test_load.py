@@ -1,4 +1,4 @@
-"""Reading a specification: what is accepted, and that every mistake is reported at once."""
+"""Reading a specification: what is accepted, and that every issue is reported at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 
 
 def issues(text: str) -> list[str]:
-    """The mistakes found in a text, one line each."""
+    """The issues found in a text, one line each."""
     with pytest.raises(TrystErrors) as caught:
         load_specification(text, "linkage.yaml")
     assert caught.value.code is ErrorCode.SPECIFICATION
@@ -45,7 +45,7 @@ def test_the_example_is_read_with_defaults_by_kind() -> None:
     spec = load_specification(EXAMPLE)
     surname, given, born, postcode, sex = spec.fields
     assert (surname.column_of(Side.ALICE), surname.column_of("bob")) == ("surname", "family_name")
-    assert surname.missing == ("not told", "9999", "0000")
+    assert surname.missing == ("not given", "9999", "0000")
     assert (given.key_domain, born.key_domain, given.column_of("bob")) == ("given", "date_of_birth", "given_name")
     assert (given.tokens, given.bits, len(given.bounds), given.bounds[-1]) == ("bigrams", 1024, 8, 1.0)
     assert born.date is not None
@@ -85,7 +85,7 @@ def test_cleaning_steps_run_in_one_order_whatever_is_written() -> None:
     assert spec.fields[-1].clean == ("unicode", "case", "whitespace")
 
 
-def test_every_mistake_is_reported_at_once_with_its_line() -> None:
+def test_every_issue_is_reported_at_once_with_its_line() -> None:
     found = issues(
         """\
 version: 2
@@ -215,7 +215,7 @@ links: {treshold: 2, threshold: 1.5}
         ),
     ],
 )
-def test_a_mistake_is_named_by_its_path_with_a_remedy(text: str, where: str, what: str) -> None:
+def test_an_issue_is_named_by_its_path_with_a_remedy(text: str, where: str, what: str) -> None:
     found = [issue for issue in issues(text) if f", {where}: " in issue]
     assert len(found) >= 1, issues(text)
     assert any(what in issue for issue in found), found
@@ -246,7 +246,7 @@ def test_fields_of_one_key_domain_that_agree_are_accepted() -> None:
 
 def test_a_specification_made_in_python_is_checked_too() -> None:
     data = yaml.safe_load(EXAMPLE)
-    data["blocking"] = [{"name": "x", "keys": [{"field": "nobody"}]}]
+    data["blocking"] = [{"name": "x", "keys": [{"field": "unknown"}]}]
     data["model"]["tolerance"] = 1e-8
     data["fields"][0]["missing"] = ["x"]
     with pytest.raises(TrystErrors, match="no compared field has this name"):
@@ -322,7 +322,7 @@ def test_rules_that_carole_forms_from_signatures() -> None:
         ({"canopies": {"field": "surname", "tight": 0.4, "loose": 0.6}}, "blocking[2].canopies", "tight must not"),
         ({"similar": {"field": "surname", "minimum": 1.5}}, "blocking[2].similar.minimum", "less than or equal to 1"),
         ({"similar": {"field": "surname"}, "split": "sex"}, "blocking[2].split", "only the blocks of keys"),
-        ({"keys": [{"field": "sex"}], "split": "nobody"}, "blocking[2].split", "no compared field"),
+        ({"keys": [{"field": "sex"}], "split": "unknown"}, "blocking[2].split", "no compared field"),
         ({"keys": [{"field": "sex"}], "limit": 0}, "blocking[2].limit", "greater than or equal to 1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Levels that can be told apart: distances in standard errors, the reach of equal values, and what is merged."""
+"""Levels that can be distinguished: distances in standard errors, the reach of equal values, and what is merged."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_separation_is_the_distance_in_standard_errors(
     [(64, 0.01), (64, 0.1), (192, 0.05), (256, 0.25), (1024, 0.001), (1024, 0.05), (1024, 0.3)],
 )
 def test_equal_values_reach_the_top_level(bits: int, randomised_response: float) -> None:
-    """In exact arithmetic: with the stated probability, and not beyond the next thousandth but one with as much."""
+    """In exact arithmetic: reached with the stated probability, and the next thousandth with less."""
     bound = reached_by_equals(bits, randomised_response)
 
     def probability(above: float) -> Fraction:
@@ -74,7 +74,7 @@ def test_equal_values_reach_the_top_level(bits: int, randomised_response: float)
 
 
 @given(bits=BITS, randomised_response=FLIPS, table=st.sampled_from(list(LEVELS.values())))
-def test_widened_bounds_are_apart_and_some_of_those_given(
+def test_tolerant_bounds_are_apart_and_some_of_those_given(
     bits: int, randomised_response: float, table: tuple[float, ...]
 ) -> None:
     found = tolerant_bounds(table, bits, randomised_response)

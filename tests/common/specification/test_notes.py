@@ -1,4 +1,4 @@
-"""What those who approve a specification are told."""
+"""The notes for those who approve a specification."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_all_fields_in_rules_and_a_single_rule() -> None:
     assert "Every compared field" not in text(fields=fields({}, {}), blocking=one)
 
 
-def test_levels_that_tokens_or_bits_cannot_tell_apart() -> None:
+def test_levels_that_tokens_or_bits_cannot_distinguish() -> None:
     reported = text(
         blocking=(),
         fields=fields(
@@ -74,7 +74,7 @@ def test_shared_domains_identifiers_and_columns() -> None:
     assert "read the same column of alice" in text(blocking=(), fields=fields({"column": "x"}, {"column": "x"}))
 
 
-def test_frequencies_and_missing_values_as_evidence_are_told() -> None:
+def test_frequencies_and_missing_values_as_evidence_are_noted() -> None:
     reported = text(fields=fields(*[{"value_frequencies": True, "missing_as": "level"}] * 2), blocking=())
     assert "rare value" in reported
     assert "multiply" in reported

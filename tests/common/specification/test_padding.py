@@ -1,4 +1,4 @@
-"""Padding in a specification: another encoding, what it is refused with, and what approvers are told."""
+"""Padding in a specification: another encoding, what it is refused with, and its notes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_it_is_written_and_read_back() -> None:
     assert "not differential" in " ".join(schema["description"].split())
 
 
-def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
+def test_levels_of_tables_are_merged_and_own_bounds_are_not() -> None:
     assert SPEC.field("surname").bounds == (0.2, 0.4, 0.6, 0.8, 0.924, 1.0)
     assert SPEC.field("given").bounds[-2] == 0.999
     assert changed("{name: surname, kind: name, randomised_response: 0.1, levels: exact}").fields[0].bounds == (
@@ -79,7 +79,7 @@ def test_tables_of_levels_are_widened_and_own_bounds_are_not() -> None:
     assert "finer" not in " ".join(specification_notes(SPEC))
 
 
-def test_approvers_are_told_what_it_does_and_what_not() -> None:
+def test_notes_state_what_it_does_and_what_not() -> None:
     reported = " ".join(specification_notes(SPEC))
     for words in (
         "randomised_response: surname 0.1",
@@ -111,7 +111,7 @@ def test_the_chance_of_sharing_a_band_is_that_of_randomised_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "message"),
     [
         ("randomised_response: 0.5", "less than or equal to 0.4"),
         ("randomised_response: -0.1", "greater than or equal to 0"),
@@ -122,8 +122,8 @@ def test_the_chance_of_sharing_a_band_is_that_of_randomised_bits() -> None:
         ('randomised_response: "0.1"', "must be a number"),
     ],
 )
-def test_what_cannot_work_is_refused_with_a_remedy(field: str, said: str) -> None:
-    assert said in refused(f"{{name: surname, kind: name, {field}}}")
+def test_what_cannot_work_is_refused_with_a_remedy(field: str, message: str) -> None:
+    assert message in refused(f"{{name: surname, kind: name, {field}}}")
 
 
 def test_what_needs_equal_signatures_in_both_files_is_refused() -> None:

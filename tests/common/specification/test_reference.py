@@ -53,7 +53,7 @@ def test_every_section_has_one_heading() -> None:
     assert len(reachable) == len(in_model - others)
 
 
-def test_every_option_has_a_meaning_and_says_whether_it_is_required() -> None:
+def test_every_option_has_a_meaning_and_states_whether_it_is_required() -> None:
     for heading, options in tables().items():
         if heading.startswith("`"):
             for option, (values, default, meaning) in options.items():

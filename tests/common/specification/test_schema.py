@@ -22,7 +22,7 @@ def test_every_key_is_explained() -> None:
             assert len(value.get("description", "")) > 3, key
 
 
-def test_it_asks_for_what_must_be_given_and_no_more() -> None:
+def test_it_requires_what_must_be_given_and_no_more() -> None:
     schema = json_schema()
     assert schema["required"] == ["version", "project", "mode", "custodians", "fields", "retention"]
     assert schema["$defs"]["FieldSpec"]["required"] == ["name", "kind"]

@@ -25,7 +25,7 @@ def test_it_is_another_specification_and_another_encoding():
     assert encoding_digest(one) != encoding_digest(other)
 
 
-def test_its_first_note_says_that_values_are_sent():
+def test_its_first_note_states_that_values_are_sent():
     first = specification_notes(load_specification(TRUSTED))[0]
     assert "VALUES THEMSELVES ARE SENT" in first
     assert "surname" in first

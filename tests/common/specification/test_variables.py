@@ -1,4 +1,4 @@
-"""Category variables in a specification: what they say, what is refused, and what everyone is told of them."""
+"""Category variables in a specification: their content, what is refused, and the notes on them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_who_holds_what_and_where():
     assert SPEC.variable("home").categories == ("city", "rural", "3")
     assert SPEC.variable("driving").places == {"good": 0, "poor": 1}
     with pytest.raises(KeyError):
-        SPEC.variable("nobody")
+        SPEC.variable("unknown")
 
 
 def test_they_are_written_out_and_read_again():
     assert load_specification(dump_specification(SPEC)) == SPEC
     assert "variables" not in dump_specification(load_specification(EXAMPLE))
-    remarked = dump_specification(SPEC, {"variables[0]": "A remark.", "variables[0].missing": "None besides."})
-    assert "  # A remark.\n  - name: driving\n" in remarked
+    remarked = dump_specification(SPEC, {"variables[0]": "A comment.", "variables[0].missing": "None besides."})
+    assert "  # A comment.\n  - name: driving\n" in remarked
     assert load_specification(remarked) == SPEC
 
 
@@ -80,7 +80,7 @@ def test_what_need_not_be_sent_again(change: dict[str, Any]):
         {"holder": "both"},
         {"categories": ["Poor", "Good"]},
         {"categories": ["Good", "Poor", "Fair"]},
-        {"missing": ["untold"]},
+        {"missing": ["unanswered"]},
     ],
 )
 def test_what_must_be_sent_again(change: dict[str, Any]):
@@ -110,7 +110,7 @@ def test_what_must_be_sent_again(change: dict[str, Any]):
         ({"labels": []}, "variables[0].labels", "unknown key"),
     ],
 )
-def test_mistakes_are_named_by_path_with_a_remedy(change: dict[str, Any], where: str, what: str):
+def test_issues_are_named_by_path_with_a_remedy(change: dict[str, Any], where: str, what: str):
     changed = [{**VARIABLES[0], **change}, *VARIABLES[1:]]
     with pytest.raises(TrystErrors) as raised:
         load_specification(text(changed))
@@ -118,7 +118,7 @@ def test_mistakes_are_named_by_path_with_a_remedy(change: dict[str, Any], where:
     assert any(f", {where}: " in issue and what in issue for issue in found), found
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_issues_are_reported_at_once():
     changed = [{**VARIABLES[0], "role": "x"}, {**VARIABLES[1], "categories": ["a", "a"]}, VARIABLES[2]]
     with pytest.raises(TrystErrors) as raised:
         load_specification(text(changed).replace("febrl4", "Not A Name"))
@@ -131,14 +131,14 @@ def test_both_may_hold_the_variable_of_a_compared_field():
 
 def test_missing_codes_give_way_to_categories():
     variable = VariableSpec.model_validate(
-        {"name": "car", "holder": "bob", "categories": ["none", "one"], "missing": ["Not told"]}
+        {"name": "car", "holder": "bob", "categories": ["none", "one"], "missing": ["Not given"]}
     )
-    assert {"", "n/a", "not told"} <= variable.missing_codes
+    assert {"", "n/a", "not given"} <= variable.missing_codes
     assert "none" not in variable.missing_codes
-    assert folded_label("  Not\u00a0 TOLD ") == "not told"
+    assert folded_label("  Not\u00a0 GIVEN ") == "not given"
 
 
-def test_everyone_is_told_what_carole_sees_of_them():
+def test_notes_state_what_carole_sees_of_them():
     reported = "\n".join(specification_notes(SPEC))
     assert "driving (2 categories, alice's file), home (3 categories, bob's file) and age" in reported
     assert "Carole never sees a label" in reported
@@ -156,7 +156,7 @@ def latent(section: object, variables: object = VARIABLES) -> str:
     return text(variables) + yaml.safe_dump({"latent": section})
 
 
-def test_the_latent_step_is_absent_unless_it_is_asked_for():
+def test_the_latent_step_is_absent_unless_requested():
     assert SPEC.latent is None
     spec = load_specification(latent(LATENT))
     assert spec.latent is not None
@@ -201,7 +201,7 @@ def test_a_value_model_that_makes_no_sense_is_refused(section: object, variables
     assert len(found) == 1
 
 
-def test_who_receives_the_joint_distribution_is_said_and_told():
+def test_recipients_of_the_joint_distribution_are_specified_and_noted():
     spec = load_specification(latent(LATENT))
     assert not any(spec.release.joint_to(side) for side in Side)
     granted = Specification.model_validate({**spec.model_dump(), "release": {"joint": "alice"}})
@@ -215,7 +215,7 @@ def test_who_receives_the_joint_distribution_is_said_and_told():
         Specification.model_validate({**spec.model_dump(), "release": {"joint": "both", "bob": "nothing"}})
 
 
-def test_a_variable_with_a_mistake_does_not_make_the_latent_step_wrong_too():
+def test_a_variable_with_an_issue_causes_none_of_the_latent_step():
     with pytest.raises(TrystErrors) as raised:
         load_specification(latent({}, [VARIABLES[0], {**VARIABLES[1], "holder": "bib"}]))
     assert len(raised.value.errors) == 1

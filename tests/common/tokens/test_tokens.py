@@ -15,7 +15,7 @@ from tryst.common.tokens.definition import MAX_LENGTH, PADDING, hashed
 
 KEY = bytes(range(32))
 
-# Few letters, so that bigrams repeat; also a letter beyond the basic plane, a combining mark and blanks.
+# Few letters, so that bigrams repeat; also a letter outside the basic plane, a combining mark and blanks.
 TEXTS = st.lists(
     st.one_of(
         st.text(alphabet="ab", max_size=12),

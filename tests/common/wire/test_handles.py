@@ -1,4 +1,4 @@
-"""What a custodian tells of its rows: good for one reader and one question, and from that custodian alone."""
+"""A custodian's row handles: valid for one reader and one request, and from that custodian alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def signed(payload: bytes, about: About = ABOUT, identity: Identity = ALICE) -> 
 
 
 @given(rows=st.lists(st.integers(0, 2**32 - 1)), handles=st.lists(st.integers(0, 2**32 - 1)))
-def test_what_is_asked_and_answered_arrives(rows: list[int], handles: list[int]) -> None:
+def test_request_and_response_arrive(rows: list[int], handles: list[int]) -> None:
     requested = RowHandlesRequest.unpack(
         RowHandlesRequest("0123456789abcdef" * 2, np.array(rows, dtype=np.uint32)).pack()
     )
@@ -62,8 +62,8 @@ def test_what_is_asked_and_answered_arrives(rows: list[int], handles: list[int])
     assert {name: array.tolist() for name, array in reported.items()} == {HANDLES: handles}
 
 
-def test_the_same_rows_are_asked_in_other_bytes_each_time() -> None:
-    """Or the digest, which the resolver has, would tell a single row by trying them all."""
+def test_the_same_rows_are_requested_in_other_bytes_each_time() -> None:
+    """Or the digest, which the resolver has, would reveal a single row by testing all of them."""
     rows = np.array([5], dtype=np.uint32)
     assert request_digest(RowHandlesRequest("ab" * 16, rows).pack()) != request_digest(
         RowHandlesRequest("ab" * 16, rows).pack()
@@ -90,7 +90,7 @@ def test_an_answer_to_anything_else_is_refused(was: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("was", [{"project": "knees"}, {"run": "6" * 32}, {"reader": "carole"}])
-def test_an_answer_of_another_run_does_not_even_open_and_is_not_believed_where_it_is_sealed_anew(
+def test_a_response_of_another_run_does_not_even_open_and_is_refused_where_it_is_sealed_again(
     was: dict[str, str],
 ) -> None:
     earlier = replace(ABOUT, **was)
@@ -102,7 +102,7 @@ def test_an_answer_of_another_run_does_not_even_open_and_is_not_believed_where_i
 
 
 def test_what_was_given_to_carole_cannot_be_passed_on_to_the_resolver() -> None:
-    """A reader who opens an answer cannot seal it anew for another: the signature names the reader and its key."""
+    """A reader who opens a response cannot seal it again for another: the signature names the reader and its key."""
     given = replace(ABOUT, key=CAROLE.public)
     sealed = seal_row_handles(ALICE, given, GIVEN)
     assert open_row_handles(CAROLE, ALICE.public, given, sealed)
