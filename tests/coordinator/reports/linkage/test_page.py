@@ -241,7 +241,7 @@ def test_dependent_fields_are_shown(documents: dict[str, Any], kind: str) -> Non
     in_model = "Among pairs of one person: none that matters. Among pairs of two people: surname and sex."
     assert (in_model in text) == (kind != "none")
     documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": [], "misfits": []}
-    assert "separate witnesses" not in Page(html_of(documents)).text
+    assert "independent evidence" not in Page(html_of(documents)).text
 
 
 def test_misfits_are_sorted_and_named(documents: dict[str, Any]) -> None:
