@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.specification import Specification
 
 
@@ -64,7 +65,7 @@ class LeakageReport:
     codes
         For the variables. The limit does not apply to them: a code is a relabelling, whose counts are visible in every
         mode, as the notes to those who approve the specification state.
-    notes
+    warnings
         What the figures do not cover.
     """
 
@@ -74,7 +75,7 @@ class LeakageReport:
     refuses: bool
     findings: tuple[Finding, ...]
     codes: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
 
     @property
     def worst(self) -> Finding | None:
@@ -100,7 +101,8 @@ class LeakageReport:
             part: [{**asdict(each), "above_chance": each.above_chance} for each in found]
             for part, found in (("findings", self.findings), ("codes", self.codes))
         }
-        return {**asdict(self), **shown, "exceeds": self.exceeds}
+        warnings = [warning.plain() for warning in self.warnings]
+        return {**asdict(self), **shown, "exceeds": self.exceeds, "warnings": warnings}
 
 
 Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]

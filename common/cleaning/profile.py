@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from tryst.common.cleaning.variables import VariableProfile
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 
 _MANY = 0.05
 """Share of unreadable or emptied values that an operator should look into."""
@@ -54,28 +55,25 @@ class FieldProfile:
         """With a value after cleaning."""
         return self.rows - self.missing
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[ResultWarning]:
         """Likely errors in the specification or the file, judged by these counts."""
         written = self.rows - self.blank
         if self.missing == self.rows:
-            yield f"{self.field}: no row has a value; check that {self.column!r} is the right column"
+            yield result_warning("field_without_values", field=self.field, column=self.column)
         if self.unreadable > _MANY * written:
-            remedy = (
-                "check the order of day, month and year" if self.kind == "date" else "check the kind and the column"
+            yield result_warning(
+                "values_unreadable", field=self.field, unreadable=self.unreadable, written=written, kind=self.kind
             )
-            count = f"{self.unreadable:,} of {written:,} values"
-            yield f"{self.field}: {count} could not be read as a {self.kind}; {remedy}"
         if self.emptied > _MANY * written:
-            yield f"{self.field}: cleaning empties {self.emptied:,} of {written:,} values; check its steps"
+            yield result_warning("values_emptied", field=self.field, emptied=self.emptied, written=written)
         if self.present > 0 and self.missing > _MOSTLY * self.rows:
-            yield f"{self.field}: {self.missing:,} of {self.rows:,} rows have no value; it will contribute little"
+            yield result_warning("rows_without_value", field=self.field, missing=self.missing, rows=self.rows)
         if self.unsalted > _MANY * self.present:
-            count = f"{self.unsalted:,} of {self.present:,} values"
-            yield f"{self.field}: {count} are sent as missing, because the rows lack the attribute of the salt"
+            yield result_warning("values_without_salt", field=self.field, unsalted=self.unsalted, present=self.present)
         if self.coded_values == self.present > 0:
-            yield f"{self.field}: no value is on the list only_similar; check it against the column"
+            yield result_warning("no_value_listed", field=self.field)
         if self.distinct == 1 and self.rows > 1:
-            yield f"{self.field}: all rows have the same value; it distinguishes no records"
+            yield result_warning("one_value_in_all_rows", field=self.field)
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Profile:
     fields: tuple[FieldProfile, ...]
     variables: tuple[VariableProfile, ...] = ()
 
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[ResultWarning, ...]:
         """Likely errors, for the operator to check before approving."""
         parts: tuple[FieldProfile | VariableProfile, ...] = (*self.fields, *self.variables)
         return tuple(warning for part in parts for warning in part.warnings())

@@ -14,6 +14,7 @@ import polars as pl
 
 from tryst.common.cleaning.harmonising import Places, harmonised, numbered
 from tryst.common.cleaning.source_values import text_values
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, VariableSpec
@@ -41,12 +42,12 @@ class VariableProfile:
         """Without a category."""
         return self.blank + self.coded
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[ResultWarning]:
         """Likely errors in the specification or the file, judged by these counts."""
         if self.missing == self.rows:
-            yield f"{self.variable}: no row has a category; check that {self.column!r} is the right column"
+            yield result_warning("variable_without_categories", variable=self.variable, column=self.column)
         elif self.missing > _MOSTLY * self.rows:
-            yield f"{self.variable}: {self.missing:,} of {self.rows:,} rows have no category"
+            yield result_warning("rows_without_category", variable=self.variable, missing=self.missing, rows=self.rows)
 
 
 def clean_variables(

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.leakage_report import Finding, LeakageReport
 from tryst.common.specification import Specification
 from tryst.risk.leakage.across import by_cooccurrence
@@ -66,8 +67,8 @@ def assess(
     limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
     if spec.mode == "trusted":
         everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
-        sentences = ("Mode trusted sends the values themselves.",)
-        return LeakageReport(spec.mode, n, limit, refuses, everything, notes=sentences)
+        warnings: tuple[ResultWarning, ...] = (result_warning("values_sent"),)
+        return LeakageReport(spec.mode, n, limit, refuses, everything, warnings=warnings)
     signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
     codes = list(coded(spec, variables, rng))
     reported = [finding(margins) for _, margins in codes]
@@ -81,34 +82,26 @@ def assess(
             fields = [field for field, _ in read]
             found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
             reported += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
-    notes = (*_spec_notes(spec), *_own_combinations(spec, variables))
-    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), notes)
+    warnings = (*_left_out(spec), *_own_combinations(spec, variables))
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings)
 
 
-def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[str]:
+def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:
     """What the variables' codes single out."""
     if not variables:
         return
     codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
     where = "beside no signature" if spec.mode == "block_keyed" else "beside their signatures"
-    yield (
-        f"The codes of {len(variables)} variables are sent {where}: {unique_rows(codes):.1%} of the records have a"
-        " combination of their own."
-    )
+    yield result_warning("own_combinations", variables=len(variables), where=where, share=unique_rows(codes))
 
 
-def _spec_notes(spec: Specification) -> tuple[str, ...]:
-    notes = [
-        "Measured with attacks that are known, and public values as good as they can be; other attacks may do better.",
-        "Carole together with a custodian, or a leaked seed, reads everything: no encoding prevents that.",
-    ]
+def _left_out(spec: Specification) -> Iterator[ResultWarning]:
+    """What the figures leave out under a specification."""
+    yield result_warning("known_attacks_only")
+    yield result_warning("keys_read_everything")
     if spec.mode == "open":
-        notes.append("In open mode, mode block_keyed with blocking rules is what lowers these figures.")
+        yield result_warning("mode_open_measured")
     if spec.resolution.joined:
-        notes.append("Carole may also join rows across rules (resolution: by carole): these figures leave that out.")
+        yield result_warning("joins_not_measured")
     if any(field.salt is not None for field in spec.fields):
-        notes.append(
-            "What few rows share joins values across salts, such as relatives' address. The attack by it is a simple"
-            " one; the more of each household is in the file, the more it reads."
-        )
-    return tuple(notes)
+        yield result_warning("joins_across_salts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
 
+from tryst.common.documents.result_warning import ResultWarning, by_severity
 from tryst.common.parties import Party
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
@@ -99,8 +101,7 @@ def show_profile(text: str, title: str) -> None:
     counts = json.loads(text)
     warnings = counts.pop("warnings", [])
     console.print(profile_table(Profile.from_dict(counts), f"What {title}'s service read and cleaned"))
-    for warning in warnings:
-        console.print(f"[yellow]![/yellow] {warning}", highlight=False)
+    _show_warnings(ResultWarning.model_validate(warning) for warning in warnings)
     if not warnings:
         console.print("No warnings from these counts.")
 
@@ -126,8 +127,7 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
             codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
         console.print("[bold]What codes of variables reveal[/bold]; the limit does not apply to them.")
         console.print(codes)
-    for note in report.notes:
-        console.print(f"• {note}", highlight=False)
+    _show_warnings(report.warnings)
     if not report.exceeds:
         console.print(f"[green]Within the limit[/green] of {report.limit:.1%} above guessing, in every field.")
     elif report.refuses:
@@ -140,6 +140,13 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
             f"[yellow]Above the limit[/yellow] of {report.limit:.1%}. This specification only warns of it"
             " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to attack."
         )
+
+
+def _show_warnings(warnings: Iterable[ResultWarning]) -> None:
+    """Each on a line of its own, the most serious first."""
+    styles = {"note": "", "warning": "yellow", "serious": "red"}
+    for warning in by_severity(warnings):
+        console.print(warning.line, style=styles[warning.severity], highlight=False, markup=False)
 
 
 def show_specification(found: operator_pb2.SpecificationResponse) -> None:

@@ -79,7 +79,8 @@ def profile(context: StepContext, task: Task) -> None:
 def keep_profile(context: StepContext, project: str, profile: Profile) -> None:
     """Store a profile for the operator's screen: counts and warnings, no value."""
     stamp = source_stamp(context.configuration.source)
-    text = json.dumps({**profile.as_dict(), "warnings": profile.warnings(), "source_stamp": stamp})
+    warnings = [warning.plain() for warning in profile.warnings()]
+    text = json.dumps({**profile.as_dict(), "warnings": warnings, "source_stamp": stamp})
     context.state.update(project, profile=text, rows=profile.rows)
 
 

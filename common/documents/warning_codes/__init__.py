@@ -6,12 +6,15 @@ here.
 """
 
 from tryst.common.documents.warning_codes.candidates import CANDIDATES
+from tryst.common.documents.warning_codes.contribution import CONTRIBUTION, LEAKAGE
 from tryst.common.documents.warning_codes.disclosure import COMBINED_OUTPUT, IDENTIFICATION
 from tryst.common.documents.warning_codes.estimation import ESTIMATION
 from tryst.common.documents.warning_codes.values import VALUES
 from tryst.common.documents.warning_codes.warning_code import SEVERITIES, Severity, WarningCode
 
 BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
+    "A custodian's file, read and cleaned": CONTRIBUTION,
+    "What Carole could learn of a file": LEAKAGE,
     "The fitted model": ESTIMATION,
     "Files, blocking and pairs": CANDIDATES,
     "The extended latent step, and intruders who link": VALUES,

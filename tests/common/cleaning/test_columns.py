@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tryst.common.cleaning import Profile, clean, clean_value, profile_table
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.parties import Side
 from tryst.common.specification import STEPS, FieldSpec, Specification
@@ -110,7 +111,7 @@ def test_a_wrong_date_order_shows_in_the_warnings() -> None:
     frame = pl.DataFrame({"born": [f"{day}/3/1965" for day in range(1, 29)]})
     profile = clean(frame, spec, "bob").profile
     assert profile.fields[0].unreadable == 16
-    assert any("order of day, month and year" in warning for warning in profile.warnings())
+    assert any("order of day, month and year" in warning.line for warning in profile.warnings())
 
 
 def test_warnings_of_empty_and_constant_columns() -> None:
@@ -118,10 +119,10 @@ def test_warnings_of_empty_and_constant_columns() -> None:
         {"name": "a", "kind": "name"}, {"name": "b", "kind": "category"}, {"name": "c", "kind": "code"}
     )
     frame = pl.DataFrame({"a": [None, "?"], "b": ["x", "x"], "c": ["1", "2"]})
-    text = "\n".join(clean(frame, spec, "bob").profile.warnings())
-    assert "a: no row has a value" in text
-    assert "b: all rows have the same value" in text
-    assert "c:" not in text
+    assert clean(frame, spec, "bob").profile.warnings() == (
+        result_warning("field_without_values", field="a", column="a"),
+        result_warning("one_value_in_all_rows", field="b"),
+    )
 
 
 def test_values_not_sent_and_values_sent_as_codes_are_counted_and_reported() -> None:
@@ -139,13 +140,13 @@ def test_values_not_sent_and_values_sent_as_codes_are_counted_and_reported() -> 
     field = profile.fields[0]
     assert (field.present, field.unsalted, field.coded_values) == (4, 2, 1)
     assert clean(frame, spec, "bob").columns["a"].to_list() == ["ann", "ann", "anne", "bo", None, None]
-    assert "a: 2 of 4 values are sent as missing, because the rows lack the attribute of the salt" in profile.warnings()
+    assert result_warning("values_without_salt", field="a", unsalted=2, present=4) in profile.warnings()
     assert Profile.from_dict(json.loads(json.dumps(profile.as_dict()))) == profile
     shown = Console(width=300, record=True, file=io.StringIO())
     shown.print(profile_table(profile))
     assert "sent as missing, without a salt 2, sent as codes 1" in shown.export_text()
     none = clean(frame.with_columns(a=pl.lit("zoe")), spec, "bob").profile
-    assert any("a: no value is on the list only_similar" in warning for warning in none.warnings())
+    assert result_warning("no_value_listed", field="a") in none.warnings()
 
 
 def test_types_other_than_text() -> None:
@@ -219,7 +220,7 @@ def test_a_profile_and_what_is_printed_hold_no_value() -> None:
     spec = specification({"name": "f", "kind": "name"}, {"name": "d", "kind": "date", "date": {"order": "ymd"}})
     cleaned = clean(pl.DataFrame({"f": [PLANTED, None], "d": [PLANTED, "1965"]}), spec, "alice")
     screen = Console(file=io.StringIO(), width=200)
-    screen.print(profile_table(cleaned.profile), cleaned.profile.warnings())
+    screen.print(profile_table(cleaned.profile), *(warning.line for warning in cleaned.profile.warnings()))
     text = screen.file.getvalue() + repr(cleaned) + str(cleaned.profile.as_dict())  # type: ignore[attr-defined]
     assert "unreadable" in text
     assert PLANTED.lower() not in text.lower()

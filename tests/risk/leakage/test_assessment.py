@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.risk.leakage.names import public_surnames
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding import FieldSignatures
 from tryst.common.specification import Specification, load_specification
 from tryst.risk.leakage import own_blocks
@@ -117,7 +118,7 @@ def test_codes_of_variables_are_reported_and_not_judged(mode: str) -> None:
     assert bool(across) == (mode == "open"), "codes are beside signatures in open mode only"
     assert all(found.recovered > 0.5 for found in across if found.field == "rare")
     assert not {found.field for found in report.findings} & {"trait", "rare"}
-    assert any("combination of their own" in remark for remark in report.notes)
+    assert "own_combinations" in {warning.code for warning in report.warnings}
     assert {each["field"] for each in report.as_dict()["codes"]} == {"trait", "rare"}
 
 
@@ -142,7 +143,8 @@ def test_empty_fields_one_value_and_a_missing_blocking_field(mode: str) -> None:
 def test_a_join_by_carole_is_reported_as_left_out() -> None:
     columns = {name: values.head(0) for name, values in people(1, 4).items()}
     capped = load_specification(HEAD.replace("MODE", "block_keyed") + "resolution: {by: carole, max_records: 9}\n")
-    reported = [any("leave that out" in r for r in assess(columns, spec).notes) for spec in (SPEC_KEYED, capped)]
+    joins = result_warning("joins_not_measured")
+    reported = [joins in assess(columns, spec).warnings for spec in (SPEC_KEYED, capped)]
     assert reported == [False, True]
 
 
@@ -161,7 +163,7 @@ def test_codes_are_counted_and_change_no_finding(mode: str, beside: str) -> None
     report = assess(columns, spec, held)
     alone = sum(places.count(one) == 1 for one in places)
     assert 25 < alone < 35
-    (reported,) = [remark for remark in report.notes if "codes of 2 variables" in remark]
+    (reported,) = [warning.text for warning in report.warnings if "codes of 2 variables" in warning.text]
     assert beside in reported
     assert f"{alone / 40:.1%} of the records" in reported
     plain = assess(columns, specification(mode))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tests.risk.leakage.names import public_surnames, signed
 from tests.risk.leakage.test_blocks import block_view
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.records import encode_records
@@ -104,9 +105,9 @@ def test_a_rule_that_joins_salts_is_attacked(columns: dict[str, pl.Series], many
 
 def test_the_report_says_what_else_joins_salts(columns: dict[str, pl.Series]) -> None:
     few = {name: column[:50] for name, column in columns.items()}
-    remark = "What few rows share joins values across salts"
-    assert any(remark in each for each in assess(few, specification(", salt: {field: sex}")).notes)
-    assert not any(remark in each for each in assess(few, specification()).notes)
+    salted, plain = (assess(few, spec) for spec in (specification(", salt: {field: sex}"), specification()))
+    assert result_warning("joins_across_salts") in salted.warnings
+    assert result_warning("joins_across_salts") not in plain.warnings
 
 
 def test_joins_across_salts_are_those_of_rows_that_share_something() -> None:

@@ -1,0 +1,120 @@
+"""Warnings on a custodian's file as it was read, cleaned and tried for what it would disclose to Carole."""
+
+from tryst.common.documents.warning_codes.warning_code import WarningCode
+
+CONTRIBUTION = (
+    WarningCode(
+        code="field_without_values",
+        severity="serious",
+        meaning="A compared field has no value in the file.",
+        text="{field}: no row has a value in {column!r}.",
+        remedy="Check that it is the right column, and that its values are no missing codes.",
+    ),
+    WarningCode(
+        code="values_unreadable",
+        severity="warning",
+        meaning="More than a twentieth of a field's values are no date or number as the specification has them.",
+        text="{field}: {unreadable:,} of {written:,} values could not be read as a {kind}.",
+        remedy="Check the kind and the column; of a date, the order of day, month and year.",
+    ),
+    WarningCode(
+        code="values_emptied",
+        severity="warning",
+        meaning="Cleaning empties more than a twentieth of a field's values.",
+        text="{field}: cleaning empties {emptied:,} of {written:,} values.",
+        remedy="Check the field's cleaning steps.",
+    ),
+    WarningCode(
+        code="rows_without_value",
+        severity="warning",
+        meaning="More than half of the rows have no value of a field.",
+        text="{field}: {missing:,} of {rows:,} rows have no value.",
+        remedy="Check the column and the missing codes; a field that is mostly missing contributes little.",
+    ),
+    WarningCode(
+        code="values_without_salt",
+        severity="warning",
+        meaning="More than a twentieth of a field's values are sent as missing, since their rows lack the salt.",
+        text="{field}: {unsalted:,} of {present:,} values are sent as missing, because the rows lack the attribute of"
+        " the salt.",
+        remedy="Check the column of the salt, or salt by a field that is seldom missing.",
+    ),
+    WarningCode(
+        code="no_value_listed",
+        severity="warning",
+        meaning="No value of a field is on its list `only_similar`.",
+        text="{field}: no value is on the list only_similar.",
+        remedy="Check the list against the column.",
+    ),
+    WarningCode(
+        code="one_value_in_all_rows",
+        severity="warning",
+        meaning="All rows have the same value of a field.",
+        text="{field}: all rows have the same value, which distinguishes no records.",
+        remedy="Check the column, or drop the field.",
+    ),
+    WarningCode(
+        code="variable_without_categories",
+        severity="serious",
+        meaning="A variable has no category in the file.",
+        text="{variable}: no row has a category in {column!r}.",
+        remedy="Check that it is the right column, and that its values are no missing codes.",
+    ),
+    WarningCode(
+        code="rows_without_category",
+        severity="warning",
+        meaning="More than half of the rows have no category of a variable.",
+        text="{variable}: {missing:,} of {rows:,} rows have no category.",
+        remedy="Check the column and the missing codes.",
+    ),
+)
+
+LEAKAGE = (
+    WarningCode(
+        code="values_sent",
+        severity="warning",
+        meaning="Mode trusted hides no value from Carole.",
+        text="Mode trusted sends the values themselves.",
+        remedy="Approve it only if Carole may lawfully see them; mode open sends signatures instead.",
+    ),
+    WarningCode(
+        code="known_attacks_only",
+        severity="note",
+        meaning="The figures are of the attacks that Tryst has.",
+        text="Measured with attacks that are known, and public values as good as they can be; other attacks may do"
+        " better.",
+    ),
+    WarningCode(
+        code="keys_read_everything",
+        severity="note",
+        meaning="The figures suppose that Carole has no seed.",
+        text="Carole together with a custodian, or a leaked seed, reads everything: no encoding prevents that.",
+    ),
+    WarningCode(
+        code="mode_open_measured",
+        severity="note",
+        meaning="The figures are those of mode open.",
+        text="In mode open, signatures can be compared across the whole file.",
+        remedy="Mode block_keyed with blocking rules lowers these figures.",
+    ),
+    WarningCode(
+        code="joins_not_measured",
+        severity="note",
+        meaning="The figures leave out that Carole may join rows of different rules.",
+        text="Carole may also join rows across rules (resolution: by carole): these figures leave that out.",
+    ),
+    WarningCode(
+        code="joins_across_salts",
+        severity="note",
+        meaning="The figures hold few attacks that join values across salts.",
+        text="What few rows share joins values across salts, such as relatives' address. The attack by it is a simple"
+        " one; the more of each household is in the file, the more it reads.",
+    ),
+    WarningCode(
+        code="own_combinations",
+        severity="note",
+        meaning="How many records have a combination of codes of their own.",
+        text="The codes of {variables} variables are sent {where}: {share:.1%} of the records have a combination of"
+        " their own.",
+    ),
+)
