@@ -54,7 +54,7 @@ class DisclosureMeasure:
     intruder
         The intruder it assumes, and what they know.
     sentence
-        One sentence for a steward; ``{value}`` stands for the number.
+        One sentence for a steward; ``{value}`` is replaced by the number.
     method
         How it is computed, in brief.
     question

@@ -1,4 +1,4 @@
-"""One warning on a result: of a document, of a report, on a terminal."""
+"""One warning on a result, in a document, in a report or on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tryst.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING
 
 
 class ResultWarning(Part):
-    """What a reader of a result must know: one of the warnings listed under [warnings](#warnings)."""
+    """A warning for the reader of a result, one of those listed under [warnings](#warnings)."""
 
     code: str
     severity: Severity
@@ -19,13 +19,13 @@ class ResultWarning(Part):
     text: str
     """One or two sentences with its figures; names and counts, never a value of a record."""
     remedy: str | None = None
-    """What to do about it."""
+    """The action to take."""
 
     @field_validator("code")
     @classmethod
     def _known(cls, code: str) -> str:
         if code not in WARNING_CODES:
-            raise ValueError("there is a warning that this version does not know")
+            raise ValueError("the document has a warning that this version does not know")
         return code
 
     @property
@@ -42,7 +42,7 @@ def result_warning(code: str, **figures: str | float) -> ResultWarning:
     code
         One of `WARNING_CODES`.
     figures
-        What the text of the code names in braces.
+        Values for the names in braces of the code's text.
     """
     known = WARNING_CODES[code]
     text = known.text.format(**figures)

@@ -1,7 +1,7 @@
 """The sizes of a contribution, known before any data arrives, and their bounds.
 
-In mode block_keyed the variables' codes have a set of their own, `CODES`, with a row for every record and nothing but
-codes in it: beside a signature they would join a record's rows across rules.
+In mode block_keyed the variables' codes have a set of their own, `CODES`, with a row for every record and codes
+only: beside a signature they would join a record's rows across rules.
 """
 
 from __future__ import annotations

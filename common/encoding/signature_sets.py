@@ -150,7 +150,7 @@ class SignatureSet:
 
 
 def layout_of(sets: Sequence[SignatureSet], records: int = 0) -> Layout:
-    """Sizes of the contribution made of `sets`, in mode block_keyed of so many records."""
+    """Sizes of the contribution made of `sets`; in mode block_keyed with its number of records."""
     return Layout(tuple(part.layout for part in sets), records)
 
 

@@ -57,7 +57,7 @@ class Terms:
         if not 0 <= self.epoch < 2**32:
             raise TrystError(
                 ErrorCode.PARAMETER,
-                "an epoch lies between 0 and 2^32 - 1",
+                "an epoch must be between 0 and 2^32 - 1",
                 where="seed agreement",
                 got=str(self.epoch),
             )

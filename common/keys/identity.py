@@ -1,4 +1,4 @@
-"""A party's lasting Ed25519 identity: it signs approvals and the messages of the seed agreement.
+"""A party's long-term Ed25519 identity: it signs approvals and the messages of the seed agreement.
 
 A signature is always made for a purpose. The purpose and every part are framed by their lengths before signing, so a
 signature made for one purpose, or over other parts that happen to join to the same bytes, never verifies.

@@ -72,7 +72,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class PrivateKey(Generic[Key]):
-    """A party's own lasting key."""
+    """A party's own long-term key."""
 
     _key: Key = field(repr=False)
 

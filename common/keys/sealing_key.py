@@ -1,4 +1,4 @@
-"""A recipient's lasting X25519 key, to which its share of a result is sealed."""
+"""A recipient's long-term X25519 key, to which its share of a result is sealed."""
 
 from __future__ import annotations
 

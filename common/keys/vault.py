@@ -45,7 +45,7 @@ class DataKey:
         """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
         if not 0 <= index < _MAX_CHUNKS:
             raise TrystError(
-                ErrorCode.VAULT, "a chunk index lies between 0 and 2^32 - 1", where=self.subject, got=str(index)
+                ErrorCode.VAULT, "a chunk index must be between 0 and 2^32 - 1", where=self.subject, got=str(index)
             )
         nonce = index.to_bytes(4, "big") + secrets.token_bytes(NONCE_BYTES - 4)
         return nonce + AESGCM(self._key).encrypt(nonce, content, self._associated(index))

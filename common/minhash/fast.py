@@ -2,8 +2,8 @@
 
 Each distinct token is encrypted by AES once, many of them in one call (a new cipher object per token would
 cost five times the encryption), and its numbers are kept as a row; a compiled loop takes the running
-minimum over the rows of each value's tokens and packs the bits. Where the distinct tokens are so many that
-their rows would not fit (whole values of a nearly unique field), the values are processed in chunks, with
+minimum over the rows of each value's tokens and packs the bits. Where there are too many distinct tokens for
+their rows to fit (whole values of a nearly unique field), the values are processed in chunks, with
 the rows of one chunk at a time.
 """
 

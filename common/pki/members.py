@@ -38,7 +38,7 @@ _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
 
 def _digits(text: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise ValueError(f"expected 64 hexadecimal digits in small letters, got {len(text)} characters")
+        raise ValueError(f"expected 64 lower-case hexadecimal digits, got {len(text)} characters")
     return text
 
 

@@ -1,6 +1,6 @@
 """Attaching a custodian's own values to its links, on its own machine: labels and names never pass through Carole.
 
-Both custodians' files are then joined by `link_id` by whoever may have them. Rows stand in the order of their link ids,
+Both custodians' files are then joined by `link_id` by whoever may have them. Rows are in the order of their link ids,
 which are random, and the custodian's own identifier is left out unless it is requested.
 """
 

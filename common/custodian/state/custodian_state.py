@@ -35,7 +35,7 @@ class State:
     folder
         Made if absent, for its owner only. One service at a time: a second one is refused.
     vault
-        Encrypts what is secret; its wrapping keys lie in the key folder, apart from this one.
+        Encrypts what is secret; its wrapping keys are in the key folder, apart from this one.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ def _send(context: StepContext, task: Task, upload: Upload) -> None:
                 ErrorCode.UPLOAD_GAPS,
                 "Carole reports gaps in the upload repeatedly",
                 where=f"project {task.project}, upload {upload.id}",
-                remedy="ask Carole's operator to look at her log and her disk",
+                remedy="ask Carole's operator to check her log and her disk",
             )
     context.state.add_timings(task.project, watch.seconds)
     context.state.uploads.mark_committed(upload.id)

@@ -1,4 +1,4 @@
-"""The registry of warning codes: everything that a result can warn of.
+"""The registry of warning codes, with which results warn.
 
 A new warning is an entry of one of the modules, by subject, and a call of
 `tryst.common.documents.result_warning.result_warning` with its figures. The tables in docs/documents.md are made from

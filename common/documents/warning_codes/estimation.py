@@ -81,15 +81,15 @@ ESTIMATION = (
         code="scheme_not_calibrated",
         severity="warning",
         meaning="The scheme's match weights rank pairs, but its probabilities are not calibrated.",
-        text="Scheme {scheme}: weights shaded by similarity rank the pairs but are no ratio of probabilities, so match"
-        " probabilities, and the precision and recall expected of the links, are not calibrated.",
+        text="Scheme {scheme}: weights shaded by similarity rank the pairs but are not ratios of probabilities, so"
+        " match probabilities, and the precision and recall expected of the links, are not calibrated.",
         remedy="Choose the threshold with that in mind, or leave model.scheme at its default.",
     ),
     WarningCode(
         code="dependence_not_settled",
         severity="warning",
         meaning="Estimation with dependent fields ended before the number of matches was stable.",
-        text="The model of dependent fields had not settled after {rounds} rounds: the number of matches still"
+        text="The model of dependent fields had not converged after {rounds} rounds: the number of matches still"
         " changes.",
         remedy="Compare the result with that of model.dependence: none.",
     ),
@@ -106,7 +106,7 @@ ESTIMATION = (
         code="one_to_one_not_settled",
         severity="warning",
         meaning="Estimation under one-to-one ended before the number of links was stable.",
-        text="Estimates under one-to-one had not settled: the number of links still changes.",
+        text="Estimates under one-to-one had not converged: the number of links still changes.",
         remedy="Treat p and the expected number of matches as approximate.",
     ),
     WarningCode(
@@ -121,15 +121,15 @@ ESTIMATION = (
         code="expected_links_not_settled",
         severity="warning",
         meaning="The expected number of links was not stable when its computation ended.",
-        text="The expected number of links had not settled after {steps} steps.",
+        text="The expected number of links had not converged after {steps} steps.",
         remedy="Treat link probabilities as approximate.",
     ),
     WarningCode(
         code="competing_records_not_settled",
         severity="warning",
         meaning="Link probabilities within some groups of competing records are approximate.",
-        text="{groups} groups of competing records had not settled after {rounds} rounds: their link probabilities are"
-        " approximate.",
+        text="{groups} groups of competing records had not converged after {rounds} rounds: their link probabilities"
+        " are approximate.",
         remedy="Compare a further field that distinguishes records with many similar candidates.",
     ),
     WarningCode(

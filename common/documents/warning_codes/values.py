@@ -14,22 +14,22 @@ VALUES = (
         code="latent_step_left_out",
         severity="warning",
         meaning="No variables remained for the extended latent step.",
-        text="The extended latent step was left out: no values remain that could say anything of a pair. Links are"
-        " those of Fellegi-Sunter.",
+        text="The extended latent step was left out: no values remain that are evidence on a pair. Links are those of"
+        " Fellegi-Sunter.",
         remedy="Check the columns of the variables, or drop the section latent.",
     ),
     WarningCode(
         code="joint_distribution_not_settled",
         severity="warning",
         meaning="Estimation of the joint distribution ended before it converged.",
-        text="The joint distribution had not settled when its estimation ended.",
+        text="The joint distribution had not converged when its estimation ended.",
         remedy="Treat what the values add as approximate; fewer variables or categories converge sooner.",
     ),
     WarningCode(
         code="m_not_settled_beside_values",
         severity="warning",
         meaning="The EM of the extended latent step ended before it converged.",
-        text="m had not settled after {iterations} steps beside the values' Bayes factors: probabilities are"
+        text="m had not converged after {iterations} steps beside the values' Bayes factors: probabilities are"
         " provisional.",
         remedy="Raise model.max_iterations.",
     ),

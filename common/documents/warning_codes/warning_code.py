@@ -1,4 +1,4 @@
-"""One code of the registry: what a warning of this code says, how much it matters, and what to do about it."""
+"""One code of the registry: its meaning, severity, text and remedy."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Severity = Literal["note", "warning", "serious"]
-"""How much a warning matters, from the least.
+"""How much a warning matters, in ascending order.
 
-``note`` explains figures; nothing is to be done. ``warning``: check it before you rely on the figures. ``serious``: do
-not rely on the figures until it is remedied.
+``note`` explains figures and needs no action. ``warning``: check it before you rely on the figures. ``serious``: do not
+rely on the figures until it is remedied.
 """
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From the least to the most serious."""
+"""In ascending order."""
 
 
 @dataclass(frozen=True)
 class WarningCode:
-    """What all warnings of one code have in common.
+    """The common properties of all warnings of one code.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class WarningCode:
     text
         The sentence of a warning, with the names of its figures in braces, as `str.format` has them.
     remedy
-        What to do about it; empty where there is nothing to do.
+        The action to take; empty where none is needed.
     """
 
     code: str

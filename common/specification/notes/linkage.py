@@ -87,7 +87,7 @@ def _learning(spec: Specification) -> Iterator[str]:
 
 def _comparison(spec: Specification) -> Iterator[str]:
     if spec.mode == "trusted":
-        yield "`tokens` are not used in mode trusted; `bits` is the room of a value, eight to a byte of UTF-8."
+        yield "`tokens` are not used in mode trusted; `bits` limits the length of a value, eight to a byte of UTF-8."
         return
     for field in spec.fields:
         if field.tokens == "value" and len(field.bounds) > 2:
