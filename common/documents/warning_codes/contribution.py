@@ -1,4 +1,4 @@
-"""Warnings on a custodian's file as it was read, cleaned and tried for what it would disclose to Carole."""
+"""Warnings on a custodian's file: as read and cleaned, and on what it would disclose to Carole."""
 
 from tryst.common.documents.warning_codes.warning_code import WarningCode
 
@@ -13,7 +13,7 @@ CONTRIBUTION = (
     WarningCode(
         code="values_unreadable",
         severity="warning",
-        meaning="More than a twentieth of a field's values are no date or number as the specification has them.",
+        meaning="More than a twentieth of a field's values are not valid dates or numbers of the specification.",
         text="{field}: {unreadable:,} of {written:,} values could not be read as a {kind}.",
         remedy="Check the kind and the column; of a date, the order of day, month and year.",
     ),
@@ -81,13 +81,13 @@ LEAKAGE = (
         code="known_attacks_only",
         severity="note",
         meaning="The figures are of the attacks that Tryst has.",
-        text="Measured with attacks that are known, and public values as good as they can be; other attacks may do"
-        " better.",
+        text="Measured with known attacks and the best possible public lists of values; other attacks may recover"
+        " more.",
     ),
     WarningCode(
         code="keys_read_everything",
         severity="note",
-        meaning="The figures suppose that Carole has no seed.",
+        meaning="The figures assume that Carole has no seed.",
         text="Carole together with a custodian, or a leaked seed, reads everything: no encoding prevents that.",
     ),
     WarningCode(
@@ -100,21 +100,21 @@ LEAKAGE = (
     WarningCode(
         code="joins_not_measured",
         severity="note",
-        meaning="The figures leave out that Carole may join rows of different rules.",
-        text="Carole may also join rows across rules (resolution: by carole): these figures leave that out.",
+        meaning="The figures do not cover that Carole may join rows of different rules.",
+        text="Carole may also join rows across rules (resolution: by carole): these figures do not cover that.",
     ),
     WarningCode(
         code="joins_across_salts",
         severity="note",
-        meaning="The figures hold few attacks that join values across salts.",
-        text="What few rows share joins values across salts, such as relatives' address. The attack by it is a simple"
-        " one; the more of each household is in the file, the more it reads.",
+        meaning="The figures cover few attacks that join values across salts.",
+        text="A value that few rows share, such as the address of relatives, joins values across salts. The attack by"
+        " it is a simple one; the more of each household is in the file, the more it recovers.",
     ),
     WarningCode(
         code="own_combinations",
         severity="note",
-        meaning="How many records have a combination of codes of their own.",
-        text="The codes of {variables} variables are sent {where}: {share:.1%} of the records have a combination of"
-        " their own.",
+        meaning="The share of records with a unique combination of codes.",
+        text="The codes of {variables} variables are sent {where}: {share:.1%} of the records have a unique"
+        " combination.",
     ),
 )
