@@ -120,7 +120,7 @@ def refine(
     )
     dependent = bool(joint.matches.structure.edges or joint.others.structure.edges)
     if not joint.converged:
-        errors = no_errors(model, "the model of dependent fields had not settled")
+        errors = no_errors(model, "the model of dependent fields had not converged")
     elif posterior is None:
         each = np.arange(patterns.n_patterns)
         probability = joint.match_probabilities(patterns.gamma)
@@ -141,7 +141,7 @@ def _linked_errors(
     dependent: bool,
 ) -> StandardErrors:
     if not posterior.converged:
-        return no_errors(model, "the link probabilities had not settled")
+        return no_errors(model, "the link probabilities had not converged")
     return linked_errors(model, patterns, kept.row_a, kept.pattern, posterior.probability, rules, dependent=dependent)
 
 

@@ -99,26 +99,26 @@ def blocking_recall(
         recall, used = two_by_two
         assumptions = (
             f"rules without a common field find matches independently of each other: {'; '.join(used)}",
-            "records wrong in many fields at once are missed by all rules together: recall is then lower than said",
+            "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
         )
         return BlockingRecall(recall, "capture-recapture, two rules at a time", assumptions, found)
     if recaptured is not None:
         assumptions = (
             "rules without a common field find matches independently of each other",
-            "records wrong in many fields at once are missed by all rules together: recall is then lower than said",
+            "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
         )
         return BlockingRecall(recaptured, "capture-recapture", assumptions, found)
     modelled = _by_model(rules, agreement)
     if modelled is not None:
         assumptions = (
             "fields agree independently of each other among matches",
-            "a rule catches a match only if its fields agree exactly: keys of prefixes or parts catch more",
+            "a rule finds a match only if its fields agree exactly: keys of prefixes or parts find more",
         )
         return BlockingRecall(modelled, "model", assumptions, found)
     reason = (
-        "one rule only: nothing tells what it missed"
+        "with one rule only, what it missed cannot be estimated"
         if len(rules) == 1
-        else "the rules share fields, or none finds what another found: nothing tells what all missed"
+        else "the rules share fields, or none finds what another found: what all missed cannot be estimated"
     )
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 

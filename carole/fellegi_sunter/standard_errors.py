@@ -164,7 +164,7 @@ def pairwise_errors(
             layout.replace_counts(squares, everywhere, sampled)
     covariance = _covariance(curvature, None if exact_score else squares)
     if covariance is None:
-        return no_errors(model, "the comparison vectors hardly tell the parameters apart")
+        return no_errors(model, "the comparison vectors hardly identify the parameters")
     note = PAIRWISE + (COUNTED_U if settings.u == "all_pairs" else SHARED_U)
     return layout.errors(covariance, note, matches.sum(axis=1) + settings.prior)
 
@@ -237,7 +237,7 @@ def linked_errors(
         own += (weight * reported).T @ reported - mean_reported.T @ mean_reported
     covariance = _covariance(complete - missing, None if not rules else complete - own)
     if covariance is None:
-        return no_errors(model, "the links are too doubtful")
+        return no_errors(model, "the links are too uncertain")
     matches = learnt.sum(axis=1) + PSEUDO_MATCHES
     found = layout.errors(covariance, LINKED + COUNTED_U, matches)
     if not dependent:

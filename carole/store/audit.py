@@ -115,7 +115,7 @@ class Log:
     def deny(self, actor: str, method: str, at: int) -> None:
         """Record that a call was denied."""
         with self._database.write() as connection:
-            append(connection, at, "", [Entry(actor or "nobody", Action.DENY, {"method": method})])
+            append(connection, at, "", [Entry(actor or "unknown", Action.DENY, {"method": method})])
 
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""

@@ -1,4 +1,4 @@
-"""Parties with throw-away keys, and a Carole for each test that asks for one."""
+"""Parties with throw-away keys, and a Carole for each test that needs one."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_postgresql_takes_no_password_from_the_file(tmp_path: Path) -> None:
         ("keys:", "kays:", "keys"),
     ],
 )
-def test_mistakes_are_named_by_key_without_the_value(tmp_path: Path, old: str, new: str, named: str) -> None:
+def test_errors_are_named_by_key_without_the_value(tmp_path: Path, old: str, new: str, named: str) -> None:
     assert old in GOOD
     with pytest.raises(TrystError) as caught:
         load_carole(written(tmp_path, GOOD.replace(old, new)))
@@ -76,7 +76,7 @@ def test_mistakes_are_named_by_key_without_the_value(tmp_path: Path, old: str, n
     assert "secretword" not in str(caught.value)
 
 
-def test_all_mistakes_at_once(tmp_path: Path) -> None:
+def test_all_errors_at_once(tmp_path: Path) -> None:
     text = GOOD.replace("threads: 0", "threads: many").replace("version: 1", "version: 7") + "surplus: 1\n"
     with pytest.raises(TrystError) as caught:
         load_carole(written(tmp_path, text))

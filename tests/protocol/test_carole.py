@@ -3,7 +3,7 @@
 What is not a failure: a call that is refused with a typed error; a call made again; a restart between any two calls,
 after which nothing that was acknowledged is missing. What is a failure: INTERNAL; an acknowledged chunk that is
 missing, or counts as another than was sent; a commit that is acknowledged while a chunk is missing or wrong; a project
-in another state than follows from what was acknowledged; a share that anybody but its owner, or anybody before the
+in another state than follows from what was acknowledged; a share that any party but its owner, or any party before the
 release, can fetch; an audit log with a gap.
 """
 
@@ -76,7 +76,7 @@ def refused(answer: object) -> bool:
 
 
 class Parties(RuleBasedStateMachine):
-    """The model holds what Carole has acknowledged, and from it what she must say."""
+    """The model holds what Carole has acknowledged, and predicts her replies from it."""
 
     @initialize(far=st.booleans(), steps=st.integers(0, 6))
     def begin(self, far: bool, steps: int) -> None:
@@ -111,7 +111,7 @@ class Parties(RuleBasedStateMachine):
         shutil.rmtree(self.deployment.root, ignore_errors=True)
 
     def attempt(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """The answer, or the refusal; never one that means that something is broken."""
+        """The reply, or the refusal; never one that means an internal error."""
         answer: Any
         try:
             answer = call(*arguments)
@@ -229,7 +229,7 @@ class Parties(RuleBasedStateMachine):
         assert len(have) == CHUNKS
         assert all(have.values())
         self.committed[side] = which
-        if self.under_way.get(side) == which:  # a commit said again ends no other upload
+        if self.under_way.get(side) == which:  # a repeated commit ends no other upload
             del self.under_way[side]
         event("committed")
 

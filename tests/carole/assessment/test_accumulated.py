@@ -1,4 +1,4 @@
-"""Earlier releases: the larger measure is judged, their tables are attacked along, and no option undoes them."""
+"""Earlier releases: the larger measure counts, their tables are attacked too, and no option lowers their risk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that hardly are any: a defined result for each, and errors for what is none."""
+"""Degenerate outputs: a defined result for each, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_one_record() -> None:
 def test_all_values_missing() -> None:
     found = assessed(np.full((30, len(SMALL)), -1))
     assert found["measures"]["sample_uniques"]["value"] == 0.0
-    # Everybody is alike, one of 30 / 0.25 people.
+    # All records are equal, one of 30 / 0.25 people.
     assert found["measures"]["correct_matches"]["value"] == pytest.approx(1 / 120, rel=0.05)
     assert found["measures"]["certain_attribution"]["value"] == 0.0
     assert sum(warning["code"] == "variable_without_values" for warning in found["warnings"]) == len(SMALL)
@@ -91,7 +91,7 @@ def test_everybody_is_in_it() -> None:
     assert measures["correct_matches"]["value"] == pytest.approx(len(sizes) / 40)
 
 
-def test_what_is_no_output_is_refused() -> None:
+def test_an_invalid_output_is_refused() -> None:
     spec = specification(SMALL, (0.5, 0.5, 0.25))
     codes = random_codes(5)
     rows, sure = np.arange(5), np.ones(5)

@@ -35,7 +35,7 @@ def policy(**changes: object) -> AssessmentSpec:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_what_groups_tell_is_what_counting_tells(data: st.DataObject) -> None:
+def test_disclosure_of_groups_agrees_with_plain_counting(data: st.DataObject) -> None:
     """Records, groups, values and pairs drawn at random, against a record-by-record count."""
     n, levels = data.draw(st.integers(1, 12)), 3
     group = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
@@ -87,7 +87,7 @@ def output(codes: np.ndarray, traits: tuple[Trait, ...] = SMALL) -> Combined:
 
 
 @pytest.mark.parametrize("known", [0, 1, 3])
-def test_an_exact_table_is_attacked_as_the_sum_over_sets_of_cells_says(known: int) -> None:
+def test_an_attack_on_an_exact_table_agrees_with_the_sum_over_sets_of_cells(known: int) -> None:
     codes = np.zeros((9, len(SMALL)), dtype=np.int32)
     names = [t.name for t in SMALL]
     codes[:, names.index("sex")] = [0, 0, 0, 0, 1, 1, 1, 1, 1]
@@ -102,8 +102,8 @@ def test_an_exact_table_is_attacked_as_the_sum_over_sets_of_cells_says(known: in
     assert recovery(output(codes), both, known).probability == pytest.approx(found.probability)
 
 
-def test_tables_together_tell_more_than_each() -> None:
-    """Two margins give no cell away; with the table rounded, they do not, and with it exact they do."""
+def test_tables_together_disclose_more_than_each() -> None:
+    """Two margins disclose no cell, nor with the rounded table; with the exact table they do."""
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 2, (40, len(SMALL))).astype(np.int32)
     margins = [PublishedTable(variables=("sex",)), PublishedTable(variables=("illness",))]
@@ -122,7 +122,7 @@ def test_members_are_learnt_by_what_is_released(population: Built) -> None:
         found = membership(combined, given, 0.1)
         expected = share if share is not None else combined.n_records / min(len(combined.alice), len(combined.bob))
         assert found.measures["members_disclosed"].value == pytest.approx(expected)
-    # Links of which none is sure enough teach nobody.
+    # Links of too low probability disclose nothing.
     assert membership(combined, release, 0.01).measures["members_disclosed"].value == 0.0
 
 
@@ -150,12 +150,12 @@ def test_a_recoding_without_a_new_fit_is_the_same_file(
     everything = Recoding(tuple((0,) * n for n in file.levels))
     last = model.after(everything)
     assert last.counts.tolist() == [file.n_records]
-    # Everybody alike: one of n / fraction people.
+    # All records equal: one of n / fraction people.
     assert last.correct[0] == pytest.approx(0.25 / file.n_records, rel=0.01)
 
 
-def test_an_option_has_the_effect_that_it_says(population: Built) -> None:
-    """Leaving out a key: the attribution is that of an output in which it never was."""
+def test_an_option_has_the_stated_effect(population: Built) -> None:
+    """Leaving out a key: the attribution is that of an output without it."""
     combined, spec = population.combined, population.spec
     assert spec.assessment is not None
     names = combined.with_role("key")

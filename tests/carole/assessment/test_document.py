@@ -1,4 +1,4 @@
-"""The document of an assessment: its form, its verdict, and that it tells what a steward may see and no more."""
+"""The document of an assessment: its form, its verdict, and that it contains only what a steward may see."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_form(document: dict[str, Any]) -> None:
         assert set(option["effect"]) <= set(MEASURES)
 
 
-def test_the_verdict_is_what_the_limits_say(population: Built, assessment: Assessment) -> None:
+def test_the_verdict_follows_from_the_limits(population: Built, assessment: Assessment) -> None:
     document = assessment.document
     assert population.spec.assessment is not None
     over = {
@@ -77,7 +77,7 @@ def test_the_verdict_is_what_the_limits_say(population: Built, assessment: Asses
     assert assessment.judged == {name: entry["judged"] for name, entry in document["measures"].items()}
 
 
-def test_the_judgement_names_the_report(assessment: Assessment) -> None:
+def test_the_policy_decision_names_the_report(assessment: Assessment) -> None:
     assert assessment.digest == hashlib.sha256(assessment.report).digest()
     assert json.loads(assessment.report) == assessment.document
 

@@ -1,4 +1,5 @@
-"""The memory of an assessment: what is counted covers what is taken, and what is left decides on special uniques."""
+"""The memory of an assessment: what is counted covers what is allocated, and the rest limits the search for special
+uniques."""
 
 from __future__ import annotations
 

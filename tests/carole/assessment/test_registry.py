@@ -21,7 +21,7 @@ register([
         name="half_uniques",
         title="Half of those like no other",
         meaning="Half the share of sample uniques.",
-        intruder="Somebody who throws a coin.",
+        intruder="An intruder who tosses a coin.",
         sentence="With a coin {value} are found.",
         method="counted and halved",
         question=FOUND,
@@ -67,7 +67,7 @@ effects = [option["effect"] for option in document["options"] if "sample_uniques
 assert effects and all(effect["half_uniques"] == effect["sample_uniques"] / 2 for effect in effects)
 
 page = render_risk_report(document)
-assert "Half of those like no other" in page and "Somebody who throws a coin." in page
+assert "Half of those like no other" in page and "An intruder who tosses a coin." in page
 assert "| `half_uniques` | Half the share of sample uniques." in measures_table()
 """
 

@@ -1,4 +1,4 @@
-"""What a candidate pair is, without any regard for speed; the streamed form is tested against it."""
+"""Plain definition of a candidate pair, without regard for speed; the streamed form is tested against it."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -87,5 +87,5 @@ def canopy_rows(
 
 
 def estimate(one: NDArray[np.uint64], other: NDArray[np.uint64], randomised_response: float = 0.0) -> Fraction:
-    """Estimated similarity of two signatures with flipped bits, exactly, not clipped."""
+    """Estimated similarity of two signatures with randomised bits, exactly, not clipped."""
     return jaccard_estimate(agreeing_bits(one, other), 64 * len(one), randomised_response)

@@ -65,7 +65,7 @@ def test_thirty_two_rules_fit_the_mask():
         CandidatePairs([one] * 33, [one] * 33)
 
 
-def test_large_blocks_are_told_by_size_only():
+def test_large_blocks_are_reported_by_size_only():
     keys_a = [np.array([5, 5, 5, 6, 0, 0], np.uint64), np.array([7, 7, 0, 0, 0, 8], np.uint64)]
     keys_b = [np.array([5, 5, 6, 0], np.uint64), np.array([7, 7, 7, 7], np.uint64)]
     source = CandidatePairs(keys_a, keys_b)

@@ -117,7 +117,7 @@ def test_a_tree_of_many_signatures_finds_what_comparing_each_pair_finds():
 
 
 @pytest.mark.parametrize("randomised_response", [0.0, 0.1])
-def test_pairs_share_a_band_as_often_as_the_formula_says(randomised_response):
+def test_pairs_share_a_band_as_often_as_by_the_formula(randomised_response):
     rng = np.random.default_rng(9)
     n, jaccard, bands, bits = 20_000, 0.8, 6, 10
     one = rng.integers(0, 2**64, (n, 1), dtype=np.uint64)

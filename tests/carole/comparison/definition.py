@@ -1,4 +1,4 @@
-"""What it means to compare two signatures, without any regard for speed.
+"""Plain definition of comparing two signatures, without regard for speed.
 
 The compiled kernels are tested against these functions. Levels are decided in exact rational
 arithmetic: an estimate of exactly .2 belongs to the level whose upper bound is .2, which a
@@ -26,7 +26,7 @@ def jaccard_estimate(agreeing: int, bits: int, randomised_response: float = 0.0)
     agreeing, bits : int
         Agreeing bits, and bits of the signatures.
     randomised_response : float
-        Probability r with which each bit was flipped on either side; means the decimal number it prints as.
+        Probability r with which each bit was randomised on either side; means the decimal number it prints as.
 
     Notes
     -----
@@ -50,7 +50,7 @@ def level(agreeing: int, bits: int, bounds: Sequence[float], randomised_response
         Upper bounds in ascending order, the last of them 1. Each means the decimal number it prints as. Estimates are
         clipped to what a similarity can be, 0 to 1.
     randomised_response : float
-        Probability with which each bit was flipped on either side.
+        Probability with which each bit was randomised on either side.
     """
     estimate = min(max(Fraction(0), jaccard_estimate(agreeing, bits, randomised_response)), Fraction(1))
     return next(k for k, bound in enumerate(bounds) if estimate <= Fraction(str(bound)))

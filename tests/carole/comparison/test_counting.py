@@ -48,7 +48,7 @@ def test_a_counter_grows_and_stops_at_its_limit():
     assert PatternCounter(10).add(code, mask, ONE, 10)
 
 
-def test_wanted_keys_are_found_where_they_are():
+def test_selected_keys_are_found_where_they_are():
     selected = PatternCounter(10)
     assert selected.add(np.array([5, 5, 7]), np.array([0, 1, 0], np.uint32), np.array([1, 2, 3]), 3)
     code = np.array([7, 5, 6, 5, 5, 7], np.int64)
@@ -71,7 +71,7 @@ def test_packing_can_be_undone(gamma, draw):
     assert packing.unpack(np.array(codes, np.int64)).tolist() == [list(v) for v in vectors]
 
 
-def test_more_vectors_than_a_code_can_tell_are_refused():
+def test_more_vectors_than_a_code_can_hold_are_refused():
     assert Packing(["f"] * 15, [15] * 15).strides[-1] == 2**56
     with pytest.raises(TrystError, match=r"less than 2\*\*63, got 2\*\*64 .*: f0 15, f1 15") as caught:
         Packing([f"f{q}" for q in range(16)], [15] * 16)

@@ -1,4 +1,4 @@
-"""Crosswise comparison is what its definition says, and replaces what the two fields say straight."""
+"""Crosswise comparison agrees with its definition, and replaces the straight comparisons of the two fields."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_noise_widens_the_bounds():
     assert crosswise_bounds(1024, 0.25) == (0.765, 1.0)
 
 
-def test_a_sample_tells_the_shares():
+def test_a_sample_estimates_the_shares():
     a, b = two_files(3, 700, 600)
     comparison = CrosswiseComparison(a, b)
     with ThreadPoolExecutor(2) as pool:

@@ -29,7 +29,7 @@ POOL = ThreadPoolExecutor(2)
 
 
 def field(rng, bits, n_distinct, n_rows, near=None):
-    """A field of random signatures; those of `near` come back with a random share of their bits flipped."""
+    """A field of random signatures; those of `near` come back with a random share of their bits randomised."""
     words = bits // 64
     signatures = rng.integers(0, 2**64, (n_distinct, words), dtype=np.uint64)
     if near is not None and near.n_distinct and n_distinct:
@@ -68,7 +68,7 @@ def test_limits_are_where_the_estimate_passes_a_bound(bits, bounds, randomised_r
         assert definition.jaccard_estimate(bits - int(limit) - 1, bits, randomised_response) <= exact
 
 
-def test_the_estimate_is_corrected_for_flips():
+def test_the_estimate_is_corrected_for_randomised_bits():
     # Of 640 bits 416 agree: (2 * 416/640 - 1)/(1 - 2 * .1)^2 = .3/.64.
     assert definition.jaccard_estimate(416, 640, 0.1) == Fraction(30, 64)
     assert definition.jaccard_estimate(640, 640, 0.1) == Fraction(100, 64)
@@ -148,8 +148,8 @@ def test_equal_pairs_are_counted_exactly(pair):
         assert equal_pairs(a, b) == sum(x == y for x in values_a for y in values_b)
 
 
-def test_a_sample_of_flipped_signatures_is_near_the_exact_distribution():
-    """As below; of unlike signatures at the top level, which the flips bring about, there are three in a hundred."""
+def test_a_sample_of_randomised_signatures_is_near_the_exact_distribution():
+    """As below; of unlike signatures at the top level, which randomised bits cause, there are three in a hundred."""
     rng = np.random.default_rng(7)
     a, b = field(rng, 256, 300, 2000), field(rng, 256, 350, 1500)
     noisy = a.signatures[rng.integers(0, 300, 350)]

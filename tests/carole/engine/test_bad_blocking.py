@@ -1,4 +1,4 @@
-"""Blocking that cannot work, or works on everything: a clear error or a defined result, and a warning."""
+"""Blocking that finds no pairs, or all pairs: a clear error or a defined result, and a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that hold nothing to go by: a clear error, or a defined result."""
+"""Files without usable information: a clear error, or a defined result."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def rows(part, n):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_constant_field_says_nothing_and_is_named(files, scheme):
+def test_a_constant_field_adds_nothing_and_is_named(files, scheme):
     plan = files.plan(blocked=False, scheme=scheme)
     found = run(constant(files.a, "town"), constant(files.b, "town"), plan)
     assert result_warning("field_constant", field="town") in found.warnings
@@ -59,7 +59,7 @@ def test_a_constant_field_says_nothing_and_is_named(files, scheme):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_field_that_one_side_lacks_says_nothing_and_is_named(files, scheme):
+def test_a_field_that_one_side_lacks_adds_nothing_and_is_named(files, scheme):
     found = run(emptied(files.a, "given"), files.b, files.plan(blocked=False, scheme=scheme))
     assert result_warning("field_always_missing", field="given") in found.warnings
     assert result_warning("field_mostly_missing", side="Alice", field="given", share=1.0) in found.warnings
@@ -88,7 +88,7 @@ def test_a_file_linked_with_itself_finds_everyone(files, scheme):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_files_without_anyone_in_common_give_few_links(files, scheme):
-    """The first rows are the common ones; those beyond are strangers, of whom a few resemble each other by chance."""
+    """The first rows are the common ones; the others are non-matches, of which a few are similar by chance."""
     a, b = files.a, files.b
     strangers_a = SignatureSet(
         "", 200, {n: replace(f, codes=f.codes[files.n_common :]) for n, f in a.fields.items()}, {}

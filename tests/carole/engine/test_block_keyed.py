@@ -131,7 +131,7 @@ def test_the_same_f1_as_in_mode_open_on_febrl4(shared: Path) -> None:
     assert abs(f1["open"] - f1["block_keyed"]) < 0.002
 
 
-def test_a_block_beyond_its_rules_limit_is_refused() -> None:
+def test_a_block_above_its_rules_limit_is_refused() -> None:
     rng = np.random.default_rng(1)
     (_, a), (_, b) = contribution(columns(400, rng)), contribution(columns(400, rng))
     plan = plan_of(load_specification(TEXT.replace("[{field: town}]}", "[{field: town}], limit: 1000}")))
@@ -140,7 +140,7 @@ def test_a_block_beyond_its_rules_limit_is_refused() -> None:
     assert caught.value.code is ErrorCode.PARAMETER
 
 
-def test_records_without_a_key_are_told() -> None:
+def test_records_without_a_key_are_reported() -> None:
     rng = np.random.default_rng(1)
     part, other = columns(300, rng), columns(300, rng)
     nobody = pl.Series([None] * 300, dtype=pl.String)

@@ -1,4 +1,5 @@
-"""Links by rows of codes: aggregated by definition, believed where they fit the answer, assessed as in mode open."""
+"""Links by rows of codes: aggregated by definition, accepted where they agree with the result, assessed as in mode
+open."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_aggregated_as_defined(probability: list[float]) -> None:
     found = micro_aggregated(np.array(probability))
     np.testing.assert_allclose(found, aggregated_plainly(probability), rtol=0, atol=1e-12)
     assert found.sum() == pytest.approx(sum(probability))
-    # Nobody is alone with a probability.
+    # No link is the only one with its probability.
     _, sizes = np.unique(found.round(12), return_counts=True)
     assert not probability or sizes.min() >= min(GROUP, len(probability))
 
@@ -139,7 +140,7 @@ def test_nothing_in_the_answer_joins_the_two_lists(case: Resolved) -> None:
 
 
 def test_where_records_may_have_several_links_they_may_in_both_lists() -> None:
-    """With assignment none rows may be told more than once, no pair twice."""
+    """With assignment none rows may occur more than once, no pair twice."""
     spec, files = people(500, 0.3, 1)
     spec = assessed_specification(spec, "block_keyed", poor=True)
     several = spec.model_copy(update={"links": spec.links.model_copy(update={"assignment": "none", "threshold": 0.01})})
@@ -150,9 +151,9 @@ def test_where_records_may_have_several_links_they_may_in_both_lists() -> None:
 
 
 def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
-    """Links that cannot be."""
+    """Invalid links."""
     row_a, row_b, probability = links.row_a.copy(), links.row_b.copy(), links.probability.copy()
-    if how == "row beyond the file":
+    if how == "row outside the file":
         row_a[-1] = N
     elif how == "negative row":
         row_b[3] = -1
@@ -179,7 +180,7 @@ def spoilt(links: CodedLinks, how: str) -> CodedLinks | None:
     "how",
     [
         "none",
-        "row beyond the file",
+        "row outside the file",
         "negative row",
         "order",
         "row twice",
@@ -198,7 +199,7 @@ def test_links_by_rows_of_codes_that_cannot_be_are_refused(case: Resolved, how: 
 
 
 def test_probabilities_as_they_are_would_be_refused(case: Resolved) -> None:
-    """A resolver that forgets to aggregate hands over the join: Carole does not take it."""
+    """A resolver that does not aggregate would disclose the join: Carole refuses its result."""
     own = case.linkage.pairs.link_probability[case.linkage.links]
     with pytest.raises(TrystError, match="means of the links' groups"):
         case.reported(replace(case.coded, probability=np.sort(own)))

@@ -1,4 +1,4 @@
-"""Decisions of a whole run: each way of deciding, and what it says of records that come twice."""
+"""Decisions of a whole run: each way of deciding, and what it reports about duplicate records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_how_often_a_record_may_be_linked(files, assignment):
         assert np.bincount(run.pairs.row_a, run.pairs.link_probability).max() <= 1 + 1e-9
 
 
-def test_a_wanted_rate_of_false_links_is_kept_to_in_expectation(files):
+def test_a_requested_rate_of_false_links_holds_in_expectation(files):
     strict, loose = (run_of(files, false_link_rate=rate) for rate in (0.001, 0.05))
     for run, rate in ((strict, 0.001), (loose, 0.05)):
         chosen = run.pairs.link_probability[run.links]

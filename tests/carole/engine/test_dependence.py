@@ -1,4 +1,4 @@
-"""Dependent fields through a whole run, blocked and not, and the pairs drawn beyond the blocks."""
+"""Dependent fields through a whole run, blocked and not, and the pairs sampled outside the blocks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_matches_are_no_dependence_of_others_where_u_is_that_of_all_pairs(files,
     assert fixed.model.expected_matches == pytest.approx(corrected.model.expected_matches, rel=0.1)
 
 
-def test_without_it_independence_is_judged_all_the_same(files):
+def test_without_it_independence_is_still_diagnosed(files):
     run = link(files.a, files.b, files.plan(blocked=True), ENOUGH, silent)
     assert run.scheme.joint is None
     assert {misfit.within for misfit in run.scheme.misfits} <= {"matches"}
@@ -101,7 +101,7 @@ def test_an_unknown_kind_is_refused(files):
 
 @pytest.mark.parametrize(("sampled", "warned"), [(0.05, False), (1.0, True)])
 def test_households_taken_for_persons_are_warned_of_where_nothing_competes(sampled, warned):
-    """Kin in the other file, and a record of Alice's may have one match though pairs are judged by themselves."""
+    """Kin in the other file, and a record of Alice's may have one match though pairs are scored separately."""
     run, match, n = kin(800, sampled, 1, False, "many_to_one")["decomposable"]
     assert ("matches_exceed_many_to_one" in {warning.code for warning in run.warnings}) == warned
     assert (quality(match[run.links], n).f1 < 0.8) == warned

@@ -1,4 +1,4 @@
-"""Runs under rules that are formed from signatures: their candidates, what is learnt from them, and their limits."""
+"""Runs under rules that are formed from signatures: their candidates, the estimates from them, and their limits."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_threads_change_nothing(files, dependence):
     assert np.array_equal(one.links, three.links)
 
 
-def test_large_blocks_are_told_by_their_sizes(files):
+def test_large_blocks_are_reported_by_their_sizes(files):
     plain = files.plan(blocked=True)
     family, born = plain.rules
     free = link(files.a, files.b, plain, ENOUGH, silent)

@@ -1,4 +1,4 @@
-"""What findings add to a decision: each number is what the run itself says."""
+"""What findings add to a decision: each number agrees with the run itself."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def files():
 
 @pytest.mark.parametrize("dependence", ["none", "pairwise"])
 @pytest.mark.parametrize("blocked", [False, True])
-def test_they_say_what_the_run_says(files, blocked, dependence):
+def test_they_agree_with_the_run(files, blocked, dependence):
     rules = (RulePlan("a", ("a",)), RulePlan("b", ("b",))) if blocked else ()
     plan = LinkagePlan(tuple(FieldPlan(name, 128, BOUNDS) for name in "abc"), rules, dependence=dependence)
     run = link(*files, plan, RESOURCES, silent)
@@ -87,7 +87,7 @@ def test_they_say_what_the_run_says(files, blocked, dependence):
         assert normalized_reason == "All 90,000 pairs were compared."
 
 
-def test_what_cannot_be_estimated_is_said(files):
+def test_missing_estimates_are_reported(files):
     plan = LinkagePlan(tuple(FieldPlan(name, 128, BOUNDS) for name in "abc"), (RulePlan("a", ("a",)),))
     run = link(*files, plan, RESOURCES, silent)
     document = findings(run, plan, RESOURCES, {})

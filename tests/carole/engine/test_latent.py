@@ -72,7 +72,7 @@ def plain(insured: Insured) -> Linkage:
 
 
 def test_values_find_matches_that_names_alone_do_not(insured: Insured, linkage: Linkage, plain: Linkage):
-    """One of many seeds; what it is on average, `python -m benchmarks latent_rehearsal` tells.
+    """One of many seeds; `python -m benchmarks latent_rehearsal` prints the average.
 
     Given name, month of birth and sex are about 13 bits, where 10.6 are needed to find a person's match by.
     """
@@ -129,7 +129,7 @@ def test_the_joint_distribution_is_in_codes_and_survives_json(linkage: Linkage):
     assert back.variables == joint.variables
     np.testing.assert_array_equal(back.table(["Age", "SocioEcon"]), joint.table(["Age", "SocioEcon"]))
     assert 150 < joint.records < 350
-    # Age decides about senior training: nobody but the old have it, which no file by itself tells.
+    # Age decides about senior training: only the old have it, which neither file shows by itself.
     together = joint.table(["Age", "SeniorTrain"])
     independent = np.outer(together.sum(axis=1), together.sum(axis=0))
     assert np.abs(together - independent).sum() > 0.1
@@ -156,7 +156,7 @@ def emptied(part: SignatureSet, *names: str) -> SignatureSet:
     return replace(part, variables={**part.variables, **gone})
 
 
-def test_a_variable_that_nobody_has_is_left_out_and_told(insured: Insured):
+def test_a_variable_without_values_is_left_out_and_reported(insured: Insured):
     a, b = insured.sets
     found, warnings = values_of(emptied(a, "SocioEcon"), b, PLAN.latent)
     assert found is not None
@@ -178,7 +178,7 @@ def test_without_any_values_the_links_are_those_of_fellegi_sunter(insured: Insur
 
 
 def test_a_category_that_one_side_never_has_does_no_harm(insured: Insured):
-    """Alice's key is recorded as one category throughout; Bob's others agree with nobody's."""
+    """Alice's key is recorded as one category throughout; Bob's others agree with none of hers."""
     a, b = insured.sets
     one = VariableCodes(3, np.where(a.variables[KEY].codes >= 0, 1, -1).astype(np.int16))
     linkage = link(replace(a, variables={**a.variables, KEY: one}), b, SMALL, RESOURCES, lambda stage, done: None)
@@ -194,7 +194,7 @@ def test_sets_must_carry_what_the_plan_names(insured: Insured):
     with pytest.raises(TrystError, match="codes of 3 categories expected"):
         link(a, replace(b, variables=other), PLAN, RESOURCES, lambda stage, done: None)
     with pytest.raises(TrystError, match="compared fields only"):
-        replace(PLAN, latent=LatentPlan(keys=("nobody",)))
+        replace(PLAN, latent=LatentPlan(keys=("absent",)))
 
 
 @pytest.mark.parametrize("assignment", ["greedy", "many_to_one"])

@@ -186,7 +186,7 @@ def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
     assert caught.value.code == ErrorCode.MEMORY
 
 
-def test_blocks_that_propose_nothing_are_told(files):
+def test_blocks_that_propose_nothing_are_reported(files):
     nothing = np.zeros(files.b.n_rows, np.uint64)
     b = SignatureSet("", files.b.n_rows, files.b.fields, {**files.b.blocks, "by-born": nothing})
     run = link(files.a, b, files.plan(blocked=True), ENOUGH, silent)
@@ -250,7 +250,7 @@ def test_no_candidate_at_all_is_a_run_without_links(files):
     assert "rule_without_pairs" in {warning.code for warning in run.warnings}
 
 
-def test_a_field_that_one_side_lacks_everywhere_is_told_and_adds_nothing(files):
+def test_a_field_that_one_side_lacks_everywhere_is_reported_and_adds_nothing(files):
     gone = FieldSignatures(256, np.empty((0, 4), np.uint64), np.full(files.b.n_rows, -1, np.int32))
     b = SignatureSet("", files.b.n_rows, {**files.b.fields, "town": gone}, files.b.blocks)
     for blocked in (True, False):

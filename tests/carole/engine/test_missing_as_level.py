@@ -36,7 +36,7 @@ def lacking(files, rng):
 
 @pytest.mark.parametrize("blocked", [False, True])
 @pytest.mark.parametrize("dependence", ["none", "decomposable"])
-def test_it_says_what_the_data_say(files, blocked, dependence):
+def test_its_estimates_agree_with_the_data(files, blocked, dependence):
     a, b = lacking(files, np.random.default_rng(1))
     plan = with_level(files.plan(blocked=blocked, dependence=dependence), "town")
     found = run(a, b, plan)
@@ -49,7 +49,7 @@ def test_it_says_what_the_data_say(files, blocked, dependence):
     assert len(found.links) > 0.7 * files.n_common
 
 
-def test_vectors_tell_it_of_every_pair(files):
+def test_vectors_hold_it_for_every_pair(files):
     found = run(files.a, files.b, with_level(files.plan(blocked=False), "town", "born"))
     names = [field.name for field in found.model.fields]
     for name in ("town", "born"):
@@ -65,7 +65,7 @@ def test_at_random_is_the_default(files):
     assert len(plain.model.fields) == 4
 
 
-def test_a_field_that_nobody_lacks_gains_nothing_and_is_named(files):
+def test_a_field_that_is_never_missing_gains_nothing_and_is_named(files):
     sets = []
     for part in (files.a, files.b):
         codes = np.maximum(part.fields["town"].codes, 0)
@@ -75,7 +75,7 @@ def test_a_field_that_nobody_lacks_gains_nothing_and_is_named(files):
     assert abs(found.scheme.weights[-1, 1]) < 0.1
 
 
-def test_what_cannot_be_identified_is_still_refused(files):
+def test_an_unidentified_model_is_still_refused(files):
     """One field and whether it is there are two: not enough where u is estimated."""
     plan = with_level(files.plan(blocked=False), "town")
     plan = replace(plan, fields=plan.fields[-1:])

@@ -1,4 +1,5 @@
-"""Linking padded blocks: the links of records as without dummies, and nothing for Carole that tells them apart."""
+"""Linking padded blocks: the links of records as without dummies, and nothing by which Carole could distinguish
+them."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def test_links_are_as_without_padding(padded: tuple, plain: tuple) -> None:
     assert len(links_of(before)) > 700
 
 
-def test_carole_is_told_of_every_pair_alike(padded: tuple) -> None:
+def test_every_pair_is_reported_alike_to_carole(padded: tuple) -> None:
     plan, found, _, rows, _ = padded
     linkage, whole, order = conclude_padded(found, *rows, (N, N), plan, quiet)
     assert order.tolist() == list(range(len(rows[0])))

@@ -1,4 +1,4 @@
-"""Flipped bits in whole runs: agreement is counted where it is, by every way of comparing and blocking there is."""
+"""Randomised bits in whole runs: agreement is counted correctly by every way of comparing and blocking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Files = Mapping[Side, pl.DataFrame]
 
 @pytest.fixture(scope="module")
 def files() -> tuple[Specification, Files]:
-    """Every field with flipped bits, signatures of categories long enough for them, and names that may be exchanged."""
+    """Every field with randomised bits, signatures of categories long enough for them, exchangeable names."""
     spec, made = people(N, 0.2, 6)
     return spec, made
 

@@ -1,4 +1,4 @@
-"""The question to a resolver and its answer: what goes in comes out, and nothing that is malformed is believed."""
+"""The request to a resolver and its result: they survive packing, and malformed ones are refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(reques
         assert weight[a, b] == pytest.approx(w)
 
 
-def test_no_row_and_no_signature_is_in_the_question(requested: Asked) -> None:
+def test_no_row_and_no_signature_is_in_the_request(requested: Asked) -> None:
     _, found, kept, made = requested
     content = pack_request(ResolutionRequest(found, DIGESTS, 1), random_order(len(kept.pattern)))
     for side in Side:
@@ -99,7 +99,7 @@ def test_no_row_and_no_signature_is_in_the_question(requested: Asked) -> None:
 
 
 @pytest.mark.parametrize("spoil", ["truncated", "compressed", "pattern", "field", "object", "document"])
-def test_a_malformed_question_is_refused(requested: Asked, spoil: str) -> None:
+def test_a_malformed_request_is_refused(requested: Asked, spoil: str) -> None:
     plan, found, kept, _ = requested
     content = pack_request(ResolutionRequest(found, DIGESTS, 1), np.arange(len(kept.pattern)))
     parts: dict[str, bytes] = {}
@@ -130,7 +130,7 @@ def test_a_malformed_question_is_refused(requested: Asked, spoil: str) -> None:
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
-def test_handles_and_answers_that_cannot_be_are_refused(requested: Asked) -> None:
+def test_invalid_handles_and_results_are_refused(requested: Asked) -> None:
     plan, found, kept, made = requested
     good = np.array([0, 1, 1], dtype=np.uint32)
     numbers, n_known = checked_handles(good, 3, 2)

@@ -1,4 +1,4 @@
-"""The schemes are a registry: what depends on one asks its facts, and a new one is an entry in each of two modules."""
+"""The schemes are a registry: what depends on one reads its facts, and a new one is an entry in each of two modules."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def test_m_is_known_as_well_as_so_many_matches_allow(files, blocked, assignment,
     top = run.model.m[:, -1]
     reported = np.isfinite(errors.m[:, -1])
     assert reported.any() if dependence == "none" else errors.note
-    # Prior and doubt aside: a binomial share of those who taught it.
+    # Prior and uncertainty aside: a binomial share of the matches that identify it.
     plain = np.sqrt(top * (1 - top) / run.model.matches_behind_m)
     assert (0.9 * plain < errors.m[:, -1])[reported].all()
     assert (errors.m[:, -1] < 3 * plain)[reported].all()

@@ -52,7 +52,7 @@ def test_it_is_the_definition(a, b):
 
 
 def test_the_factor_is_a_ratio_of_distributions():
-    """Among strangers who agree its mean is 1, so that what m and u say of agreement stays true."""
+    """Among non-matches that agree its mean is 1, so that m and u of agreement stay valid."""
     rng = np.random.default_rng(2)
     values = rng.zipf(1.5, 1000) % 50
     weights = value_weights(values, values)
@@ -74,7 +74,7 @@ def skewed(rng, n=800, common=COMMON):
         a, b = rng.choice(size, n, p=p), rng.choice(size, n, p=p)
         b[:common] = a[:common]
         wrong = rng.random(n) < 0.08
-        # An error makes another value, most often one that nobody has.
+        # An error makes another value, most often one that no record has.
         b[wrong] = rng.integers(size, 2 * size, int(wrong.sum())) if size > 2 else 1 - b[wrong]
         for side, values in zip(fields, (a, b), strict=True):
             side[name] = signed(pool, values)
@@ -98,7 +98,7 @@ def judged(seed, *, rare, assignment):
 
 
 def test_it_helps_where_surnames_are_skewed_and_stays_calibrated():
-    """Seeds 0 to 3, means; by pairs alone, since with one match at most for each record others tell the same too."""
+    """Seeds 0 to 3, means; without one-to-one, under which other fields give the same information."""
     without, with_them = (
         np.mean([judged(seed, rare=rare, assignment="none") for seed in range(4)], axis=0)
         for rare in ((), ("surname", "given"))

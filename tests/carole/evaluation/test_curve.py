@@ -37,7 +37,7 @@ def test_area_is_the_integral_over_every_class(pairs, more, unscored):
     assert len(points) == len(curve.recall)
 
 
-def test_the_order_of_pairs_tells_nothing():
+def test_the_order_of_pairs_does_not_matter():
     rng = np.random.default_rng(8)
     probability, is_match = rng.choice([0.1, 0.4, 0.9], 200), rng.random(200) < 0.3
     shuffled = rng.permutation(200)
@@ -49,7 +49,7 @@ def test_the_order_of_pairs_tells_nothing():
 
 
 def test_trapezia_across_ties_flatter():
-    """Ten sure matches, then a large class with few: the curve falls at once, the trapezium says slowly."""
+    """Ten sure matches, then a large class with few: the curve falls at once, the trapezium slowly."""
     probability = np.array([0.9] * 10 + [0.1] * 1000)
     is_match = np.array([True] * 10 + [True] * 20 + [False] * 980)
     curve = expected_precision_recall(probability, is_match, 30)

@@ -32,7 +32,7 @@ def random_model(names: tuple[str, ...], levels: tuple[int, ...], rng: np.random
 
 
 def random_value_model(variables: tuple[Variable, ...], rng: np.random.Generator, separate: bool) -> ValueModel:
-    """A value model over them; with models of each file's own where asked for and possible."""
+    """A value model over them; with separate models of each file where requested and possible."""
     joint = [v for v in variables if not v.stands_alone]
     alone = []
     for column, variable in enumerate(variables):

@@ -66,7 +66,7 @@ def linked_files(
 ) -> Linked:
     """`n` people, 60 % of them in A and 60 % in B; keys of B are wrong with probability `error`; `names` names.
 
-    With `dates`, a date that nobody has wrong and that is no variable is compared too."""
+    With `dates`, a date without errors that is no variable is compared too."""
     people = np.zeros((n, len(VARIABLES)), dtype=np.int32)
     people[:, :-1] = sample(population(), n, rng)
     people[:, -1] = np.minimum(rng.geometric(4 / names, n) - 1, names - 1)

@@ -1,4 +1,4 @@
-"""What the extended latent step does with odd files: a clear error, or a result that is what it should be."""
+"""The extended latent step on unusual files: a clear error, or a correct result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(linked, values=None, **options):
 
 
 def test_a_code_that_the_other_file_never_has_agrees_with_nothing(linked):
-    """A town and a name of A that B does not know: such records agree on neither, and all results are finite."""
+    """A town and a name of A that B lacks: such records agree on neither, and all results are finite."""
     a = linked.values.codes_a.copy()
     b = linked.values.codes_b.copy()
     a[:20, 4], a[:20, 5] = 3, 79
@@ -34,7 +34,7 @@ def test_a_code_that_the_other_file_never_has_agrees_with_nothing(linked):
     assert not values.agreeing(linked.pairs.row_a, linked.pairs.row_b)[linked.pairs.row_a < 20].any()
 
 
-def test_a_category_that_nobody_has_is_no_matter(linked):
+def test_a_category_without_records_changes_nothing(linked):
     wider = tuple(replace(v, levels=v.levels + 2) if v.name == "job" else v for v in VARIABLES)
     fit = run(linked, Values(wider, linked.values.codes_a, linked.values.codes_b))
     assert fit.joint is not None
@@ -42,7 +42,7 @@ def test_a_category_that_nobody_has_is_no_matter(linked):
 
 
 @pytest.mark.parametrize("name", ["income", "job", "town", "name"])
-def test_a_variable_that_everybody_lacks_says_nothing(linked, name):
+def test_a_variable_without_values_adds_nothing(linked, name):
     column = [v.name for v in VARIABLES].index(name)
     a, b = linked.values.codes_a.copy(), linked.values.codes_b.copy()
     a[:, column] = b[:, column] = -1

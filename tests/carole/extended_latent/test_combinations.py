@@ -60,7 +60,7 @@ def test_one_to_one_takes_extended_weights_and_gives_the_weights_to_learn_from(l
 
 
 def test_m_of_a_field_is_not_learnt_from_a_rule_that_is_made_of_it(linked):
-    """Blocked by date: all pairs agree there, which must not teach its m."""
+    """Blocked by date: all pairs agree there, which must not affect its m."""
     gamma = linked.patterns.gamma[linked.pairs.pattern]
     inside = gamma[:, 2] == 1
     vectors, pattern = np.unique(gamma[inside], axis=0, return_inverse=True)

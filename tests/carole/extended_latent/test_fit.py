@@ -30,7 +30,7 @@ def extended(linked: Linked, **options) -> ExtendedFit:
     return fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, bounds, **options)
 
 
-def test_values_tell_matches_that_agreement_alone_does_not():
+def test_values_identify_matches_that_agreement_alone_does_not():
     """In each of five files; the known model is better than the learnt one on average (by about a tenth)."""
     areas = []
     for seed in range(5):
@@ -85,7 +85,7 @@ def test_kept_pairs_are_those_above_the_floor_with_their_own_factors():
 
 
 def test_overfitting_is_reported_round_by_round():
-    """The model says more of its own pairs than of others, in every round."""
+    """The model fits its own pairs better than others, in every round."""
     linked = linked_files(300, np.random.default_rng(11), u="all_pairs")
     fit = extended(linked, settings=ExtendedSettings(rounds=3, precision=1.0))
     first, *later = fit.rounds
@@ -112,7 +112,7 @@ def test_a_single_sampled_pair_stands_for_others_like_it():
 
 
 def test_the_joint_distribution_is_recovered_as_files_grow():
-    """Where dates tell people apart its divergence from the truth falls by a third and more each time."""
+    """Where dates distinguish people its divergence from the truth falls by a third and more each time."""
     found = []
     for n in (150, 450, 1350):
         linked = linked_files(n, np.random.default_rng([18, n]), error=0.05, dates=20_000)

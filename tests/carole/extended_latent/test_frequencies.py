@@ -1,4 +1,4 @@
-"""Probabilities of a key that stands alone: common values by their shares, rare ones by what others like them teach."""
+"""Probabilities of a key that stands alone: common values by their shares, rare ones by those of similar frequency."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_person_in_both_files_counts_once():
     assert plain.match * 8 == pytest.approx([0.5, 0.5, 2.5])
 
 
-def test_agreement_on_names_is_worth_what_the_population_says_where_shares_are_worthless():
+def test_agreement_on_names_has_the_weight_of_the_population_where_shares_fail():
     """Real surnames, 400 and 600 people, 240 of them in both: the mean log factor of the true matches."""
     table = name_tables()["surname"]
     truth = table.weights / table.weights.sum()

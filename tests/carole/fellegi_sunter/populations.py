@@ -45,6 +45,6 @@ def exact_population(m, u, p, n_a, n_b, missing=None, rules=()):
 
 
 def padded(rows):
-    """Distributions of different lengths as one table, zeros beyond."""
+    """Distributions of different lengths as one table, padded with zeros."""
     width = max(len(row) for row in rows)
     return np.array([list(row) + [0.0] * (width - len(row)) for row in rows])

@@ -1,4 +1,4 @@
-"""Decisions: each assignment does what its definition says, thresholds follow from costs and from rates."""
+"""Decisions: each assignment agrees with its definition, thresholds follow from costs and from rates."""
 
 from itertools import product
 
@@ -53,7 +53,7 @@ def test_greedy_and_many_to_one_are_those_of_the_definition(case, threshold):
 
 @settings(deadline=None)
 @given(case=candidates(), rate=st.sampled_from([0.05, 0.2, 0.5]))
-def test_a_wanted_rate_takes_as_many_links_as_it_allows(case, rate):
+def test_a_requested_rate_takes_as_many_links_as_it_allows(case, rate):
     probability = case[2]
     everything = np.arange(len(probability))
     links, threshold = within_rate(probability, everything, rate)

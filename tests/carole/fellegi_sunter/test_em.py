@@ -72,8 +72,8 @@ def test_the_likelihood_never_falls_and_ends_greatest():
 RULES = [RuleFields("surname", (0,)), RuleFields("born", (1,)), RuleFields("postcode", (2,))]
 
 
-def test_blocked_pairs_teach_m_only_through_rules_on_other_fields():
-    """A rule's own field agrees in every pair it proposes; learnt from those, its m would be 1."""
+def test_blocked_pairs_identify_m_only_through_rules_on_other_fields():
+    """A rule's own field agrees in every pair it proposes; estimated from those, its m would be 1."""
     m = [[0.02, 0.08, 0.9], [0.15, 0.85], [0.05, 0.05, 0.1, 0.8], [0.02, 0.98]]
     u = [[0.9, 0.099, 0.001], [0.999, 0.001], [0.7, 0.2, 0.099, 0.001], [0.99, 0.01]]
     fields = [FieldLevels(name, len(row)) for name, row in zip("abcd", m, strict=True)]
@@ -90,7 +90,7 @@ def test_blocked_pairs_teach_m_only_through_rules_on_other_fields():
     assert np.abs(careless.m - padded(m)).max() > 0.01
 
 
-def test_pairs_of_two_rules_teach_what_either_allows():
+def test_pairs_of_two_rules_identify_what_either_allows():
     gamma = np.array([[1, 1], [1, 0]], dtype=np.int8)
     both = PatternCounts(gamma, np.array([3, 1], dtype=np.uint32), np.array([90, 10]))
     everywhere = np.array([[9000.0, 100.0], [9000.0, 100.0]])
@@ -103,7 +103,7 @@ def test_pairs_of_two_rules_teach_what_either_allows():
         [RuleFields("a", (0,)), RuleFields("b", (1,))],
         everywhere,
     )
-    # Field b learns from rule a's pairs, which are all of them; field a from rule b's only, the first row.
+    # m of field b is estimated from rule a's pairs, which are all; of field a from rule b's only, the first row.
     assert model.matches_behind_m[1] > model.matches_behind_m[0]
     assert model.m[0, 1] == 1.0
     assert 0 < model.m[1, 0] < 0.1
@@ -173,7 +173,7 @@ def test_unseen_levels_keep_a_prior_and_are_listed():
         assert (model.m[q, field.n_levels :] == 0).all()
 
 
-def test_p_stays_within_one_match_per_record_and_says_when_it_is_held():
+def test_p_stays_within_one_match_per_record_and_a_warning_says_when_it_is_held():
     patterns, _ = exact_population(M, U, 0.01, 1000, 1000)
     held = fit(patterns, FIELDS, 1000, 1000)
     assert held.p == pytest.approx(1 / 1000)
@@ -193,7 +193,7 @@ def test_stopping_early_is_reported():
 
 
 def test_no_matches_at_all_is_a_defined_result():
-    """Every pair is a non-match: no field agrees more than u says."""
+    """Every pair is a non-match: no field agrees more often than by u."""
     patterns, everywhere = exact_population(U, U, 0.5, 3000, 3000)
     model = fit(patterns, FIELDS, 3000, 3000, Estimation(u="all_pairs"), level_counts=everywhere)
     assert np.isfinite(model.match_probabilities(patterns.gamma)).all()

@@ -37,7 +37,7 @@ def with_missing(patterns, share, n_pairs):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("seed", range(4))
 def test_three_fields_are_enough(seed, missing, u):
-    """From seed 1 a leap once threw a level of m to nothing, from where EM was too slow to be seen returning."""
+    """From seed 1 an extrapolation once reduced a level of m to nearly 0, from where EM returned too slowly."""
     n_levels = [4, 3, 2]
     m, others = distributions(n_levels, np.random.default_rng(seed))
     patterns = exact_counts(m, others, 0.01, n_levels, SIDE**2)

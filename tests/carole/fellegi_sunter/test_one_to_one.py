@@ -107,7 +107,7 @@ def test_messages_start_from_where_they_were_and_end_in_the_same_place():
     np.testing.assert_allclose(probability(messages.run(-2.0).log_odds), probability(first.log_odds), atol=1e-6)
 
 
-def test_a_giant_component_settles_where_small_ones_would():
+def test_a_giant_component_converges_where_small_ones_would():
     rng = np.random.default_rng(12)
     n = 3000
     pairs = np.unique(rng.integers(0, n, 5 * n) * n + np.concatenate([np.arange(n), rng.integers(0, n, 4 * n)]))
@@ -133,7 +133,7 @@ def test_the_prior_is_a_distribution_over_matchings(n_a, n_b):
     assert sum(k * math.exp(prior.log_density(n)) for n, k in enumerate(number)) == pytest.approx(1)
 
 
-def test_one_more_link_is_worth_what_the_prior_says():
+def test_one_more_link_has_the_odds_of_the_prior():
     prior = BetaBipartite(900, 600)
     for n in (3, 100, 595):
         exact = (n + 1) / ((900 - n) * (600 - n))
@@ -144,7 +144,7 @@ def test_one_more_link_is_worth_what_the_prior_says():
 
 
 def test_few_matches_leave_the_pairwise_probability():
-    """Ten sure pairs and one doubtful among 10,000 x 10,000: one-to-one says nothing new."""
+    """Ten sure pairs and one doubtful among 10,000 x 10,000: one-to-one changes nothing."""
     rows = np.arange(11)
     log_ratio = np.array([40.0] * 10 + [math.log(1e8 / 10)])
     posterior = link_probabilities(rows, rows, log_ratio / math.log(2), 10_000, 10_000)

@@ -66,7 +66,7 @@ def test_where_everybody_has_a_match(shared, errors, minimum, dataset):
     match = matching_pairs(person_a, person_b, linkage.pairs.row_a, linkage.pairs.row_b)
     assert n_matches == 1000
     assert quality(match[linkage.links], n_matches).f1 >= minimum
-    # One-to-one does better than the best threshold that hindsight could set on the pairs by themselves.
+    # One-to-one is better than the best threshold on pairwise probabilities, chosen with the truth.
     hindsight = best_threshold(linkage.pairs.match_probability, match, n_matches)
     assert quality(match[linkage.links], n_matches).f1 >= hindsight.quality.f1
 

@@ -14,7 +14,7 @@ def caught(rates, total=1000.0):
 
 
 @pytest.mark.parametrize("rates", [(0.9, 0.7), (0.89, 0.69, 0.84), (0.3, 0.2, 0.1, 0.05)])
-def test_independent_rules_tell_what_all_of_them_missed(rates):
+def test_independent_rules_estimate_what_all_of_them_missed(rates):
     mask, matches = caught(rates)
     rules = [RuleFields(str(k), (k,)) for k in range(len(rates))]
     estimate = blocking_recall(mask, matches, rules)
@@ -64,7 +64,7 @@ def test_overlapping_rules_by_inclusion_and_exclusion():
     assert estimate.recall == pytest.approx(0.9 * 0.8 * 0.3 + 0.9 * 0.2 * 0.7 + 0.1 * 0.8 * 0.7 + 0.9 * 0.8 * 0.7)
 
 
-def test_lists_that_never_meet_tell_nothing():
+def test_lists_that_never_meet_give_no_estimate():
     mask, matches = np.array([1, 2], dtype=np.uint32), np.array([30.0, 40.0])
     rules = [RuleFields("a", (0,)), RuleFields("b", (1,))]
     assert blocking_recall(mask, matches, rules).recall is None

@@ -58,7 +58,7 @@ def test_brothers_no_longer_blur_m():
     assert np.mean(after) < 0.7 * np.mean(before)
 
 
-def test_a_fit_that_took_something_else_for_matching_is_mended_and_told():
+def test_a_fit_that_took_something_else_for_matching_is_corrected_and_reported():
     """Ten people in common of 400; given names follow gender, which is what the pairwise match class becomes."""
     rng = np.random.default_rng(2)
     n, common = 400, 10

@@ -1,4 +1,4 @@
-"""The linker turned on a release, against pairs compared one by one and against the truth."""
+"""The linker used to attack a release, against pairs compared one by one and against the truth."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_one_to_one_claims_no_record_twice_with_certainty():
 
 
 def test_weak_keys_leave_guesses_and_not_silence():
-    """Two thousand people, three keys of 1,000 combinations: nobody can be linked, and guesses still have a chance."""
+    """Two thousand people, three keys of 1,000 combinations: no person can be linked, but some guesses are right."""
     rng = np.random.default_rng(2)
     people = np.column_stack([rng.integers(0, 10, (2_000, 3))]).astype(np.int32)
     released = people[rng.permutation(2_000)[:1_500]]
@@ -98,7 +98,7 @@ def test_weak_keys_leave_guesses_and_not_silence():
 
 
 @pytest.mark.parametrize("kind", ["independent", "model", "twins"])
-def test_dummies_are_nobody_and_leave_the_release_as_it_was(kind):
+def test_dummies_are_no_person_and_leave_the_release_as_it_was(kind):
     rng = np.random.default_rng(3)
     changed = with_dummies(FILES, 50, rng, kind)
     np.testing.assert_array_equal(changed.released[: len(FILES.released)], FILES.released)

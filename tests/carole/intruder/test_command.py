@@ -50,9 +50,9 @@ def test_attack_without_the_truth(written):
     assert "it is not known which claims are right" in out
 
 
-def test_what_cannot_be_is_said(written):
+def test_invalid_input_is_reported(written):
     for arguments, words in (
-        (["--id", "nobody"], "no column nobody"),
+        (["--id", "absent"], "no column absent"),
         (["--keys", "height"], "key variable height"),
         (["--dummies", "many"], "shares from 0 to 10"),
         (["--minimum", "7"], "minimum in 0 to 1"),

@@ -1,8 +1,8 @@
-"""The rules of a project under random operations, in any order, by anybody, again and again.
+"""The rules of a project under random operations, in any order, by any actor, repeatedly.
 
 What is not a failure: an operation that is refused with a `TrystError`; the same operation again, which changes
 nothing; operations of both sides in any order. What is a failure: an exception of another kind; a state that is
-reached without what it stands for, or by somebody who may not; a change without an audit entry, or an entry without
+reached without its conditions, or by an actor who may not; a change without an audit entry, or an entry without
 a change; a state that goes back, but for a contribution that has expired; anything after ERASED.
 """
 
@@ -247,7 +247,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 _SILENT = {Action.JOIN}
-"""What changes nothing that a `Project` shows: a join that is written down. It is written down again when repeated."""
+"""An action that changes nothing in a `Project`: the record of a join. It is recorded again when repeated."""
 
 TestAnyOrder = AnyOrder.TestCase
 
@@ -328,7 +328,7 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     assert operations.finish_run(project, "run", 2).project.state is State.RELEASED
 
 
-def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_written_down() -> None:
+def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_recorded() -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     with pytest.raises(TrystError, match="no worker has the run"):
         operations.join_rows(project, "run", "carole", dict.fromkeys(Side, 5), 9)
@@ -448,7 +448,7 @@ def test_a_second_run_is_refused_while_one_is_under_way_but_the_same_request_is_
     assert not operations.start_run(project, "coordinator", "r", "x").changed
 
 
-def test_an_expired_contribution_is_asked_for_again() -> None:
+def test_an_expired_contribution_is_requested_again() -> None:
     project = operations.expire_upload(contributed(), Side.BOB, "bob-1").project
     assert project.state is State.KEYED
     assert next_task(project, Side.ALICE) is None
@@ -532,7 +532,7 @@ def test_a_project_whose_keys_disagree_does_not_hide_the_others() -> None:
     assert choose([broken, draft], Side.ALICE, {"draft", "broken"}) is None
 
 
-def test_letters_are_bounded_and_never_replaced() -> None:
+def test_agreement_messages_are_bounded_and_never_replaced() -> None:
     project = new(state=State.APPROVED)
     for payload in (b"", b"x" * 4097):
         with pytest.raises(TrystError) as caught:
@@ -561,7 +561,7 @@ def finished(policy: Policy, policy_decision: PolicyDecision | None) -> Outcome:
         (Policy.HOLD, BAD, [Action.FINISH_RUN, Action.ASSESS, Action.HOLD], State.HELD),
     ],
 )
-def test_a_result_is_judged(
+def test_a_result_is_assessed(
     policy: Policy, policy_decision: PolicyDecision, actions: list[Action], state: State
 ) -> None:
     outcome = finished(policy, policy_decision)

@@ -79,12 +79,12 @@ def test_an_expired_certificate_is_refused(deployment: Deployment, authority: Au
 
 def test_a_certificate_of_an_unknown_authority_is_refused(deployment: Deployment) -> None:
     key = load_key(deployment.parties.parties["alice"].tls_key)
-    chain = certificate_pem(Authority.create("Somebody").issue(key.public_key(), "alice", Role.CUSTODIAN_A))
+    chain = certificate_pem(Authority.create("Stranger").issue(key.public_key(), "alice", Role.CUSTODIAN_A))
     assert request_row_handles(deployment, key_pem(key), chain) is ErrorCode.UNAVAILABLE
 
 
 def test_bobs_own_authority_cannot_make_an_alice(deployment: Deployment, tmp_path: Path) -> None:
-    """An authority that Carole trusts, for Bob, signs a certificate that says Alice, even over Alice's own key."""
+    """An authority that Carole trusts, for Bob, signs a certificate that names Alice, even over Alice's own key."""
     bobs = Authority.create("Bob's own authority")
     keys = tmp_path / "keys"
     shutil.copytree(deployment.parties.parties["carole"].path, keys)
@@ -151,7 +151,7 @@ def test_a_call_without_a_deadline_is_refused(deployment: Deployment) -> None:
     assert code_of(lambda: alice.stub.NextTask(request, timeout=7200)) is ErrorCode.DEADLINE_MISSING
 
 
-def test_what_goes_wrong_inside_tells_the_peer_a_number_only(
+def test_an_internal_error_gives_the_peer_a_number_only(
     deployment: Deployment, uploads: dict[Side, Upload], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployment.keyed()

@@ -1,4 +1,4 @@
-"""Runs whose output is assessed: judged by the policy, with earlier releases, and both or neither whatever dies."""
+"""Runs with an assessment: by the policy, with earlier releases, and report and result both or neither at a crash."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def herself(carole: Deployment) -> Reader:
     return Reader.load(carole.parties.parties["carole"], Role.LINKER)
 
 
-def test_a_result_within_the_limits_is_released_and_the_next_is_judged_with_it(
+def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = contributed(carole, "0.9", monkeypatch)

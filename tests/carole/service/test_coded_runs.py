@@ -1,4 +1,4 @@
-"""Assessed runs of mode block_keyed: the second half believes what fits, and ends in both or neither whatever dies."""
+"""Assessed runs of mode block_keyed: the second half accepts only consistent results, and ends whole at a crash."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def specification(limit: str) -> str:
 
 
 def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
-    """Bring a paper, as a custodian (its side given) or as the resolver."""
+    """Submit an artifact, as a custodian (its side given) or as the resolver."""
     done = (
         (lambda known: operations.resolve_run(known, "coordinator", run))
         if side is None
@@ -67,7 +67,7 @@ def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | No
 
 
 def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
-    """A run whose first half is over; its name, its specification, and the resolver's right answer."""
+    """A run after its first half; its name, its specification, and the resolver's correct result."""
     new = project(text)
     monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
     monkeypatch.setattr(trial, "NEW", new)
@@ -87,7 +87,7 @@ def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> t
 
 
 def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> ResolvedHandles:
-    """What a custodian tells of the rows it is asked about."""
+    """A custodian's handles for the requested rows."""
     content = carole.store.artifacts.read(run, rows_of(side))
     assert content is not None
     rows = RowHandlesRequest.unpack(content).rows

@@ -1,4 +1,4 @@
-"""What Carole answers the coordinator, over real mutual TLS."""
+"""Carole's service for the coordinator, over real mutual TLS."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refused(code: ErrorCode, call, *arguments) -> TrystError:  # type: ignore[no
     return caught.value
 
 
-def test_a_specification_with_mistakes_is_refused_with_all_of_them(deployment: Deployment) -> None:
+def test_an_invalid_specification_is_refused_with_all_its_issues(deployment: Deployment) -> None:
     bad = SPECIFICATION.replace("bits: 1024", "bits: 100").replace("mode: open", "mode: closed")
     error = refused(ErrorCode.SPECIFICATION, deployment.coordinator().create, bad)
     assert "mode" in str(error)
@@ -77,14 +77,14 @@ def test_a_run_is_watched_from_queue_to_failure(contributed: Deployment) -> None
             assert lease is not None
             contributed.store.runs.renew_lease(lease, "compare", 0.5)
         elif status.stage == "compare" and status.state == project_pb2.RUN_STATE_RUNNING:
-            contributed.store.runs.fail(lease, "because it was told to")
+            contributed.store.runs.fail(lease, "because it was requested")
     assert seen[0][0] == project_pb2.RUN_STATE_QUEUED
     assert (project_pb2.RUN_STATE_RUNNING, "compare") in seen
     assert seen[-1][0] == project_pb2.RUN_STATE_FAILED
-    assert coordinator.get("trial")[0].run.error == "because it was told to"
+    assert coordinator.get("trial")[0].run.error == "because it was requested"
 
 
-def test_what_is_asked_for_too_early_is_refused_with_what_is_missing(deployment: Deployment) -> None:
+def test_a_request_made_too_early_is_refused_with_what_is_missing(deployment: Deployment) -> None:
     coordinator = deployment.coordinator()
     coordinator.create(SPECIFICATION)
     error = refused(ErrorCode.WRONG_STATE, coordinator.start, "trial")

@@ -1,4 +1,4 @@
-"""What Carole answers custodians, over real mutual TLS."""
+"""Carole's service for custodians, over real mutual TLS."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_consent_is_signed_by_who_gives_it_for_this_very_specification(deploym
     assert not deployment.store.projects.get("trial").approvals
 
 
-def test_a_wrong_seed_and_another_normaliser_are_told_to_both_and_can_be_mended(deployment: Deployment) -> None:
+def test_a_wrong_seed_and_another_normaliser_are_reported_to_both_and_can_be_corrected(deployment: Deployment) -> None:
     deployment.coordinator().create(SPECIFICATION)
     deployment.coordinator().approve("trial", DIGEST)
     alice, bob = (deployment.custodian(side) for side in Side)
@@ -99,7 +99,7 @@ def test_a_wrong_seed_and_another_normaliser_are_told_to_both_and_can_be_mended(
     bob.report_keys(canary=CANARY)
 
 
-def test_letters_carry_their_senders_name_only(deployment: Deployment) -> None:
+def test_agreement_messages_carry_their_senders_name_only(deployment: Deployment) -> None:
     deployment.keyed()
     alice = deployment.custodian(Side.ALICE)
     refused(ErrorCode.PARAMETER, alice.post, OFFER, b"x", sender=Side.BOB)
@@ -188,7 +188,7 @@ def test_a_manifest_for_something_else_is_refused_before_any_chunk(deployment: D
 
 
 def test_unknown_and_forbidden_are_the_same_byte_for_byte(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
-    """Another side's upload, another project's, one that never was: nobody can tell which."""
+    """Another side's upload, another project's, one that never existed: the error is the same for all."""
     deployment.keyed()
     alice, bob = (deployment.custodian(side) for side in Side)
     mine = uploads[Side.ALICE]

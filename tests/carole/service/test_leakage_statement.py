@@ -15,7 +15,7 @@ def begin(statement: Statement | None) -> contribution_pb2.BeginUploadRequest:
     return contribution_pb2.BeginUploadRequest(upload="0" * 32, leakage=statement)
 
 
-def test_an_override_is_told_with_its_reason() -> None:
+def test_an_override_is_recorded_with_its_reason() -> None:
     assert leakage_details(begin(None)) == {}
     assert leakage_details(begin(Statement(worst=0.01, limit=0.05))) == {"leakage": 0.01, "leakage_limit": 0.05}
     stated = Statement(worst=0.6, limit=0.05, overridden=True, reason=" public register ")
@@ -32,6 +32,6 @@ def test_an_override_is_told_with_its_reason() -> None:
         Statement(worst=0.5, limit=0.05, overridden=True, reason="x" * 1001),
     ],
 )
-def test_what_is_no_statement(stated: Statement) -> None:
+def test_invalid_statements(stated: Statement) -> None:
     with pytest.raises(TrystError):
         leakage_details(begin(stated))

@@ -42,7 +42,7 @@ def check(*sets: SetLayout, side: Side = Side.ALICE, text: str = TEXT) -> None:
     check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
 
 
-def test_what_the_specification_says_is_taken() -> None:
+def test_what_the_specification_allows_is_accepted() -> None:
     check(RULE, SAMPLE, CODED)
     check(RULE, SAMPLE, replace(CODED, variables=(AGE,)), side=Side.BOB)
     alices = TEXT.replace("holder: both", "holder: alice")

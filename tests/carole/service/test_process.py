@@ -192,7 +192,7 @@ def issue(configuration: Path) -> str:
     return reported
 
 
-def test_mistakes_are_told_as_such(parties: Provisioned, tmp_path: Path) -> None:
+def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_path: Path) -> None:
     deployment = Deployment(parties, tmp_path / "carole")
     good = deployment.configuration.read_text()
 

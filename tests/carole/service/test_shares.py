@@ -1,4 +1,4 @@
-"""What each recipient gets of a real run, and what the statistics say."""
+"""What each recipient gets of a real run, and the content of the statistics."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def opened(sealed: bytes, parties: Provisioned, owner: str, run: str = "r" * 32)
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_each_grant_gives_what_it_says_and_no_more(blocked: Linkage, parties: Provisioned) -> None:
+def test_each_grant_gives_its_content_and_no_more(blocked: Linkage, parties: Provisioned) -> None:
     found = made(blocked, parties, Grant.LINKS, Grant.PAIRS, Grant.STATISTICS)
     assert set(opened(found["custodian-a"], parties, "alice")) == {"links.parquet", "statistics.json"}
     assert set(opened(found["custodian-b"], parties, "bob")) == {"links.parquet", "pairs.parquet", "statistics.json"}
@@ -95,7 +95,7 @@ def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(
     assert found_pairs == set(zip(rows_a.tolist(), rows_b.tolist(), strict=True))
     assert pairs.height == blocked.pairs.weight.size
     assert pairs.filter("linked").drop("linked").rename({"pair_id": "link_id"}).equals(bob)
-    # The same run sealed again has other ids: they say nothing of the rows.
+    # The same run sealed again has other ids: they disclose nothing about the rows.
     again = pl.read_parquet(
         opened(made(blocked, parties, Grant.LINKS, Grant.LINKS, Grant.NOTHING)["custodian-a"], parties, "alice")[
             "links.parquet"

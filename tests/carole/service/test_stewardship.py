@@ -58,7 +58,7 @@ def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deploymen
     return deployment, run
 
 
-def test_nobody_fetches_what_is_held_and_a_steward_releases_it(held: tuple[Deployment, str]) -> None:
+def test_a_held_result_cannot_be_fetched_until_a_steward_releases_it(held: tuple[Deployment, str]) -> None:
     deployment, run = held
     assert deployment.coordinator().get("trial")[0].state == project_pb2.PROJECT_STATE_HELD
     assert "steward" in deployment.coordinator().get("trial")[0].blocking_error
@@ -124,7 +124,7 @@ def test_a_coordinator_decides_nothing_and_a_denied_call_is_in_the_log_once(held
     ]
 
 
-def test_entries_come_with_proofs_and_one_that_is_changed_is_not_believed(held: tuple[Deployment, str]) -> None:
+def test_entries_come_with_proofs_and_a_changed_one_is_refused(held: tuple[Deployment, str]) -> None:
     deployment, _ = held
     reader = steward(deployment)
     entries = list(reader.entries())
@@ -138,7 +138,7 @@ def test_entries_come_with_proofs_and_one_that_is_changed_is_not_believed(held: 
         assert not verify_inclusion(bytes(32), entry.sequence - 1, checkpoint.size, proof, checkpoint.root)
 
 
-def test_reports_of_what_is_not_there(held: tuple[Deployment, str]) -> None:
+def test_reports_that_do_not_exist(held: tuple[Deployment, str]) -> None:
     deployment, run = held
     refused(ErrorCode.NOT_FOUND, steward(deployment).report, "trial", "0" * 32)
     refused(ErrorCode.NOT_FOUND, steward(deployment).report, "other", run)

@@ -1,4 +1,5 @@
-"""The worker, a real process: links that are right, runs that survive it, failures that say why and no more."""
+"""The worker, a real process: correct links, runs that survive its death, failures that state their cause and no
+more."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def test_a_run_from_start_to_sealed_shares(carole: Deployment) -> None:
     assert pairs.height >= COMMON
     assert set(pairs.filter("linked")["pair_id"]) == set(links[Side.BOB]["link_id"])
     for table in (*links.values(), pairs):
-        assert table["row"].is_sorted(), "the order of rows must not tell of the other side"
+        assert table["row"].is_sorted(), "the order of rows must not disclose the other side's"
     document = coordinator.statistics("trial", run)
     assert json.loads(shares[Side.ALICE]["statistics.json"]) == document.plain()
     assert document.linkage.links == COMMON
@@ -138,7 +139,7 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED
 
 
-def test_a_run_that_cannot_be_done_says_why(carole: Deployment) -> None:
+def test_a_failed_run_states_its_cause(carole: Deployment) -> None:
     carole.configuration.write_text(carole.configuration.read_text().replace("memory: 3GiB", "memory: 64KiB"))
     carole.start(Supervisor)
     contribute(carole)

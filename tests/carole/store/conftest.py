@@ -1,4 +1,4 @@
-"""A store on each database there is: SQLite always, and a real PostgreSQL that the tests start themselves."""
+"""A store on each supported database: SQLite always, and a real PostgreSQL that the tests start themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tryst.common.parties import Side
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000_000
@@ -60,7 +60,7 @@ class Postgres:
         if self._user:
             os.chown(self._data, pwd.getpwnam(self._user).pw_uid, -1)
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", "tryst", "-D", str(self._data))
-        # "fsync=off" loses data when the machine dies, which is nothing to these tests.
+        # "fsync=off" loses data when the machine crashes, which these tests do not need.
         options = f'-h "" -k {self._data} -c fsync=off'
         self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "-D", str(self._data), "start")
 

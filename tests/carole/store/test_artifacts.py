@@ -1,4 +1,4 @@
-"""Artifacts of a run that waits: written with its question, brought in chunks, read by the second half, then gone."""
+"""Artifacts of a waiting run: written with its request, received in chunks, read by the second half, then erased."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def resolve(store: Store, content: bytes) -> None:
     bring(store, RESOLUTION_RESULT, content, done=lambda project: operations.resolve_run(project, "coordinator", RUN))
 
 
-def test_a_run_goes_on_when_both_have_handed_and_the_resolver_has_answered(waiting: Store) -> None:
-    assert waiting.runs.take("worker") is None, "nobody works on a run that waits"
+def test_a_run_continues_after_both_custodians_handles_and_the_resolvers_result(waiting: Store) -> None:
+    assert waiting.runs.take("worker") is None, "no worker takes a run that waits"
     assert waiting.runs.abandon() == 0
     for side in Side:
         (name,) = ARTIFACTS[rows_of(side)]
@@ -115,7 +115,7 @@ def test_the_resolver_comes_last(waiting: Store) -> None:
     assert waiting.artifacts.read(RUN, RESOLUTION_RESULT) is None, "what was refused is not there"
 
 
-def test_chunks_come_in_any_order_and_are_what_they_say(waiting: Store) -> None:
+def test_chunks_come_in_any_order_and_match_their_digests(waiting: Store) -> None:
     artifact = handles_of(Side.ALICE)
     completed: list[Project] = []
 

@@ -1,6 +1,6 @@
-"""The audit log against whoever can write to its database: each way to change it, and what finds it.
+"""The audit log against an administrator of its database: each way to change it, and what detects it.
 
-The attacks with `resign` have Carole's own key; only a checkpoint that somebody else has kept finds those.
+The attacks with `resign` have Carole's own key; only a checkpoint kept by another party detects those.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def size_of(connection: Connection) -> int:
 
 
 def edited(connection: Connection) -> None:
-    connection.execute(update(audit).where(audit.c.sequence == 5).values(actor="nobody"))
+    connection.execute(update(audit).where(audit.c.sequence == 5).values(actor="unknown"))
 
 
 def deleted(connection: Connection) -> None:
@@ -154,7 +154,7 @@ def resign(connection: Connection, identity: Identity) -> None:
 
 
 @pytest.mark.parametrize("change", [edited, renumbered, reordered, truncated])
-def test_what_carole_signs_anew_is_found_with_kept_checkpoints(
+def test_a_log_signed_again_by_carole_is_found_with_kept_checkpoints(
     filled: Store, database: Database, identity: Identity, change: Change
 ) -> None:
     with database.read() as connection:
@@ -167,7 +167,7 @@ def test_what_carole_signs_anew_is_found_with_kept_checkpoints(
         change(connection)
         resign(connection, identity)
     with database.read() as connection:
-        assert audit_check.verify(connection, identity.public).intact  # nothing in the database tells
+        assert audit_check.verify(connection, identity.public).intact  # nothing in the database shows it
         found = audit_check.verify(connection, identity.public, kept)
     assert not found.intact
     assert found.entry == 5, found.finding
@@ -176,7 +176,7 @@ def test_what_carole_signs_anew_is_found_with_kept_checkpoints(
     assert caught.value.code is ErrorCode.AUDIT
 
 
-def test_a_database_rolled_back_to_a_copy_and_a_log_begun_anew(
+def test_a_database_rolled_back_to_a_copy_and_a_log_started_again(
     tmp_path: Path,
     identity: Identity,
     open_store: Callable[[], Store],
@@ -221,7 +221,7 @@ def test_every_transaction_ends_with_a_checkpoint_and_chunks_with_none(filled: S
     assert filled.audit.checkpoint() == newest
 
 
-def test_proofs_for_whoever_asks(filled: Store) -> None:
+def test_proofs_on_request(filled: Store) -> None:
     shown, reported = filled.audit.proven(PROJECT, 0, 1000)
     assert shown == filled.audit.checkpoint()
     assert [entry for entry, _ in reported] == filled.audit.entries(PROJECT)

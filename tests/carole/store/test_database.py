@@ -1,4 +1,4 @@
-"""The database itself: its promises on SQLite and on PostgreSQL, its version, its log, its errors."""
+"""The database itself: its guarantees on SQLite and on PostgreSQL, its version, its log, its errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_same_project_again_is_harmless_and_another_of_its_name_is_refused(s
     assert len(store.audit.entries()) == 1
 
 
-def test_letters_and_reports_are_kept_as_the_rules_say(store: Store) -> None:
+def test_agreement_messages_and_reports_are_kept_by_the_rules(store: Store) -> None:
     store.projects.create(NEW, "coordinator")
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
         store.projects.approve(PROJECT, role, str(role), DIGEST, b"s" * 64)
@@ -89,7 +89,7 @@ def test_writers_at_once_lose_nothing(store: Store) -> None:
     assert store.projects.version() == len(log)
 
 
-@pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit"])
+@pytest.mark.parametrize("statement", ["UPDATE audit SET actor = 'unknown'", "DELETE FROM audit"])
 def test_the_audit_log_refuses_changes(store: Store, url: str, statement: str) -> None:
     store.projects.create(NEW, "coordinator")
     database = Database(url)

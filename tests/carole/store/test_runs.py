@@ -76,7 +76,7 @@ def test_a_silent_worker_loses_its_run_to_another(ready: Store, clock: Clock) ->
     assert ready.runs.take("second") is None
     assert ready.runs.renew_lease(former, "count", 0.5)
     clock.now += LEASE_MS - 1
-    assert ready.runs.take("second") is None, "the beat has moved the lease forward"
+    assert ready.runs.take("second") is None, "the renewal has extended the lease"
     clock.now += 2
     second = take(ready, "second")
     assert second.attempt == 2
@@ -157,7 +157,7 @@ def test_the_end_and_the_release_are_one_step_with_two_entries(ready: Store) -> 
     assert released.details["custodian-a"] == "links"
 
 
-def test_each_recipient_fetches_its_own_share_and_nobody_elses(ready: Store) -> None:
+def test_each_recipient_fetches_its_own_share_only(ready: Store) -> None:
     release(ready)
     got = b""
     index, count = 0, 1
@@ -235,7 +235,7 @@ def test_the_erased_key_is_gone_from_the_database_file(
     assert not any(key in content for key in keys)
 
 
-def test_uploads_end_after_their_days_and_the_project_asks_for_them_again(ready: Store, clock: Clock) -> None:
+def test_uploads_expire_after_their_days_and_are_requested_again(ready: Store, clock: Clock) -> None:
     clock.now += 7 * DAY_MS - 1
     assert ready.retention.enforce() == 0
     clock.now += 1
@@ -271,7 +271,7 @@ def test_results_end_after_their_days_and_the_project_with_them(ready: Store, cl
     assert ready.audit.entries(PROJECT)[-1].action == Action.EXPIRE_RESULT
 
 
-def test_an_upload_that_has_ended_begins_anew_from_nothing(
+def test_an_expired_upload_starts_again_from_nothing(
     ready: Store, small: dict[Side, Contribution], clock: Clock
 ) -> None:
     clock.now += 7 * DAY_MS

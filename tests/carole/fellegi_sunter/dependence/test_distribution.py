@@ -57,7 +57,7 @@ def test_many_pairs_give_the_tables_back(edges):
     np.testing.assert_allclose(np.exp(back.log_probability(EVERY)), whole, rtol=1e-6)
 
 
-def test_levels_never_seen_together_fall_back_on_what_each_says():
+def test_levels_never_seen_together_use_the_estimate_of_each():
     """Parents 0 and 1 both raise field 2; they were never 1 together, where the two effects are joined."""
     structure = Structure(Graph.from_edges(3, [(0, 1), (0, 2), (1, 2)]))
     gamma = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1]], dtype=np.int8)

@@ -33,7 +33,7 @@ def test_precision_stays_where_independence_loses_it(kind):
     assert min(row[2] for row in after) > 0.98
     assert np.mean([row[1] for row in after]) > np.mean([row[1] for row in before])
     for _, _, _, model, joint in after:
-        # 500 are in common; those who moved and whose name was misspelt besides cannot be told from strangers.
+        # 500 are in common; those who moved and whose name was also misspelt cannot be distinguished from non-matches.
         assert model.expected_matches == pytest.approx(500, rel=0.1)
         assert joint.converged
         for within in (joint.matches, joint.others):
@@ -100,7 +100,7 @@ def test_pairs_beside_a_link_are_known_to_be_no_match():
     assert share == pytest.approx(1 - (1 / 2) * (2 / 3))
 
 
-def test_pairs_beyond_the_blocks_tell_what_strangers_have_in_common():
+def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
     """Blocked on the year of birth, and the rest sampled: neighbours in the blocks are no longer taken for matches."""
     from tryst.carole.fellegi_sunter import RuleFields
 
@@ -130,7 +130,7 @@ def test_pairs_beyond_the_blocks_tell_what_strangers_have_in_common():
     assert after.expected_matches == pytest.approx(n, rel=0.15)
 
 
-def test_misfits_are_of_what_both_fields_say():
+def test_misfits_use_only_pairs_with_both_fields():
     gamma = np.array([[1, 1], [1, 0], [0, 1], [0, 0], [-1, 1]], dtype=np.int8)
     fields = [FieldLevels("suburb", 2), FieldLevels("postcode", 2)]
     (found,) = misfits("others", gamma, np.array([100.0, 20.0, 20.0, 860.0, 999.0]), fields)

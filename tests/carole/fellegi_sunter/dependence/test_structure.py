@@ -51,7 +51,7 @@ def test_cliques_stay_small(largest, maximum):
     assert [edge.gain for edge in chosen.edges] == sorted((edge.gain for edge in chosen.edges), reverse=True)
 
 
-def test_most_edges_stops_it_at_the_most_telling():
+def test_max_edges_stops_it_at_the_strongest():
     gamma, fields = latent(np.random.default_rng(2))
     weight = np.ones(len(gamma))
     all_of_them = choose(gamma, weight, fields, 4)
