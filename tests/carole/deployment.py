@@ -1,4 +1,4 @@
-"""A Carole of the tests' own, called over real mutual TLS, and parties that call her as the real ones do."""
+"""A Carole for the tests, called over real mutual TLS, and parties that call her as the real ones do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CANARY = b"c" * 32
 
 
 class NoWorker(Supervisor):
-    """Lets runs stay in the queue, for tests that are not about running."""
+    """Leaves runs in the queue, for tests without a worker."""
 
     def start(self) -> None: ...
 
@@ -81,7 +81,7 @@ class Deployment:
         self._connections: list[Connection] = []
 
     def connect_to(self, address: str) -> None:
-        """Speak to a Carole that runs as a process of her own."""
+        """Connect to a Carole that runs as a separate process."""
         self._elsewhere = address
 
     def start(self, supervise: Callable[[Store, Path], Supervisor] = NoWorker) -> Application:
@@ -156,7 +156,7 @@ class Upload:
 
 
 class Custodian:
-    """A custodian's side of the wire, step by step as a test wants it."""
+    """A custodian's side of the wire, step by step as a test needs it."""
 
     def __init__(self, side: Side, connection: Connection, identity: Identity) -> None:
         self.side = side
@@ -263,7 +263,7 @@ def make_upload(
 
 
 def raw_error(call: Callable[[], Any]) -> tuple[Any, ...]:
-    """Everything that a refused call sends back."""
+    """Everything that a refused call returns."""
     try:
         call()
     except grpc.RpcError as error:

@@ -30,7 +30,7 @@ def test_the_template_is_a_configuration_with_paths_beside_it(tmp_path: Path) ->
     assert (tmp_path / "store").stat().st_mode & 0o077 == 0
 
 
-def test_what_may_be_left_out(tmp_path: Path) -> None:
+def test_optional_settings_have_defaults(tmp_path: Path) -> None:
     text = "version: 1\nlisten: '[::]:0'\nkeys: .\nstore: {database: 'sqlite:////x/y.db', blobs: b}\nlimits:\n"
     found = load_carole(written(tmp_path, text.replace("/x/y.db", f"{tmp_path}/y.db")))
     assert found.limits.memory == "3GiB"

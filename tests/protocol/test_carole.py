@@ -136,7 +136,7 @@ class Parties(RuleBasedStateMachine):
 
     @rule(side=sides, which=either)
     def step(self, side: Side, which: int) -> None:
-        """What comes next on the plain way: without it few random sequences would get anywhere."""
+        """The next step of the direct way: without it few random sequences would get far."""
         if not self.created:
             self.create()
         elif len(self.approved) < 3:
@@ -209,7 +209,7 @@ class Parties(RuleBasedStateMachine):
             return
         assert index < CHUNKS
         assert which in (self.committed.get(side), self.under_way.get(side))
-        # The first to come under an index counts, and only the same may come again.
+        # The first chunk under an index counts, and only the same one may be sent again.
         assert have.setdefault(index, good) is good
 
     @rule(side=sides, order=st.permutations(range(CHUNKS)))
@@ -248,7 +248,7 @@ class Parties(RuleBasedStateMachine):
     @precondition(lambda self: self.requests)
     @rule()
     def die(self) -> None:
-        """A worker takes a run and dies of it: the run is queued again while attempts are left, else it has failed."""
+        """A worker takes a run and dies: the run is queued again while attempts are left, else it has failed."""
         runs = self.deployment.store.runs
         lease = runs.take("dying")
         assert (lease is None) == (self.erased or not self.run_active)
@@ -265,7 +265,7 @@ class Parties(RuleBasedStateMachine):
     @precondition(lambda self: self.requests)
     @rule()
     def work(self) -> None:
-        """What the worker does with the database, without the linking."""
+        """The worker's calls of the database, without the linking."""
         lease = self.deployment.store.runs.take("worker")
         assert (lease is None) == (self.erased or not self.run_active)
         if lease is not None:

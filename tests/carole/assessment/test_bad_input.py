@@ -76,7 +76,7 @@ def test_a_key_with_one_level() -> None:
     assert not any(option["action"] == "leave out age" for option in found["options"])
 
 
-def test_everybody_is_in_it() -> None:
+def test_the_whole_population_is_in_it() -> None:
     """A fraction of 1: a unique record is a person for certain."""
     codes = random_codes(40)
     spec = specification(SMALL, (1.0, 1.0, 1.0))

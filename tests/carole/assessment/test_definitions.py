@@ -115,7 +115,7 @@ def test_tables_together_disclose_more_than_each() -> None:
     assert exact >= alone
 
 
-def test_members_are_learnt_by_what_is_released(population: Built) -> None:
+def test_members_are_disclosed_by_what_is_released(population: Built) -> None:
     combined, release = population.combined, population.spec.release
     for grant, share in (("links", None), ("nothing", 0.0), ("statistics", 0.0)):
         given = release.model_copy(update={"alice": grant, "bob": grant})

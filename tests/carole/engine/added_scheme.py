@@ -1,6 +1,6 @@
-"""A program in which two modules have an entry more each: a scheme that the product does not have, and a run under it.
+"""A program that adds an entry to two modules: a scheme that the product does not have, and a run under it.
 
-`python -m tests.carole.engine.added_scheme` does nothing if all went well.
+`python -m tests.carole.engine.added_scheme` prints nothing on success.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statistics of a run in which nothing happened, where a test needs some and looks at none."""
+"""Empty statistics of a run, for tests that need some and do not check them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Block-keyed mode in the engine: the pairs and rules of the open mode, u from samples, links as good."""
+"""Block-keyed mode in the engine: the pairs and rules of the open mode, u from samples, links of equal quality."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_aggregated_as_defined(probability: list[float]) -> None:
     assert not probability or sizes.min() >= min(GROUP, len(probability))
 
 
-def test_likely_links_are_one_group_and_doubtful_ones_are_twenty_alike() -> None:
+def test_likely_links_are_one_group_and_doubtful_ones_form_groups_of_twenty() -> None:
     rng = np.random.default_rng(1)
     sure, doubtful = 1 - rng.random(5000) * 0.009, rng.uniform(0.5, 0.9, 130)
     found = micro_aggregated(np.concatenate([sure, doubtful]))
@@ -123,7 +123,7 @@ def test_the_two_modes_of_the_same_files_agree() -> None:
         assert value == pytest.approx(in_open[name], abs=0.03), name
 
 
-def test_nothing_in_the_answer_joins_the_two_lists(case: Resolved) -> None:
+def test_nothing_in_the_result_joins_the_two_lists(case: Resolved) -> None:
     """The order is that of rows of codes, and no probability is of fewer than a group."""
     assert (np.diff(case.coded.row_a) > 0).all()
     _, sizes = np.unique(case.coded.probability, return_counts=True)

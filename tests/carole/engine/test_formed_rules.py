@@ -77,7 +77,7 @@ def test_large_blocks_are_reported_by_their_sizes(files):
     assert "blocks_left_out" in {warning.code for warning in run_bands.warnings}
 
 
-def test_what_does_not_fit_is_refused(files):
+def test_bands_and_pairs_that_do_not_fit_are_refused(files):
     plan = replace(files.plan(blocked=False), rules=(formed("b", "born", Bands("born", 5, 16)),))
     with pytest.raises(TrystError, match="fit into the signature"):
         link(files.a, files.b, plan, ENOUGH, silent)

@@ -96,7 +96,7 @@ def test_weights_are_of_agreement_and_of_values(linkage: Linkage, plain: Linkage
     assert (np.diff(linkage.latent.bits) >= 0).all()
 
 
-def test_groups_of_pairs_are_explained_and_no_pair_by_itself(insured: Insured, linkage: Linkage):
+def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, linkage: Linkage):
     assert linkage.latent is not None
     groups = linkage.latent.explained
     assert [group.what for group in groups][:2] == [
@@ -198,7 +198,7 @@ def test_sets_must_carry_what_the_plan_names(insured: Insured):
 
 
 @pytest.mark.parametrize("assignment", ["greedy", "many_to_one"])
-def test_every_decision_takes_the_values(insured: Insured, assignment: str):
+def test_every_decision_uses_the_values(insured: Insured, assignment: str):
     linkage = insured.linked(replace(SMALL, assignment=assignment))
     assert linkage.latent is not None
     assert insured.quality(linkage).f1 > 0.6

@@ -1,4 +1,4 @@
-"""A whole run: its counts are those of the plain definitions, and it is the same however it is carried out."""
+"""A whole run: its counts agree with the plain definitions, whatever the memory and the number of threads."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_progress_goes_through_the_stages_in_order(files):
         assert fractions[-1] == 1
 
 
-def test_what_progress_raises_ends_the_run(files):
+def test_an_exception_from_progress_ends_the_run(files):
     class StopError(Exception):
         pass
 

@@ -42,7 +42,7 @@ def test_its_estimates_agree_with_the_data(files, blocked, dependence):
     found = run(a, b, plan)
     assert [field.name for field in found.model.fields][-1] == "town-present"
     there = [np.mean(part.fields["town"].codes != MISSING) for part in (a, b)]
-    # By chance alone; the matches' share of it is taken out, and here they often lack it.
+    # By chance alone; the matches' share is removed, and here they often lack it.
     assert found.model.u[-1, 1] == pytest.approx(np.prod(there), abs=0.01)
     common = [part.fields["town"].codes[: files.n_common] != MISSING for part in (a, b)]
     assert found.model.m[-1, 1] == pytest.approx(np.mean(common[0] & common[1]), abs=0.08)
@@ -76,7 +76,7 @@ def test_a_field_that_is_never_missing_gains_nothing_and_is_named(files):
 
 
 def test_an_unidentified_model_is_still_refused(files):
-    """One field and whether it is there are two: not enough where u is estimated."""
+    """One field and its presence are two: not enough where u is estimated."""
     plan = with_level(files.plan(blocked=False), "town")
     plan = replace(plan, fields=plan.fields[-1:])
     with pytest.raises(TrystError) as caught:

@@ -92,7 +92,7 @@ def test_every_pair_is_reported_alike_to_carole(padded: tuple) -> None:
     assert "pairs_with_dummies" in {warning.code for warning in linkage.warnings}
 
 
-def test_dummies_pairs_are_taken_out_of_the_counts(padded: tuple) -> None:
+def test_pairs_of_dummies_are_removed_from_the_counts(padded: tuple) -> None:
     _, found, _, rows, _ = padded
     real = (rows[0] < N) & (rows[1] < N)
     left = without(found, real)

@@ -89,7 +89,7 @@ def test_rules_formed_of_signatures_take_the_noise_into_account(
     assert f1 > 0.85
 
 
-def test_the_plan_has_the_noise_and_what_it_widens(files: tuple[Specification, Files]) -> None:
+def test_the_plan_has_the_noise_and_its_tolerance(files: tuple[Specification, Files]) -> None:
     spec = changed(files[0], swaps=[["given_name", "surname"]])
     plan = plan_of(spec)
     assert {field.randomised_response for field in plan.fields} == {FLIP}

@@ -1,4 +1,4 @@
-"""Standard errors of a run: there under every way to estimate, and none where they would be wrong."""
+"""Standard errors of a run: given for every way to estimate, and none where they would be wrong."""
 
 from __future__ import annotations
 

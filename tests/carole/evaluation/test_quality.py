@@ -52,7 +52,7 @@ def test_matches_of_two_files():
     assert not is_match[18]  # the two records of unknown persons
 
 
-def test_what_is_refused():
+def test_invalid_input_is_refused():
     with pytest.raises(TrystError, match="at least the 2 matches among the pairs, got 1") as raised:
         quality(np.array([True, True]), 1)
     assert raised.value.code is ErrorCode.PARAMETER

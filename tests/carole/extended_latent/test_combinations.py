@@ -42,7 +42,7 @@ def test_similarity_levels_and_values_add_up(linked):
     assert area(weight, linked) > area(fitted.match_weights(gamma), linked)
 
 
-def test_one_to_one_takes_extended_weights_and_gives_the_weights_to_learn_from(linked):
+def test_one_to_one_takes_extended_weights_and_gives_the_weights_for_estimation(linked):
     fit = fit_extended(linked.values, linked.pairs, linked.patterns, linked.fitted, BOUNDS[:1] * 3)
     kept = fit.keep(linked.pairs, linked.patterns, -fit.log_prior_odds / np.log(2) - 12)
     weight = fit.match_weights(kept.row_a, kept.row_b, linked.patterns.gamma[kept.pattern])

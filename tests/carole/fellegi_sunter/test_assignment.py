@@ -93,7 +93,7 @@ def test_rows_may_have_any_numbers():
     assert optimal_assignment(a, b, np.array([1.0, 2.0])).tolist() == [0, 1]
 
 
-def test_what_is_refused():
+def test_invalid_input_is_refused():
     with pytest.raises(TrystError, match="one length") as raised:
         optimal_assignment(np.array([0]), np.array([0, 1]), np.array([1.0]))
     assert raised.value.code is ErrorCode.PARAMETER

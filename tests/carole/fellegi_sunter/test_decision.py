@@ -97,7 +97,7 @@ def test_nothing_to_decide():
     assert within_rate(np.array([0.5]), np.array([0]), 0.1)[1] == 1.0
 
 
-def test_what_is_refused():
+def test_invalid_input_is_refused():
     for threshold in (0.0, 1.5):
         with pytest.raises(TrystError, match="threshold"):
             assigned(A, B, P, threshold, "one_to_one")

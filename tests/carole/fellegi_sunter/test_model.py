@@ -36,14 +36,14 @@ def test_the_logistic_function_does_not_overflow():
     assert probability(np.array([-5000.0, 0.0, 5000.0])).tolist() == [0.0, 0.5, 1.0]
 
 
-def test_correction_takes_the_matches_out():
+def test_correction_removes_the_matches():
     valid = within_levels([2, 3])
     m, u, p = np.array([[0.1, 0.9, 0.0], [0.2, 0.2, 0.6]]), np.array([[0.7, 0.3, 0.0], [0.9, 0.08, 0.02]]), 0.01
     r = p * m + (1 - p) * u
     np.testing.assert_allclose(corrected(1e9 * r, m, p, valid, 0.0), u, atol=1e-12)
 
 
-def test_correction_stays_a_distribution_where_matches_would_take_more_than_there_is():
+def test_correction_stays_a_distribution_where_matches_exceed_the_pairs():
     valid = within_levels([3])
     counts = np.array([[980.0, 15.0, 5.0]])
     u = corrected(counts, np.array([[0.0, 0.0, 1.0]]), 0.5, valid, 1.0)

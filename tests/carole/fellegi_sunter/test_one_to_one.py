@@ -200,7 +200,7 @@ def test_no_candidates():
     assert posterior.converged
 
 
-def test_what_is_refused():
+def test_invalid_input_is_refused():
     one = np.array([0])
     with pytest.raises(TrystError, match="finite match weights"):
         link_probabilities(one, one, np.array([np.nan]), 1, 1)

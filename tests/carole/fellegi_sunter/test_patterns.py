@@ -27,7 +27,7 @@ def test_sizes():
         ([[0], [1]], [0, 0], [1, -1], "must not be negative, got -1"),
     ],
 )
-def test_what_is_refused(gamma, mask, count, normalized_reason):
+def test_invalid_input_is_refused(gamma, mask, count, normalized_reason):
     with pytest.raises(TrystError, match=normalized_reason) as raised:
         counts(gamma, mask, count)
     assert raised.value.code is ErrorCode.PARAMETER

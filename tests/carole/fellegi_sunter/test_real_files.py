@@ -60,7 +60,7 @@ def files(shared, errors, dataset):
 
 @pytest.mark.parametrize(("errors", "minimum"), [(1, 0.999), (2, 0.99)])
 @pytest.mark.parametrize("dataset", [0, 1])
-def test_where_everybody_has_a_match(shared, errors, minimum, dataset):
+def test_where_every_record_has_a_match(shared, errors, minimum, dataset):
     linkage, (person_a, person_b) = linked(*files(shared, errors, dataset))
     n_matches = number_of_matches(person_a, person_b)
     match = matching_pairs(person_a, person_b, linkage.pairs.row_a, linkage.pairs.row_b)

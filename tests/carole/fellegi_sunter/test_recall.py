@@ -45,7 +45,7 @@ def test_two_rules_on_one_field_do_not_pass_for_two_lists():
     assert "add a rule on other fields" in estimate.assumptions[0]
 
 
-def test_one_rule_is_not_estimable_without_what_its_fields_would_do():
+def test_one_rule_is_not_estimable_without_the_agreement_of_its_fields():
     one = np.ones(1, dtype=np.uint32)
     rules = [RuleFields("born", (0,))]
     assert blocking_recall(one, np.array([900.0]), rules).method == "not estimable"

@@ -162,7 +162,7 @@ def test_files_from_columns():
     assert AttackedFiles.from_columns(known, released).keys == (0, 1)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_input_is_refused():
     rng = np.random.default_rng(1)
     people = population(10, rng)
     with pytest.raises(TrystError, match="no variable in common"):

@@ -275,7 +275,7 @@ def test_only_those_in_the_table_may(action: Action, actor: str) -> None:
 
 
 def contributed(policy: Policy = Policy.NONE) -> Project:
-    """A project on the plain way to CONTRIBUTED."""
+    """A project brought directly to CONTRIBUTED."""
     project = new(policy=policy)
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
         assert project.state is State.DRAFT
@@ -483,7 +483,7 @@ def test_an_upload_is_begun_again_with_the_same_layout_only() -> None:
 
 
 @pytest.mark.parametrize("by", ["start", "amend", "expire"])
-def test_a_run_that_waits_is_given_up_for_what_comes_next_with_an_entry_of_its_own(by: str) -> None:
+def test_a_waiting_run_is_ended_by_what_follows_with_a_separate_entry(by: str) -> None:
     project = operations.start_run(contributed(), "coordinator", "r", "run").project
     operation = {
         "start": partial(operations.start_run, member="coordinator", request="s", name="run-2"),
@@ -579,7 +579,7 @@ def test_no_assessment_no_release(policy: Policy, policy_decision: PolicyDecisio
         finished(policy, policy_decision)
 
 
-def test_a_steward_decides_what_is_held() -> None:
+def test_a_steward_decides_on_a_held_result() -> None:
     held = finished(Policy.HOLD, BAD).project
     with pytest.raises(TrystError, match="needs a reason"):
         operations.decide(held, "steward", "run", "  ok  \n", b"s", release=True)
@@ -593,7 +593,7 @@ def test_a_steward_decides_what_is_held() -> None:
         operations.decide(refused, "steward", "run", "the minister has asked for it", b"s", release=True)
 
 
-def test_an_amended_specification_needs_everybody_and_goes_on_where_the_project_was() -> None:
+def test_an_amended_specification_needs_all_parties_and_continues_where_the_project_was() -> None:
     project = finished(Policy.REFUSE, BAD).project
     with pytest.raises(TrystError, match="may not change what was signed"):
         operations.amend(project, "coordinator", THIRD, DIGEST, GRANTS, Policy.REFUSE)

@@ -117,7 +117,7 @@ def test_a_result_within_the_limits_is_released(carole: Deployment, monkeypatch:
     assert carole.store.artifacts.read(run, RESOLUTION_RESULT) is None
 
 
-def test_an_answer_without_links_of_codes_ends_the_run_and_releases_nothing(
+def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     carole: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, spec, _ = waiting(carole, specification("0.9"), monkeypatch)

@@ -135,9 +135,7 @@ def test_gaps_conflicts_and_replays_over_the_wire(deployment: Deployment, upload
     refused(ErrorCode.CHUNK_CONFLICT, alice.put, upload, 1, bytes(CHUNK_BYTES))
 
 
-def test_an_upload_goes_on_where_it_was_when_carole_comes_back(
-    deployment: Deployment, uploads: dict[Side, Upload]
-) -> None:
+def test_an_upload_is_resumed_when_carole_is_restarted(deployment: Deployment, uploads: dict[Side, Upload]) -> None:
     deployment.keyed()
     upload = uploads[Side.ALICE]
     alice = deployment.custodian(Side.ALICE)

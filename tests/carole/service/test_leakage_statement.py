@@ -1,4 +1,4 @@
-"""What a custodian measured before it contributed reaches the audit log; what is no measurement does not."""
+"""A custodian's leakage measurement reaches the audit log; an invalid one does not."""
 
 from __future__ import annotations
 

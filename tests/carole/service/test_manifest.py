@@ -69,7 +69,7 @@ def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
 
-def test_more_rows_than_records_are_taken_as_far_as_padding_brings_them_about() -> None:
+def test_more_rows_than_records_are_accepted_as_far_as_padding_causes_them() -> None:
     def rows(n: int) -> SetLayout:
         return replace(RULE, rows=n)
 

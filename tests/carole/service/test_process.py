@@ -124,7 +124,7 @@ def test_killed_between_two_chunks_the_upload_goes_on(
 def test_no_log_line_and_no_error_holds_what_a_custodian_sent(
     launch: Callable[[], tuple[Process, Deployment]],
 ) -> None:
-    """A whole run with refusals of every kind, at the most talkative level, searched for what was planted in it."""
+    """A whole run with refusals of every kind, at the most verbose log level, searched for planted values."""
     process, deployment = launch()
     process.address()
     process.end(signal.SIGTERM)

@@ -105,7 +105,7 @@ def test_the_two_shares_name_the_same_links_and_nothing_of_the_others_rows(
 
 
 @pytest.mark.parametrize("which", ["blocked", "unblocked"])
-def test_the_statistics_are_what_a_report_is_made_from(which: str, request: pytest.FixtureRequest) -> None:
+def test_a_report_is_made_from_the_statistics(which: str, request: pytest.FixtureRequest) -> None:
     linkage: Linkage = request.getfixturevalue(which)
     plan = plan_of(SPEC if which == "blocked" else SPEC.model_copy(update={"blocking": ()}))
     document = json.loads(findings(linkage, plan, RESOURCES, {"read": 0.1}).written())

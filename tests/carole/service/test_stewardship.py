@@ -1,4 +1,4 @@
-"""A steward at Carole's, over real mutual TLS: reports, decisions, the log with its proofs; and who may not."""
+"""A steward's calls over real mutual TLS: reports, decisions, the log with its proofs, and refusals."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_the_first_chunk_of_another_whole_begins_an_unfinished_artifact_again(wa
     refused(ErrorCode.CHUNK_CONFLICT, lambda: bring(waiting, artifact, LONG, which=[2]))
 
 
-def test_what_no_artifact_can_be_is_refused_before_anything_is_kept(waiting: Store, tmp_path: Path) -> None:
+def test_an_invalid_artifact_is_refused_before_anything_is_stored(waiting: Store, tmp_path: Path) -> None:
     artifact, whole = handles_of(Side.BOB), Content.of(LONG)
     before = sorted((tmp_path / "blobs").rglob("*"))
     for code, changes in (

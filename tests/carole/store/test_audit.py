@@ -39,7 +39,7 @@ def database(filled: Store, url: str) -> Iterator[Database]:
 
 
 def unguarded(connection: Connection) -> None:
-    """What an administrator of the database can do: drop what refuses changes."""
+    """What an administrator of the database can do: drop the triggers that refuse changes."""
     for table in (audit, audit_nodes, audit_checkpoints):
         if connection.dialect.name == "sqlite":
             for operation in ("update", "delete"):
@@ -203,7 +203,7 @@ def test_a_database_rolled_back_to_a_copy_and_a_log_started_again(
         database.close()
 
 
-def test_a_log_whose_tables_are_gone(database: Database, identity: Identity) -> None:
+def test_a_log_whose_tables_are_missing(database: Database, identity: Identity) -> None:
     with database.write() as connection:
         connection.execute(text("DROP TABLE audit"))
     with database.read() as connection:

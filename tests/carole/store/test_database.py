@@ -159,7 +159,7 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(
 @pytest.mark.parametrize(
     "bad", ["", "nonsense", "sqlite://", "mysql://root:secretword@host/db", "postgresql+nodriver://x:secretword@h/d"]
 )
-def test_a_url_that_is_none_is_refused_without_showing_it(bad: str) -> None:
+def test_an_invalid_url_is_refused_without_showing_it(bad: str) -> None:
     with pytest.raises(TrystError) as caught:
         Database(bad)
     assert caught.value.code is ErrorCode.CONFIGURATION

@@ -1,4 +1,4 @@
-"""Runs as leased jobs, and what they leave: shares, a release, an erasure."""
+"""Runs as leased jobs, and their results: shares, a release, an erasure."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_erasing_destroys_every_key_and_ends_the_run(ready: Store, tmp_path: Pat
     assert [entry.action for entry in ready.audit.entries(PROJECT)].count(Action.ERASE) == 1
 
 
-def test_the_erased_key_is_gone_from_the_database_file(
+def test_the_erased_key_is_not_in_the_database_file(
     open_store: Callable[[], Store], url: str, small: dict[Side, Contribution], tmp_path: Path
 ) -> None:
     if not url.startswith("sqlite"):
@@ -288,7 +288,7 @@ def test_an_expired_upload_starts_again_from_nothing(
         assert project.state is State.KEYED
 
 
-def test_what_an_operation_changes_is_what_the_store_reads_back(ready: Store) -> None:
+def test_the_store_reads_back_what_an_operation_changes(ready: Store) -> None:
     """The project that an operation returned, and the one that the tables hold, along the whole way."""
     project = start(ready)
     before = ready.projects.get(PROJECT)

@@ -1,4 +1,4 @@
-"""Contributions on their way in: any order, any number of times, all or nothing."""
+"""Incoming contributions: in any order, any number of times, all or nothing."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_the_commit_must_name_what_arrived(store: Store, given: Contribution) ->
     assert not store.projects.get(PROJECT).contributed(Side.ALICE)
 
 
-def test_a_body_that_is_no_contribution_is_refused_at_the_commit(store: Store) -> None:
+def test_a_payload_that_is_no_contribution_is_refused_at_the_commit(store: Store) -> None:
     keyed(store)
     (good,) = Contribution(5, rows=50, bits=64).sets
     surname = good.fields["surname"]

@@ -33,7 +33,7 @@ def random_distribution(edges, rng):
 
 @given(st.integers(0, 2**32), st.sampled_from(GRAPHS))
 @settings(max_examples=40, deadline=None)
-def test_what_is_missing_is_summed_out(seed, edges):
+def test_missing_fields_are_summed_out(seed, edges):
     rng = np.random.default_rng(seed)
     distribution = random_distribution(edges, rng)
     whole = np.exp(distribution.log_probability(EVERY))

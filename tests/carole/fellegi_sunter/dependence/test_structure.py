@@ -70,7 +70,7 @@ def test_independent_fields_have_no_edge():
     assert edges <= 5
 
 
-def test_missing_values_hide_nothing_of_what_is_there():
+def test_missing_values_do_not_hide_the_present_ones():
     rng = np.random.default_rng(4)
     gamma, fields = latent(rng, 20_000)
     holes = np.where(rng.random(gamma.shape) < 0.3, np.int8(-1), gamma).astype(np.int8)
