@@ -115,11 +115,7 @@ def blocking_recall(
             "a rule finds a match only if its fields agree exactly: keys of prefixes or parts find more",
         )
         return BlockingRecall(modelled, "model", assumptions, found)
-    reason = (
-        "with one rule only, what it missed cannot be estimated"
-        if len(rules) == 1
-        else "the rules share fields, or none finds what another found: what all missed cannot be estimated"
-    )
+    reason = "there is only one rule" if len(rules) == 1 else "the rules share fields, or none finds what another found"
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 
 

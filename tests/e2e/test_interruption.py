@@ -167,7 +167,7 @@ def test_the_worker_killed_in_the_middle_of_a_run(deploy: Deploy) -> None:
     run = made.coordinator.start(project).run
     made.eventually(reached.exists)
     assert made.status(project).run.state == project_pb2.RUN_STATE_RUNNING
-    with pytest.raises(TrystError, match=f"is running already, got run {run}; watch it"):
+    with pytest.raises(TrystError, match=f"is already running, got run {run}; watch it"):
         made.coordinator.start(project)
     former = application.worker_pid
     assert former is not None

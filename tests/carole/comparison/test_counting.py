@@ -73,7 +73,9 @@ def test_packing_can_be_undone(gamma, draw):
 
 def test_more_vectors_than_a_code_can_hold_are_refused():
     assert Packing(["f"] * 15, [15] * 15).strides[-1] == 2**56
-    with pytest.raises(TrystError, match=r"less than 2\*\*63, got 2\*\*64 .*: f0 15, f1 15") as caught:
+    with pytest.raises(
+        TrystError, match=r"fewer than 2\*\*63 possible comparison vectors, got 2\*\*64 .*: f0 15, f1 15"
+    ) as caught:
         Packing([f"f{q}" for q in range(16)], [15] * 16)
     assert caught.value.code == ErrorCode.PARAMETER
 

@@ -92,5 +92,5 @@ def test_missing_estimates_are_reported(files):
     run = link(*files, plan, RESOURCES, silent)
     document = findings(run, plan, RESOURCES, {})
     if run.blocking_recall is None:
-        assert "cannot be estimated: one rule only" in pairs_compared(document.linkage)
+        assert "cannot be estimated: there is only one rule" in pairs_compared(document.linkage)
     assert document.linkage.blocking.method in ("model", "not estimable")

@@ -131,10 +131,10 @@ def test_settings_that_make_no_sense_are_refused(make):
 
 
 def test_too_many_combinations_of_missing_values_are_named(linked):
-    """Ten variables a side, each missing from a third of the records: the cases cannot all be laid out."""
+    """Ten variables a side, each missing from a third of the records: the cases cannot all be prepared."""
     rng = np.random.default_rng(2)
     variables = tuple(Variable(f"{side}{i}", side, 2) for side in ("alice", "bob") for i in range(10))
     a = np.where(np.arange(20) < 10, rng.integers(-1, 2, (linked.values.n_a, 20)), -1).astype(np.int32)
     b = np.where(np.arange(20) >= 10, rng.integers(-1, 2, (linked.values.n_b, 20)), -1).astype(np.int32)
-    with pytest.raises(TrystError, match="a category of its own"):
+    with pytest.raises(TrystError, match="a separate category"):
         run(linked, Values(variables, a, b))
