@@ -29,15 +29,31 @@ OptionalProject = Annotated[
 
 def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     """The commands of one custodian's operator; with a gate, what Carole could learn can be measured."""
-    name, title, other = party.name, party.title, party.side.other.title()
-    default = Path(os.environ.get(f"TRYST_{name.upper()}", f"{name}.yaml"))
     app = typer.Typer(
-        help=f"{title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
+        help=f"{party.title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of"
+        " links.",
         epilog="In order: `serve` (leave it running), `status`, `specification`, `profile`, `approve`; the rest happens"
-        f" by itself. The service answers only you; it calls Carole, and never {other}.",
+        f" by itself. The service answers only you; it calls Carole, and never {party.side.other.title()}.",
         no_args_is_help=True,
     )
+    default = Path(os.environ.get(f"TRYST_{party.name.upper()}", f"{party.name}.yaml"))
+    _serve(app, party, default, gate)
+    _status(app, party, default)
+    _profile(app, party, default)
+    _specification(app, party, default)
+    _approve(app, party, default)
+    _decline(app, party, default)
+    _attach(app, party, default)
+    _checkpoints(app, party, default)
+    _override(app, party, default)
+    if gate is not None:
+        _leakage(app, party, gate)
+    _stop(app, party, default)
+    app.add_typer(_seed(party), name="seed")
+    return app
 
+
+def _serve(app: typer.Typer, party: Party, default: Path, gate: Gate | None) -> None:
     @app.command()
     def serve(
         config: Config = default,
@@ -54,6 +70,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
 
         run(party, config, ready_file, gate)
 
+
+def _status(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def status(
         config: Config = default,
@@ -70,6 +88,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         else:
             show_status(found, party)
 
+
+def _profile(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def profile(
         project: OptionalProject = None,
@@ -89,8 +109,10 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         if as_json:
             typer.echo(text)
         else:
-            show_profile(text, title)
+            show_profile(text, party.title)
 
+
+def _specification(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def specification(project: OptionalProject = None, config: Config = default) -> None:
         """Show the specification that waits for approval, its digest, and what it lets others see."""
@@ -100,6 +122,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         with Control.open(config, party) as control:
             show_specification(control.specification(control.only(project)))
 
+
+def _approve(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def approve(
         project: OptionalProject = None,
@@ -121,12 +145,14 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
             chosen = control.only(project)
             found = control.specification(chosen)
             control.compare(found.digest, digest)
-            show_consent(found, control.profile(chosen), title)
+            show_consent(found, control.profile(chosen), party.title)
             if not yes:
-                typer.confirm(f"Approve this specification of {chosen} on behalf of {title}?", abort=True)
+                typer.confirm(f"Approve this specification of {chosen} on behalf of {party.title}?", abort=True)
             control.approve(chosen, found.digest)
             console.print(control.outcome_of(chosen))
 
+
+def _decline(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def decline(
         project: Project,
@@ -143,10 +169,12 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
 
         with Control.open(config, party) as control:
             if not yes:
-                typer.confirm(f"Decline the specification of {project} on behalf of {title}?", abort=True)
+                typer.confirm(f"Decline the specification of {project} on behalf of {party.title}?", abort=True)
             control.decline(project, reason)
         console.print("Declined. The service does nothing for this project now; send the coordinator your reason.")
 
+
+def _attach(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def attach(
         links: Annotated[Path, typer.Argument(help="The run's folder below the results folder, as `status` shows it.")],
@@ -171,6 +199,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         count = attach_values(links, source, identifier, selected, out, keep_identifier=keep_identifier)
         console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False)
 
+
+def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def checkpoints(config: Config = default) -> None:
         """Print every checkpoint of Carole's audit log that was verified here, a line each: evidence for
@@ -184,6 +214,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         for checkpoint in kept_checkpoints(config, party):
             typer.echo(checkpoint.to_text())
 
+
+def _override(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def override(
         project: Project,
@@ -203,13 +235,12 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
 
         with Control.open(config, party) as control:
             if reason.strip() and not yes:
-                typer.confirm(f"Contribute {title}'s records to {project} above the limit?", abort=True)
+                typer.confirm(f"Contribute {party.title}'s records to {project} above the limit?", abort=True)
             control.override(project, reason)
         console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
 
-    if gate is not None:
-        _measuring(app, party, gate)
 
+def _stop(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def stop(config: Config = default) -> None:
         """Stop the service. An unfinished step is resumed when it is started again."""
@@ -220,11 +251,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
             control.stop()
         console.print("Stopping.")
 
-    app.add_typer(_seed(party), name="seed")
-    return app
 
-
-def _measuring(app: typer.Typer, party: Party, gate: Gate) -> None:
+def _leakage(app: typer.Typer, party: Party, gate: Gate) -> None:
     @app.command()
     def leakage(
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],

@@ -92,30 +92,7 @@ def draft(
         no information; PARAMETER if `bits` is no length of signatures; EMPTY_SOURCE if one has no rows. In mode
         block_keyed also if no blocking rule can be found.
     """
-    if not re.fullmatch(PROJECT_PATTERN, project):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "this cannot be a project's name",
-            where="project",
-            got=repr(project[:80]),
-            remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
-        )
-    if mode == "block_keyed" and block is False:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "mode block_keyed needs blocking rules",
-            where="mode",
-            got="no blocking",
-            remedy="let it propose rules, or draft for mode open",
-        )
-    if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "signatures have a multiple of 64 bits, from 64 to 8192",
-            where="bits",
-            got=str(bits),
-            remedy="give 1024, or 256 to let Carole see less",
-        )
+    _require_possible(project, block, mode, bits)
     alice, bob = _with_usable_names(alice, Side.ALICE), _with_usable_names(bob, Side.BOB)
     ours = {column: text_of(alice[column]) for column in alice.columns}
     theirs = {column: text_of(bob[column]) for column in bob.columns}
@@ -151,6 +128,33 @@ def draft(
     if mode == "block_keyed":
         comments["mode"] = _MODE_BLOCK_KEYED
     return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), mode), comments
+
+
+def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
+    if not re.fullmatch(PROJECT_PATTERN, project):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "this cannot be a project's name",
+            where="project",
+            got=repr(project[:80]),
+            remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
+        )
+    if mode == "block_keyed" and block is False:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "mode block_keyed needs blocking rules",
+            where="mode",
+            got="no blocking",
+            remedy="let it propose rules, or draft for mode open",
+        )
+    if bits is not None and (bits % 64 or not 64 <= bits <= 8192):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "signatures have a multiple of 64 bits, from 64 to 8192",
+            where="bits",
+            got=str(bits),
+            remedy="give 1024, or 256 to let Carole see less",
+        )
 
 
 def _with_usable_names(frame: pl.DataFrame, side: Side) -> pl.DataFrame:

@@ -97,19 +97,8 @@ def rehearse_into(
 
     def collect(rehearsed: Rehearsed) -> None:
         with _whole(out) as folder:
-            links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
-            links.write_parquet(folder / "links.parquet")
-            links.write_csv(folder / "links.csv")
-            for share in rehearsed.shares.values():
-                if (share / "joint.json").exists():
-                    (folder / "joint.json").write_bytes((share / "joint.json").read_bytes())
-            statistics = rehearsed.statistics
-            (folder / "model.json").write_bytes(statistics.model.written())
-            (folder / "linkage.json").write_bytes(statistics.linkage.written())
-            _write_json(folder / "profiles.json", rehearsed.profiles)
-            if rehearsed.assessment is not None:
-                _write_json(folder / "assessment.json", rehearsed.assessment)
-                write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented)
+            links, pairs = _links_and_pairs(rehearsed)
+            _write_result(folder, rehearsed, links, invented=invented)
             evaluation = None
             if persons is not None:
                 narrator.step("evaluate")
@@ -121,11 +110,8 @@ def rehearse_into(
                 narrator.show(summary(evaluation))
                 narrator.end()
             timings = _timings(rehearsed, narrator)
-            custodians = {str(side): own for side, own in rehearsed.timings.items()}
-            within = {"carole": statistics.timings.plain(), "custodians": custodians}
-            peaks = {"peak_memory": rehearsed.peak_memory}
-            _write_json(folder / "timings.json", {**timings.plain(), **within, **peaks})
-            content = report_content(spec, statistics, evaluation, timings, invented=invented)
+            _write_timings(folder, rehearsed, timings)
+            content = report_content(spec, rehearsed.statistics, evaluation, timings, invented=invented)
             write_report(folder / "report.html", content)
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -135,12 +121,43 @@ def rehearse_into(
                 console.rule(f"[bold]{what.capitalize()}, to compare", style="dim")
 
                 def judged(rehearsed: Rehearsed, what: str = what) -> None:
-                    links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+                    links, pairs = _links_and_pairs(rehearsed)
                     others.append(compared(what, judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
 
                 text = dump_specification(other)
                 rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), judged)
         rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
+    _show_written(out, spec)
+
+
+def _links_and_pairs(rehearsed: Rehearsed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
+    return links, pairs
+
+
+def _write_result(folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, *, invented: bool) -> None:
+    """Write what the parties were given."""
+    links.write_parquet(folder / "links.parquet")
+    links.write_csv(folder / "links.csv")
+    for share in rehearsed.shares.values():
+        if (share / "joint.json").exists():
+            (folder / "joint.json").write_bytes((share / "joint.json").read_bytes())
+    (folder / "model.json").write_bytes(rehearsed.statistics.model.written())
+    (folder / "linkage.json").write_bytes(rehearsed.statistics.linkage.written())
+    _write_json(folder / "profiles.json", rehearsed.profiles)
+    if rehearsed.assessment is not None:
+        _write_json(folder / "assessment.json", rehearsed.assessment)
+        write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented)
+
+
+def _write_timings(folder: Path, rehearsed: Rehearsed, timings: Timings) -> None:
+    custodians = {str(side): own for side, own in rehearsed.timings.items()}
+    within = {"carole": rehearsed.statistics.timings.plain(), "custodians": custodians}
+    peaks = {"peak_memory": rehearsed.peak_memory}
+    _write_json(folder / "timings.json", {**timings.plain(), **within, **peaks})
+
+
+def _show_written(out: Path, spec: Specification) -> None:
     console.rule(style="dim")
     written = ", ".join(name for name in WRITTEN if (out / name).exists())
     console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)

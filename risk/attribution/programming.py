@@ -195,55 +195,90 @@ def programme_bounds(
     TrystError
         If the system has no solution.
     """
-    count = rules.cells if targets is None else len(targets)
-    blocks = [np.asarray([c]) for c in range(rules.cells)] if targets is None else list(targets)
     ends = None if seconds is None else time.monotonic() + seconds
-    if outer is None:
-        outer = (
-            np.asarray([rules.floor[b].sum() for b in blocks], dtype=np.int64),
-            np.asarray([min(int(rules.ceiling[b].sum()), INFINITE) for b in blocks], dtype=np.int64),
-        )
-    low, high = outer[0].astype(np.int64).copy(), np.minimum(outer[1], INFINITE).astype(np.int64)
-    minimum, maximum = np.full(count, INFINITE, dtype=np.int64), np.full(count, -1, dtype=np.int64)
-
-    def witness(table: NDArray[np.int64]) -> None:
-        values = table if targets is None else np.asarray([table[b].sum() for b in blocks], dtype=np.int64)
-        np.minimum(minimum, values, out=minimum)
-        np.maximum(maximum, values, out=maximum)
-
-    if witnesses is not None:
-        for table in witnesses:
-            witness(table)
+    known = _Known.of(rules, targets, outer)
+    for table in () if witnesses is None else witnesses:
+        known.witness(table)
     programmes = 0
     # In large tables the linear relaxation goes first: it is quick, gives a valid bound, and is often whole already.
     # Above some size whole programmes do not keep to their time limit: then the relaxation is all, if time is short.
     passes = (True,) if rules.cells <= _LARGE else (False, True)
     if rules.cells > LARGEST and seconds is not None:
         passes = (False,)
+    count = len(known.blocks)
     for number, whole in enumerate(passes):
         for k in range(count):
-            objective = np.zeros(rules.cells)
-            objective[blocks[k]] = 1.0
             for sign in (1.0, -1.0):
-                if (minimum[k] <= low[k]) if sign > 0 else (maximum[k] >= high[k]):
+                if known.is_tight(k, sign):
                     continue
                 left = None if ends is None else ends - time.monotonic()
                 if left is not None and left <= 0:
                     break
                 # No single hard programme may use up the time of all others.
                 share = None if left is None or seconds is None else min(left, max(seconds / 20, 0.5))
-                answer = _solve(rules, sign * objective, share, whole=whole)
+                known.learn(k, sign, _solve(rules, sign * known.objective(k), share, whole=whole))
                 programmes += 1
-                if answer.status == "infeasible":
-                    raise Contradiction("constraints")
-                if answer.table is not None:
-                    witness(answer.table)
-                if sign > 0 and np.isfinite(answer.bound):
-                    low[k] = max(low[k], int(np.ceil(answer.bound - _SLACK)))
-                elif sign < 0 and np.isfinite(answer.bound):
-                    high[k] = min(high[k], int(np.floor(-answer.bound + _SLACK)))
-                elif sign < 0 and answer.status == "unbounded":
-                    maximum[k] = INFINITE
             if progress is not None:
                 progress((number + (k + 1) / count) / len(passes))
-    return Programmed(low, high, minimum <= low, maximum >= high, programmes)
+    return Programmed(known.low, known.high, known.minimum <= known.low, known.maximum >= known.high, programmes)
+
+
+@dataclass(eq=False)
+class _Known:
+    """What is known of sums of cells while programmes are run: valid bounds, and what feasible tables have shown."""
+
+    cells: int
+    blocks: list[NDArray[np.int64]]
+    """The cells of each sum."""
+    single: bool
+    """Whether every sum is of one cell, in the order of the cells."""
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    minimum: NDArray[np.int64]
+    maximum: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        rules: System,
+        targets: Sequence[NDArray[np.int64]] | None,
+        outer: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
+    ) -> _Known:
+        blocks = [np.asarray([c]) for c in range(rules.cells)] if targets is None else list(targets)
+        if outer is None:
+            outer = (
+                np.asarray([rules.floor[b].sum() for b in blocks], dtype=np.int64),
+                np.asarray([min(int(rules.ceiling[b].sum()), INFINITE) for b in blocks], dtype=np.int64),
+            )
+        low, high = outer[0].astype(np.int64).copy(), np.minimum(outer[1], INFINITE).astype(np.int64)
+        unseen = np.full(len(blocks), INFINITE, dtype=np.int64), np.full(len(blocks), -1, dtype=np.int64)
+        return cls(rules.cells, blocks, targets is None, low, high, *unseen)
+
+    def witness(self, table: NDArray[np.int64]) -> None:
+        """Take the sums of a feasible table into account."""
+        values = table if self.single else np.asarray([table[b].sum() for b in self.blocks], dtype=np.int64)
+        np.minimum(self.minimum, values, out=self.minimum)
+        np.maximum(self.maximum, values, out=self.maximum)
+
+    def is_tight(self, k: int, sign: float) -> bool:
+        """Whether the lower bound (sign 1), or the upper one (-1), has been seen attained."""
+        return bool(self.minimum[k] <= self.low[k] if sign > 0 else self.maximum[k] >= self.high[k])
+
+    def objective(self, k: int) -> NDArray[np.float64]:
+        """Weights of the cells whose sum is the k-th."""
+        found = np.zeros(self.cells)
+        found[self.blocks[k]] = 1.0
+        return found
+
+    def learn(self, k: int, sign: float, answer: _Answer) -> None:
+        """Take the answer of a programme for the lower (sign 1) or upper bound (-1) into account."""
+        if answer.status == "infeasible":
+            raise Contradiction("constraints")
+        if answer.table is not None:
+            self.witness(answer.table)
+        if sign > 0 and np.isfinite(answer.bound):
+            self.low[k] = max(self.low[k], int(np.ceil(answer.bound - _SLACK)))
+        elif sign < 0 and np.isfinite(answer.bound):
+            self.high[k] = min(self.high[k], int(np.floor(-answer.bound + _SLACK)))
+        elif sign < 0 and answer.status == "unbounded":
+            self.maximum[k] = INFINITE

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tryst.common.errors import ErrorCode, TrystError
+
+if TYPE_CHECKING:
+    from tryst.risk.identification import KeyFile
 
 
 def identify(
@@ -40,7 +43,6 @@ def identify(
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
-    from tryst.common.documents.result_warning import ResultWarning
     from tryst.common.progress import stages_on_terminal
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
@@ -80,6 +82,15 @@ def identify(
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
         out.write_text(render(found), encoding="utf-8")
+    _print_results(file, found)
+    for path in (out, json_file):
+        if path is not None:
+            typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
+
+
+def _print_results(file: KeyFile, found: dict[str, Any]) -> None:
+    from tryst.common.documents.result_warning import ResultWarning
+
     typer.echo(
         f"{file.n_records:,} records, {len(file.uniques):,} unique on {file.n_keys} keys;"
         f" {found['suda']['minimal_uniques']:,} minimal sample uniques"
@@ -92,9 +103,6 @@ def identify(
         typer.echo(ResultWarning.model_validate(warning).line)
     for left in found["left_out"]:
         typer.echo(f"not computed: {left['what']}: {left['why']}")
-    for path in (out, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
 
 
 def _rates(text: str | None) -> dict[str, float]:

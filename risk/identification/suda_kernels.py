@@ -66,6 +66,77 @@ def _grown(array: Any, size: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def _lower_keys(layout: Any, n_words: int) -> Any:
+    """For each key, the bits of all lower ones, shape (n_keys, n_words)."""
+    below = np.zeros((len(layout), n_words), dtype=np.int64)
+    for key in range(1, len(layout)):
+        below[key] = below[key - 1]
+        below[key, layout[key - 1, 0]] |= layout[key - 1, 2] << layout[key - 1, 1]
+    return below
+
+
+@njit(cache=True, nogil=True)
+def _count(rows, field, items, alone, s, e, tally, hopeful, place, touched):  # type: ignore[no-untyped-def]  # compiled
+    """Count a class's values, which are then `touched`, and those that agree with every value."""
+    word, shift, bits, any_value = field
+    n_touched, wild = 0, 0
+    for t in range(s, e):
+        v = (rows[items[t], word] >> shift) & bits
+        if v == any_value:
+            wild += 1
+            continue
+        if tally[v] == 0:
+            touched[n_touched] = v
+            n_touched += 1
+            hopeful[v] = 0
+        tally[v] += 1
+        if alone[t]:
+            hopeful[v] += 1
+            place[v] = items[t]  # the only one, where there is only one
+    return n_touched, wild
+
+
+@njit(cache=True, nogil=True)
+def _split(rows, field, items, alone, s, e, tally, place, top, touched, splitting, below, key):  # type: ignore[no-untyped-def]  # compiled
+    """Place a class's items by value, in order; neighbours who agree on the keys below become one."""
+    word, shift, bits, any_value = field
+    for t in range(s, e):
+        i = items[t]
+        v = (rows[i, word] >> shift) & bits
+        once, lone = 1, alone[t]
+        if v == any_value:
+            once, lone = splitting, np.uint8(0)
+        elif tally[v] == 0:
+            continue
+        for k in range(once):
+            w = touched[k] if v == any_value else v
+            at = top[w]
+            if at > place[w] and _agree(rows, i, items[at - 1], below, key):
+                alone[at - 1] = 0
+            else:
+                items[at], alone[at] = i, lone
+                top[w] = at + 1
+
+
+@njit(cache=True, nogil=True)
+def _agree(rows, i, j, below, key):  # type: ignore[no-untyped-def]  # compiled
+    """Whether two combinations agree on every key below one."""
+    for x in range(rows.shape[1]):  # noqa: SIM110  compiled
+        if (rows[i, x] ^ rows[j, x]) & below[key, x]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _some(alone, a, b):  # type: ignore[no-untyped-def]  # compiled
+    """Whether a class has a candidate."""
+    for t in range(a, b):  # noqa: SIM110  compiled
+        if alone[t]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held, task, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
@@ -97,8 +168,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
     complete : bool
         Whether the limit was kept.
     """
-    n_keys, n_words = len(levels), rows.shape[1]
-    n = len(rows)
+    n_keys, n = len(levels), len(rows)
     items = np.empty(3 * n + 16, dtype=np.int32)
     alone = np.empty(3 * n + 16, dtype=np.uint8)
     starts = np.empty(n + 64, dtype=np.int32)
@@ -106,11 +176,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
         items[t] = t
         alone[t] = candidate[t]
     starts[0], starts[1] = 0, n
-    # For each key, the bits of all lower ones.
-    below = np.zeros((n_keys, n_words), dtype=np.int64)
-    for key in range(1, n_keys):
-        below[key] = below[key - 1]
-        below[key, layout[key - 1, 0]] |= layout[key - 1, 2] << layout[key - 1, 1]
+    below = _lower_keys(layout, rows.shape[1])
     # One entry for each depth: where its classes begin, how many, the key to add next, the lowest key it has.
     first_class = np.zeros(n_keys + 1, dtype=np.int64)
     n_classes = np.zeros(n_keys + 1, dtype=np.int64)
@@ -139,27 +205,12 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
         following[depth] += 1
         subset = mask[depth] | (np.int64(1) << key)
         leaf = key == 0 or depth + 1 == maximum
-        word, shift, bits = layout[key, 0], layout[key, 1], layout[key, 2]
-        any_value = levels[key]
+        field = layout[key, 0], layout[key, 1], layout[key, 2], levels[key]
         class_base = first_class[depth] + n_classes[depth] + 1
         made, out = 0, end[depth]
         for c in range(first_class[depth], first_class[depth] + n_classes[depth]):
             s, e = starts[c], starts[c + 1]
-            # Count the values, and those that agree with every value.
-            n_touched, wild = 0, 0
-            for t in range(s, e):
-                v = (rows[items[t], word] >> shift) & bits
-                if v == any_value:
-                    wild += 1
-                    continue
-                if tally[v] == 0:
-                    touched[n_touched] = v
-                    n_touched += 1
-                    hopeful[v] = 0
-                tally[v] += 1
-                if alone[t]:
-                    hopeful[v] += 1
-                    place[v] = items[t]  # the only one, where there is only one
+            n_touched, wild = _count(rows, field, items, alone, s, e, tally, hopeful, place, touched)
             # Whoever is alone is unique here; a value without candidates is of no interest below.
             splitting = 0
             for k in range(n_touched):
@@ -193,29 +244,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
             if need > len(items):
                 items = _grown(items, need)
                 alone = _grown(alone, need)
-            for t in range(s, e):
-                i = items[t]
-                v = (rows[i, word] >> shift) & bits
-                once, lone = 1, alone[t]
-                if v == any_value:
-                    once, lone = splitting, np.uint8(0)
-                elif tally[v] == 0:
-                    continue
-                for k in range(once):
-                    w = touched[k] if v == any_value else v
-                    at = top[w]
-                    merged = at > place[w]
-                    if merged:
-                        j = items[at - 1]
-                        for x in range(n_words):
-                            if (rows[i, x] ^ rows[j, x]) & below[key, x]:
-                                merged = False
-                                break
-                    if merged:
-                        alone[at - 1] = 0
-                    else:
-                        items[at], alone[at] = i, lone
-                        top[w] = at + 1
+            _split(rows, field, items, alone, s, e, tally, place, top, touched, splitting, below, key)
             # Keep the classes that still have a candidate, without gaps.
             for k in range(splitting):
                 v = touched[k]
@@ -223,12 +252,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
                 tally[v] = 0
                 if depth == 0 and k % parts != part:
                     continue
-                some = False
-                for t in range(a, b):
-                    if alone[t]:
-                        some = True
-                        break
-                if not some:
+                if not _some(alone, a, b):
                     continue
                 if class_base + made + 2 > len(starts):
                     starts = _grown(starts, class_base + made + 2)

@@ -189,7 +189,7 @@ def fit_joint(
     )
     gamma = estimator.gamma
     if pairs is not None and first is not None:
-        matches = np.bincount(pairs[2], first.probability, minlength=len(gamma)).astype(np.float64)
+        matches = _by_pattern(pairs, first, len(gamma))
     else:
         matches = patterns.count * model.match_probabilities(gamma)
     posterior = first
@@ -208,7 +208,7 @@ def fit_joint(
             posterior = link_probabilities(
                 pairs[0], pairs[1], weight[pairs[2]], model.n_a, model.n_b, progress=progress
             )
-            expected = np.bincount(pairs[2], posterior.probability, minlength=len(gamma)).astype(np.float64)
+            expected = _by_pattern(pairs, posterior, len(gamma))
         else:
             log_odds = weight * np.log(2.0) + np.log(joint.p) - np.log1p(-joint.p)
             expected = patterns.count * probability(log_odds)
@@ -235,6 +235,11 @@ def fit_joint(
         warning = result_warning("dependence_not_settled", rounds=rounds)
         current = replace(current, warnings=(*current.warnings, warning))
     return current, joint, posterior
+
+
+def _by_pattern(pairs: Pairs, posterior: LinkProbabilities, n_patterns: int) -> NDArray[np.float64]:
+    """Expected matches among the pairs of each pattern."""
+    return np.bincount(pairs[2], posterior.probability, minlength=n_patterns).astype(np.float64)
 
 
 class _Estimator:
