@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, file_error
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")
@@ -154,11 +154,8 @@ def load_carole(path: Path) -> CaroleConfiguration:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                "the folder of the database cannot be created",
-                where=str(folder),
-                got=error.strerror or type(error).__name__,
+            raise file_error(
+                ErrorCode.CONFIGURATION, "the folder of the database cannot be created", folder, error
             ) from None
     return configuration
 

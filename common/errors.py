@@ -7,6 +7,7 @@ the other side of a connection. Codes cross the wire as numbers, so this list is
 from __future__ import annotations
 
 from enum import IntEnum
+from pathlib import Path
 
 
 class ErrorCode(IntEnum):
@@ -101,6 +102,26 @@ class TrystErrors(TrystError):
     @staticmethod
     def _rebuilt(code: int, errors: list[TrystError], where: str) -> TrystErrors:
         return TrystErrors(ErrorCode(code), errors, where=where)
+
+
+def file_error(
+    code: ErrorCode, what: str, path: Path, error: OSError, remedy: str = "", *, inline: bool = False
+) -> TrystError:
+    """A file or folder that the operating system refuses.
+
+    Parameters
+    ----------
+    what
+        What cannot be done with it.
+    error
+        Whose reason the error gives: as what was got, or in the same sentence.
+    inline
+        Whether in the same sentence.
+    """
+    reason = error.strerror or type(error).__name__
+    if inline:
+        return TrystError(code, f"{what}: {reason.lower()}", where=str(path), remedy=remedy)
+    return TrystError(code, what, where=str(path), got=reason, remedy=remedy)
 
 
 def _rebuild(code: int, what: str, where: str, got: str, remedy: str) -> TrystError:

@@ -66,11 +66,11 @@ def array_of(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int
     return array
 
 
-def malformed(got: str) -> TrystError:
+def malformed(got: str, what: str = "an artifact of the resolution does not have the agreed format") -> TrystError:
     """The error (UPLOAD_CORRUPT) for an invalid artifact of another party of a resolution."""
     return TrystError(
         ErrorCode.UPLOAD_CORRUPT,
-        "an artifact of the resolution does not have the agreed format",
+        what,
         where="resolution",
         got=got,
         remedy="run the same version of Tryst at all parties; if they do, start another run",

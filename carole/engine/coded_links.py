@@ -14,8 +14,9 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.engine.archive import malformed
 from tryst.carole.engine.result import Linkage
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import TrystError
 
 GROUP = 20
 """Minimum number of links with the same probability."""
@@ -134,10 +135,4 @@ def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _malformed(got: str) -> TrystError:
-    return TrystError(
-        ErrorCode.UPLOAD_CORRUPT,
-        "the resolver's links by rows of codes are not those of its result",
-        where="resolution",
-        got=got,
-        remedy="run the same version of Tryst at all parties; if they do, start another run",
-    )
+    return malformed(got, "the resolver's links by rows of codes are not those of its result")

@@ -24,6 +24,9 @@ MAX_CLASSES = 1 << 23
 
 _ONE = np.ones(1, dtype=np.int64)
 
+_Sample = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
+"""Rows of A, rows of B and what each pair counts for, of one batch."""
+
 
 @dataclass(frozen=True)
 class Classes:
@@ -64,18 +67,10 @@ def sampled_pairs(
         About (expected matches) / `heaviest` of them.
     """
 
-    def visit(
-        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-        taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
-        n = take(row_a, row_b, weight[pattern], heaviest, seed, taken, counts_as)
-        at = taken[:n]
-        return row_a[at], row_b[at], counts_as[:n].copy()
+    def visit(row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]) -> _Sample:
+        return _sampled(row_a, row_b, weight[pattern], heaviest, seed)
 
-    found = list(pairs.map(visit, progress))
-    if not found:
-        return WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
-    return WeightedPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return _together(list(pairs.map(visit, progress)))
 
 
 def posterior_pairs(
@@ -88,20 +83,26 @@ def posterior_pairs(
 ) -> WeightedPairs:
     """The same by the extended match probabilities: `log_odds` are those of the patterns alone."""
 
-    def visit(
-        row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    def visit(row_a: NDArray[np.int32], row_b: NDArray[np.int32], pattern: NDArray[np.int32]) -> _Sample:
         odds = log_odds[pattern] + factors.log(row_a, row_b)
-        weight = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
-        taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
-        n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
-        at = taken[:n]
-        return row_a[at], row_b[at], counts_as[:n].copy()
+        return _sampled(row_a, row_b, 1 / (1 + np.exp(-np.clip(odds, -700, 700))), heaviest, seed)
 
-    found = list(pairs.map(visit, progress))
-    if not found:
+    return _together(list(pairs.map(visit, progress)))
+
+
+def _sampled(
+    row_a: NDArray[np.int32], row_b: NDArray[np.int32], weight: NDArray[np.float64], heaviest: float, seed: int
+) -> _Sample:
+    taken, counts_as = np.empty(len(row_a), np.int64), np.empty(len(row_a))
+    n = take(row_a, row_b, weight, heaviest, seed, taken, counts_as)
+    at = taken[:n]
+    return row_a[at], row_b[at], counts_as[:n].copy()
+
+
+def _together(samples: list[_Sample]) -> WeightedPairs:
+    if not samples:
         return WeightedPairs(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
-    return WeightedPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return WeightedPairs(*(np.concatenate(column) for column in zip(*samples, strict=True)))
 
 
 def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:

@@ -19,7 +19,7 @@ from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
 from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, file_error
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
@@ -163,9 +163,4 @@ def _write_whole(path: Path, text: str) -> None:
         with whole_file(path) as file:
             file.write(text.encode())
     except OSError as error:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "the ready file cannot be written",
-            where=str(path),
-            got=error.strerror or type(error).__name__,
-        ) from None
+        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None

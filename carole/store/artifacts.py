@@ -12,15 +12,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from tryst.carole.projects import Project, Run, RunState
-from tryst.carole.projects.operations import Outcome
+from tryst.carole.projects import Project, Run
+from tryst.carole.projects.operations import Outcome, require_waiting
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, chunk_conflict
 from tryst.carole.store.tables import artifacts, payloads
 from tryst.carole.store.view import not_found, read_project
 from tryst.carole.store.writing import writing
-from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire.chunks import Chunk
 
@@ -144,11 +143,4 @@ def _waiting(project: Project, name: str) -> Run:
     run = project.run(name)
     if run is None:
         raise not_found()
-    if run.state is not RunState.RESOLVING:
-        raise TrystError(
-            ErrorCode.WRONG_STATE,
-            "the run does not wait for record resolution",
-            where=f"{project.name}, run {name}",
-            got=run.state.name,
-        )
-    return run
+    return require_waiting(project, run)

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, file_error
 from tryst.common.folder_lock import lock_folder
 
 
@@ -26,12 +26,7 @@ class Blobs:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                "the folder for blobs cannot be created",
-                where=str(folder),
-                got=error.strerror or type(error).__name__,
-            ) from None
+            raise file_error(ErrorCode.CONFIGURATION, "the folder for blobs cannot be created", folder, error) from None
 
     def claim(self) -> None:
         """Lock the folder for the lifetime of this process.
@@ -66,12 +61,12 @@ class Blobs:
             with whole_file(folder / name) as file:
                 file.write(content)
         except OSError as error:
-            raise TrystError(
+            raise file_error(
                 ErrorCode.DATABASE,
                 "a chunk cannot be stored",
-                where=str(self._folder),
-                got=error.strerror or type(error).__name__,
-                remedy="check that the disk has free space and that the service may write there",
+                self._folder,
+                error,
+                "check that the disk has free space and that the service may write there",
             ) from None
         return name
 
@@ -86,12 +81,12 @@ class Blobs:
         try:
             return (self._folder / payload / name).read_bytes()
         except OSError as error:
-            raise TrystError(
+            raise file_error(
                 ErrorCode.VAULT,
                 "a stored chunk cannot be read",
-                where=str(self._folder),
-                got=error.strerror or type(error).__name__,
-                remedy="restore the folder of blobs from the backup that belongs to the database, or upload again",
+                self._folder,
+                error,
+                "restore the folder of blobs from the backup that belongs to the database, or upload again",
             ) from None
 
     def remove(self, payload: str, name: str | None = None) -> None:

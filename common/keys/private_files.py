@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
 
 LIMIT = 64 * 1024
 """Longest file read here, in bytes. A key file is a few hundred; a wrong path may lead to anything."""
@@ -40,13 +40,13 @@ def write_private(path: Path, data: bytes, *, replace: bool = False) -> None:
             remedy="keep it, or move it away first",
         ) from None
     except OSError as error:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "cannot write this file",
-            where=str(path),
-            got=error.strerror or type(error).__name__,
-            remedy="check that the folder exists and that this user may write there",
-        ) from None
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> TrystError:
+    """The error of a file that this user may not write, or not there."""
+    remedy = "check that the folder exists and that this user may write there"
+    return file_error(ErrorCode.CONFIGURATION, "cannot write this file", path, error, remedy)
 
 
 def read_private(path: Path, content: str) -> bytes:
@@ -65,12 +65,8 @@ def read_private(path: Path, content: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            f"cannot read {content}",
-            where=str(path),
-            got=error.strerror or type(error).__name__,
-            remedy="check the path in the configuration",
+        raise file_error(
+            ErrorCode.CONFIGURATION, f"cannot read {content}", path, error, "check the path in the configuration"
         ) from None
     try:
         # The status of the open file, not of its name, which might lead elsewhere a moment later.

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.private_files import read_private
 from tryst.common.parties import Role
 
@@ -179,12 +179,12 @@ def read_public(path: Path, content: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise TrystError(
+        raise file_error(
             ErrorCode.CONFIGURATION,
             f"cannot read {content}",
-            where=str(path),
-            got=error.strerror or type(error).__name__,
-            remedy="check the path in the configuration; 'tryst init' makes this file",
+            path,
+            error,
+            "check the path in the configuration; 'tryst init' makes this file",
         ) from None
 
 

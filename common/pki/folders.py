@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.keys.private_files import unwritable
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,12 @@ def new_folders(root: Path, *names: str) -> Iterator[Path]:
             with suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError):
-            raise TrystError(
+            raise file_error(
                 ErrorCode.CONFIGURATION,
                 "cannot make the folders here",
-                where=str(root),
-                got=error.strerror or type(error).__name__,
-                remedy="check that this user may write there",
+                root,
+                error,
+                "check that this user may write there",
             ) from None
         raise
     else:
@@ -158,10 +159,4 @@ def write_public(path: Path, data: bytes) -> None:
         with whole_file(path, mode=0o666) as file:
             file.write(data)
     except OSError as error:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "cannot write this file",
-            where=str(path),
-            got=error.strerror or type(error).__name__,
-            remedy="check that the folder exists and that this user may write there",
-        ) from None
+        raise unwritable(path, error) from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import grpc
@@ -70,29 +71,28 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
 
     def _unary(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def guarded(request: Any, context: grpc.ServicerContext) -> Any:
-            try:
-                self._enter(method, context)
+            with self._entered(method, context):
                 return behaviour(request, context)
-            except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
-                self._answer_with(method, context, error)
-                _refuse(method, context, error)
-            finally:
-                _callers.pop(id(context), None)
 
         return guarded
 
     def _stream(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Iterator[Any]]:
         def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-            try:
-                self._enter(method, context)
+            with self._entered(method, context):
                 yield from behaviour(request, context)
-            except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
-                self._answer_with(method, context, error)
-                _refuse(method, context, error)
-            finally:
-                _callers.pop(id(context), None)
 
         return guarded
+
+    @contextmanager
+    def _entered(self, method: str, context: grpc.ServicerContext) -> Iterator[None]:
+        try:
+            self._enter(method, context)
+            yield
+        except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+            self._answer_with(method, context, error)
+            _refuse(method, context, error)
+        finally:
+            _callers.pop(id(context), None)
 
     def _enter(self, method: str, context: grpc.ServicerContext) -> None:
         member = self._identify(method, context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.coordinator_client import Coordinator
+    from tryst.protos.linkage.v1 import project_pb2
 
 app = typer.Typer(
     help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
@@ -29,14 +30,10 @@ def create(
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Create a project at Carole from a specification. Nothing happens before all have approved it."""
-    from tryst.common.specification import read_specification
-    from tryst.coordinator.client.terminal import console, show_mode, show_projects
+    from tryst.coordinator.client.terminal import console
 
-    spec = read_specification(specification)
-    show_mode(spec)
-    with _coordinator(config) as coordinator:
-        show_projects([coordinator.create(specification.read_text(encoding="utf-8"))])
-    console.print(f"Next: tryst project approve {spec.project}")
+    name = _propose(specification, config, lambda coordinator, text: coordinator.create(text))
+    console.print(f"Next: tryst project approve {name}")
 
 
 @app.command()
@@ -49,14 +46,22 @@ def amend(
     Fields, cleaning, tokens, bits, rules and variables may not change. All must approve the new specification; the
     project then goes on where it was, and a run under it is judged together with what was released before.
     """
-    from tryst.common.specification import read_specification
-    from tryst.coordinator.client.terminal import console, show_mode, show_projects
+    from tryst.coordinator.client.terminal import console
 
-    spec = read_specification(specification)
+    name = _propose(specification, config, lambda coordinator, text: coordinator.amend(text))
+    console.print(f"Next: tryst project approve {name}, and both custodians approve it too")
+
+
+def _propose(path: Path, config: Path, propose: Callable[[Coordinator, str], project_pb2.ProjectStatus]) -> str:
+    """Read a specification, show its mode, bring it to Carole; the project's name."""
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.terminal import show_mode, show_projects
+
+    spec = read_specification(path)
     show_mode(spec)
     with _coordinator(config) as coordinator:
-        show_projects([coordinator.amend(specification.read_text(encoding="utf-8"))])
-    console.print(f"Next: tryst project approve {spec.project}, and both custodians approve it too")
+        show_projects([propose(coordinator, path.read_text(encoding="utf-8"))])
+    return spec.project
 
 
 @app.command()

@@ -25,7 +25,13 @@ from tryst.carole.projects.operations.linking import (
     take_run,
 )
 from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
-from tryst.carole.projects.operations.resolving import join_rows, request_row_handles, resolve_run, submit_row_handles
+from tryst.carole.projects.operations.resolving import (
+    join_rows,
+    request_row_handles,
+    require_waiting,
+    resolve_run,
+    submit_row_handles,
+)
 from tryst.carole.projects.operations.stewardship import decide
 
 __all__ = [
@@ -52,6 +58,7 @@ __all__ = [
     "report_keys",
     "request_row_handles",
     "requeue_run",
+    "require_waiting",
     "resolve_run",
     "start_run",
     "submit_row_handles",

@@ -87,11 +87,7 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
     TrystError
         WRONG_STATE if no worker had the run.
     """
-    run = active_run(project, name)
-    if run.state is not RunState.RUNNING:
-        raise TrystError(
-            ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {name}", got=run.state.name
-        )
+    run = require_worked_on(project, name)
     if cause is not Interruption.STOPPED and run.attempt >= MAX_ATTEMPTS:
         return fail_run(project, name, f"the worker died {run.attempt} times during this run; see Carole's log")
     row = permit(project, SYSTEM, Action.REQUEUE_RUN)
@@ -202,5 +198,21 @@ def active_run(project: Project, name: str) -> Run:
             "the run is not active",
             where=f"{project.name}, run {name}",
             got="no such run" if run is None else run.state.name,
+        )
+    return run
+
+
+def require_worked_on(project: Project, name: str) -> Run:
+    """The run of that name, which a worker has.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE if no worker has it.
+    """
+    run = active_run(project, name)
+    if run.state is not RunState.RUNNING:
+        raise TrystError(
+            ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {name}", got=run.state.name
         )
     return run

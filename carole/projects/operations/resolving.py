@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tryst.carole.projects.operations.linking import active_run, with_run
+from tryst.carole.projects.operations.linking import active_run, require_worked_on, with_run
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
 from tryst.carole.projects.project import Project, Run
 from tryst.carole.projects.state import JoinedBy, RunState
@@ -32,9 +32,7 @@ def request_row_handles(project: Project, name: str, pairs: int, by: JoinedBy) -
     TrystError
         WRONG_STATE if no worker has the run.
     """
-    run = active_run(project, name)
-    if run.state is not RunState.RUNNING:
-        raise _not_worked_on(project, run)
+    run = require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.REQUEST_ROW_HANDLES)
     stage = WAITS_TO_JOIN if by is JoinedBy.CAROLE else WAITS_FOR_HANDLES
     waiting = replace(run, state=RunState.RESOLVING, stage=stage, fraction=0.0, handles_received_from=frozenset())
@@ -49,7 +47,7 @@ def submit_row_handles(project: Project, side: Side, member: str, name: str) -> 
     TrystError
         WRONG_STATE if the run does not wait for them.
     """
-    run = _waiting(project, name)
+    run = require_waiting(project, active_run(project, name))
     row = permit(project, side.role, Action.SUBMIT_ROW_HANDLES)
     if side in run.handles_received_from:
         return Outcome(project)
@@ -72,7 +70,7 @@ def resolve_run(project: Project, member: str, name: str) -> Outcome:
     TrystError
         WRONG_STATE if the run does not wait for the resolver.
     """
-    run = _waiting(project, name)
+    run = require_waiting(project, active_run(project, name))
     row = permit(project, Role.COORDINATOR, Action.RESOLVE_RUN)
     if run.stage != WAITS_FOR_RESOLVER:
         raise TrystError(
@@ -101,9 +99,7 @@ def join_rows(project: Project, name: str, member: str, records: Mapping[Side, i
     TrystError
         WRONG_STATE if no worker has the run.
     """
-    run = active_run(project, name)
-    if run.state is not RunState.RUNNING:
-        raise _not_worked_on(project, run)
+    require_worked_on(project, name)
     row = permit(project, SYSTEM, Action.JOIN)
     counts: dict[str, Detail] = {f"records_{side}": records[side] for side in Side}
     return move(row, project, SYSTEM, {"run": name, "by": member, "max_records": maximum, **counts})
@@ -114,19 +110,19 @@ def _queued(run: Run) -> Run:
     return replace(run, state=RunState.QUEUED, stage="", fraction=0.0, attempt=max(0, run.attempt - 1))
 
 
-def _waiting(project: Project, name: str) -> Run:
-    run = active_run(project, name)
+def require_waiting(project: Project, run: Run) -> Run:
+    """The run itself, if it waits for handles or the resolver.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE if it does not.
+    """
     if run.state is not RunState.RESOLVING:
         raise TrystError(
             ErrorCode.WRONG_STATE,
             "the run does not wait for record resolution",
-            where=f"{project.name}, run {name}",
+            where=f"{project.name}, run {run.run}",
             got=run.state.name,
         )
     return run
-
-
-def _not_worked_on(project: Project, run: Run) -> TrystError:
-    return TrystError(
-        ErrorCode.WRONG_STATE, "no worker has the run", where=f"{project.name}, run {run.run}", got=run.state.name
-    )

@@ -19,7 +19,7 @@ import polars as pl
 from tryst.common.custodian.configuration import CsvSource
 from tryst.common.custodian.source.plain_csv import read_plain
 from tryst.common.custodian.source.table import SourceTable, require_columns, trimmed
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
 
 _ROWS_AT_ONCE = 50_000
 _LONGEST_LINE = 1 << 20
@@ -59,11 +59,13 @@ def read_csv(source: CsvSource, columns: Sequence[str] | None) -> SourceTable:
     except UnicodeError:
         raise _undecodable(path, source.encoding) from None
     except OSError as error:
-        raise TrystError(
+        raise file_error(
             ErrorCode.SOURCE,
-            f"cannot be read: {(error.strerror or 'input error').lower()}",
-            where=str(path),
-            remedy="check the path in the configuration and the file's permissions",
+            "cannot be read",
+            path,
+            error,
+            "check the path in the configuration and the file's permissions",
+            inline=True,
         ) from None
 
 

@@ -19,7 +19,7 @@ from tryst.common.audit import Checkpoint
 from tryst.common.custodian.state.pending_uploads import Uploads
 from tryst.common.custodian.state.state_database import Database
 from tryst.common.custodian.state.state_tables import Leakage, OwnSecret, Project, Result, Secret, Seen
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.folder_lock import lock_folder
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.vault import Vault
@@ -59,11 +59,13 @@ class State:
                 part.chmod(0o700)
             self._lock = lock_folder(folder)
         except OSError as error:
-            raise TrystError(
+            raise file_error(
                 ErrorCode.CONFIGURATION,
-                f"the state folder cannot be used: {(error.strerror or 'input error').lower()}",
-                where=str(folder),
-                remedy="check its permissions and the path in the configuration",
+                "the state folder cannot be used",
+                folder,
+                error,
+                "check its permissions and the path in the configuration",
+                inline=True,
             ) from None
         try:
             self._database = Database(folder / "custodian.sqlite")

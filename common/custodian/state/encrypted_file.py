@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
 from tryst.common.wire.chunks import CHUNK_BYTES, rechunked
 
@@ -38,11 +38,13 @@ def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryvi
                 digests.append(sha256(chunk).digest())
                 file.write(key.encrypt(index, chunk))
     except OSError as error:
-        raise TrystError(
+        raise file_error(
             ErrorCode.CONFIGURATION,
-            f"cannot be written: {(error.strerror or 'output error').lower()}",
-            where=str(path),
-            remedy="check the state folder's permissions and the space left on its disk",
+            "cannot be written",
+            path,
+            error,
+            "check the state folder's permissions and the space left on its disk",
+            inline=True,
         ) from None
     return digests
 
@@ -78,9 +80,6 @@ def read_encrypted(path: Path, key: DataKey) -> bytes:
 
 
 def _unreadable(path: Path, error: OSError) -> TrystError:
-    return TrystError(
-        ErrorCode.VAULT,
-        f"cannot be read: {(error.strerror or 'input error').lower()}",
-        where=str(path),
-        remedy="restore the state folder from its backup",
+    return file_error(
+        ErrorCode.VAULT, "cannot be read", path, error, "restore the state folder from its backup", inline=True
     )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tryst.common.custodian.steps.share import malformed
 from tryst.common.encoding.categories import labels_by_code
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import TrystError
 from tryst.common.keys import Seed
 from tryst.common.specification import Specification
 
@@ -42,10 +43,4 @@ def labelled(
 
 
 def _malformed(got: str) -> TrystError:
-    return TrystError(
-        ErrorCode.SEALED,
-        "the joint distribution does not fit this specification's variables",
-        where="share",
-        got=got,
-        remedy="run the same version of Tryst as Carole; if you do, report it to her operator",
-    )
+    return malformed(got, "the joint distribution does not fit this specification's variables")

@@ -20,7 +20,7 @@ from tryst.common.custodian.steps.share import Share, identified, read_share, sa
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.durable import sync_folder
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys import SealContext
 from tryst.common.keys.sealing import open_file
 from tryst.common.rpc.transfer import Fetch
@@ -150,11 +150,13 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
-        raise TrystError(
+        raise file_error(
             ErrorCode.CONFIGURATION,
-            f"the results cannot be written: {(error.strerror or 'output error').lower()}",
-            where=str(folder),
-            remedy="check the results folder's permissions and the space left on its disk",
+            "the results cannot be written",
+            folder,
+            error,
+            "check the results folder's permissions and the space left on its disk",
+            inline=True,
         ) from None
 
 

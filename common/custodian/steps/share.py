@@ -73,24 +73,24 @@ def read_share(path: Path, n_rows: int) -> Share:
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
             if STATISTICS not in entries or not entries.keys() <= {STATISTICS, JOINT, *files}:
-                raise _malformed("other files than statistics and the tables that can be granted")
+                raise malformed("other files than statistics and the tables that can be granted")
             for entry in entries.values():
                 # Stored, not compressed: then no file in it is larger than the bytes received.
                 if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
-                    raise _malformed("a compressed file")
+                    raise malformed("a compressed file")
             if any(entries[name].file_size > MAX_STATISTICS_BYTES for name in (STATISTICS, JOINT) if name in entries):
-                raise _malformed(f"statistics longer than {MAX_STATISTICS_BYTES} bytes")
+                raise malformed(f"statistics longer than {MAX_STATISTICS_BYTES} bytes")
             statistics = json.loads(archive.read(STATISTICS))
             if not isinstance(statistics, dict):
-                raise _malformed("statistics that are not an object")
+                raise malformed("statistics that are not an object")
             joint = json.loads(archive.read(JOINT)) if JOINT in entries else None
             if joint is not None and not isinstance(joint, dict):
-                raise _malformed("a joint distribution that is not an object")
+                raise malformed("a joint distribution that is not an object")
             tables = {
                 name: _read_table(archive.read(file), name, n_rows) for file, name in files.items() if file in entries
             }
     except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
-        raise _malformed("a damaged archive") from None
+        raise malformed("a damaged archive") from None
     return Share(tables, statistics, joint)
 
 
@@ -113,13 +113,13 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
     try:
         scan = pl.scan_parquet(io.BytesIO(content))
         if dict(scan.collect_schema()) != dict(SCHEMAS[name]):
-            raise _malformed(f"{name} with other columns")
+            raise malformed(f"{name} with other columns")
         # The footer holds the number of rows, which is checked before any is decoded.
         if (count := scan.select(pl.len()).collect().item()) > n_rows * MAX_PAIRS_PER_ROW:
-            raise _malformed(f"{count} {name} of {n_rows} rows")
+            raise malformed(f"{count} {name} of {n_rows} rows")
         table = scan.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        raise _malformed(f"{name} that are not a Parquet file") from None
+        raise malformed(f"{name} that are not a Parquet file") from None
     good = table.select(
         rows=(pl.col("row") < n_rows).all(),
         ids=pl.col(table.columns[1]).str.contains(_ID).all(),
@@ -127,14 +127,15 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
         finite=pl.all_horizontal(pl.col(_NUMBERS).is_finite()).all(),
     )
     if not all(good.row(0)):
-        raise _malformed(f"{name} of rows that were not uploaded, or without an id or a number")
+        raise malformed(f"{name} of rows that were not uploaded, or without an id or a number")
     return table
 
 
-def _malformed(got: str) -> TrystError:
+def malformed(got: str, what: str = "the share of the result does not have the expected form") -> TrystError:
+    """The refusal (SEALED) of what Carole has put into a share."""
     return TrystError(
         ErrorCode.SEALED,
-        "the share of the result does not have the expected form",
+        what,
         where="share",
         got=got,
         remedy="run the same version of Tryst as Carole; if you do, report it to her operator",

@@ -23,7 +23,29 @@ from tryst.risk.attribution.release import Axis, Published
 
 
 @dataclass(frozen=True)
-class CellSuppression(Protection):
+class _ProtectingCells(Protection):
+    """Which cells are risky, what an attacker's range of each must have, and which margins are published."""
+
+    threshold: int = 3
+    cells: tuple[tuple[int, ...], ...] | None = None
+    width: int = 1
+    lower: int = 0
+    upper: int = 0
+    margins: tuple[tuple[str, ...], ...] | None = None
+
+    def _planned(self, given: Published, what: str) -> tuple[Layout, NDArray[np.int64]]:
+        """The layout of the table with its margins, and the risky cells."""
+        require_exact(given, what)
+        plan = layout(given, all_margins(given.names) if self.margins is None else self.margins)
+        return plan, risky_cells(given, self.threshold, self.cells)
+
+    @property
+    def _needed(self) -> tuple[int, int, int]:
+        return self.lower, self.upper, self.width
+
+
+@dataclass(frozen=True)
+class CellSuppression(_ProtectingCells):
     """Withhold risky cells, and the fewest others, so that no risky count can be worked out.
 
     Parameters
@@ -54,30 +76,19 @@ class CellSuppression(Protection):
     .. [1] Fischetti and Salazar, Models and algorithms for the 2-dimensional cell suppression problem, 1999.
     """
 
-    threshold: int = 3
-    cells: tuple[tuple[int, ...], ...] | None = None
-    width: int = 1
-    lower: int = 0
-    upper: int = 0
-    margins: tuple[tuple[str, ...], ...] | None = None
     suppress_margins: bool = False
     weight: Literal["cells", "counts"] = "cells"
     seconds: float | None = None
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        require_exact(given, "cell suppression")
-        margins = all_margins(given.names) if self.margins is None else self.margins
-        plan = layout(given, margins)
-        risky = risky_cells(given, self.threshold, self.cells)
+        plan, risky = self._planned(given, "cell suppression")
         truth = plan.counts
         price = np.ones(len(truth)) if self.weight == "cells" else truth + 1.0
         price = price + generator.random(len(truth)) * 1e-3
         free = np.ones(len(truth))
         if not self.suppress_margins:
             free[plan.cells :] = 0.0
-        found = _programme(
-            plan, risky, (self.lower, self.upper, self.width), price, free, binary=True, seconds=self.seconds
-        )
+        found = _programme(plan, risky, self._needed, price, free, binary=True, seconds=self.seconds)
         hidden = np.rint(found.values[: len(truth)]) > 0
         hidden[risky] = True
         values = np.where(hidden, UNPUBLISHED, truth)
@@ -90,7 +101,7 @@ class CellSuppression(Protection):
 
 
 @dataclass(frozen=True)
-class IntervalPublication(Protection):
+class IntervalPublication(_ProtectingCells):
     """Publish ranges in place of risky counts, and the narrowest that protect them in place of others.
 
     Parameters as in `CellSuppression`; `lower`, `upper` and `width` are what an attacker's range must have. The sum of
@@ -101,25 +112,15 @@ class IntervalPublication(Protection):
     .. [1] Fischetti and Salazar, Partial cell suppression, Statistics and Computing 13, 2003.
     """
 
-    threshold: int = 3
-    cells: tuple[tuple[int, ...], ...] | None = None
-    width: int = 1
-    lower: int = 0
-    upper: int = 0
-    margins: tuple[tuple[str, ...], ...] | None = None
     seconds: float | None = None
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
-        require_exact(given, "interval publication")
-        margins = all_margins(given.names) if self.margins is None else self.margins
-        plan = layout(given, margins)
-        risky = risky_cells(given, self.threshold, self.cells)
+        plan, risky = self._planned(given, "interval publication")
         truth = plan.counts
         free = np.ones(len(truth))
         free[plan.cells :] = 0.0
         price = 1.0 + generator.random(2 * len(truth)) * 1e-3
-        need = (self.lower, self.upper, self.width)
-        found = _programme(plan, risky, need, price, free, binary=False, seconds=self.seconds)
+        found = _programme(plan, risky, self._needed, price, free, binary=False, seconds=self.seconds)
         n = len(truth)
         below, above = (np.rint(found.values[i * n : (i + 1) * n]).astype(np.int64) for i in (0, 1))
         shape = given.counts.shape
