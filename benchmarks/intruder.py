@@ -7,7 +7,6 @@ four other variables, a fifth of their keys wrong, 240 of them of people he know
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
+from benchmarks._options import study_options
 from benchmarks.papers.se17 import FROM_A, FROM_B, drawn_files
 from tryst.carole.intruder import AttackedFiles, Suspicions, extended_attack, fellegi_sunter_attack, with_dummies
 from tryst.carole.intruder.attack_assessment import judged
@@ -200,11 +200,7 @@ def page(
 
 def main(arguments: list[str]) -> int:
     """Print the page or write it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks intruder", description=__doc__)
-    parser.add_argument("--replicates", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=17)
-    parser.add_argument("--write", action="store_true", help="write docs/intruder.md")
-    options = parser.parse_args(arguments)
+    options = study_options(arguments, "intruder", __doc__, replicates=20, seed=17, writes="docs/intruder.md")
     claimed = claims(options.replicates, options.seed)
     after = changed(max(2, options.replicates // 2), options.seed, changes())
     text = page(claimed, after, options.seed)

@@ -8,7 +8,6 @@ docs/similarity.md.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import DOCS
+from benchmarks._options import study_options
 from benchmarks.papers._jaccard import agreeing_bits, estimate
 from benchmarks.papers.ss14 import interval, perturbed
 from tryst.common.keys.derivation import FieldKeys
@@ -248,11 +248,7 @@ def _bands(found: Study) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Carry the study out and print its page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks similarity", description=__doc__)
-    parser.add_argument("--replicates", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument("--write", action="store_true", help="write docs/similarity.md")
-    options = parser.parse_args(arguments)
+    options = study_options(arguments, "similarity", __doc__, replicates=10, seed=9, writes="docs/similarity.md")
     text = page(study(options.replicates, options.seed), options.replicates, options.seed)
     if options.write:
         (DOCS / "similarity.md").write_text(text, encoding="utf-8")

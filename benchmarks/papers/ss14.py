@@ -8,7 +8,6 @@ bigrams, those of a trusted linkage unit the values. ``python -m benchmarks ss14
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from benchmarks import DOCS
+from benchmarks._options import study_options
 from benchmarks.papers._jaccard import agreeing_bits, estimate
 from tryst.carole.comparison.levels import level_table
 from tryst.carole.comparison.strings import levels_of, similarity_table
@@ -323,11 +323,9 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
 
 def main(arguments: list[str]) -> int:
     """Run the experiment and print its page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks ss14", description=__doc__)
-    parser.add_argument("--replicates", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=14)
-    parser.add_argument("--write", action="store_true", help="write docs/smith-shlomo-2014.md and its figure")
-    options = parser.parse_args(arguments)
+    options = study_options(
+        arguments, "ss14", __doc__, replicates=20, seed=14, writes="docs/smith-shlomo-2014.md and its figure"
+    )
     page = importlib.import_module("benchmarks.papers._ss14_page")
     by_u = {u: experiment(options.replicates, options.seed, u) for u in ("all_pairs", "corrected", "free")}
     text = page.page(by_u, options.replicates, options.seed)

@@ -18,6 +18,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.specifications import heading
 from tryst.carole.configuration import template
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.keys import Identity
@@ -33,11 +34,9 @@ from tryst.protos.linkage.v1 import project_pb2
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 CONTRIBUTED = project_pb2.PROJECT_STATE_CONTRIBUTED
 
-SPECIFICATION = """
-version: 1
-project: planted
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: number}}
+SPECIFICATION = (
+    heading("planted", bob="number")
+    + """
 fields:
   - {name: surname, kind: name, columns: {alice: surname, bob: family}, bits: BITS}
   - {name: given, kind: name}
@@ -47,6 +46,7 @@ blocking:
   - {name: names, keys: [{field: surname}]}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import grpc
 import numpy as np
 import polars as pl
 
+from tests.specifications import heading
 from tryst.carole.configuration import template
 from tryst.carole.service.application import Application
 from tryst.carole.service.supervisor import Supervisor
@@ -33,13 +34,9 @@ from tryst.common.wire.chunks import Chunk
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.protos.linkage.v1 import contribution_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
 
-SPECIFICATION = """
-version: 1
-project: trial
-mode: open
-custodians:
-  alice: {identifier: id}
-  bob: {identifier: id}
+SPECIFICATION = (
+    heading("trial")
+    + """
 fields:
   - {name: surname, kind: name, bits: 1024}
   - {name: given, kind: name, bits: 1024}
@@ -50,6 +47,7 @@ blocking:
 release: {alice: links, bob: pairs, coordinator: statistics}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 SPEC = load_specification(SPECIFICATION)
 DIGEST = specification_digest(SPEC)
 ENCODING = encoding_digest(SPEC)

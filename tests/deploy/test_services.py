@@ -24,6 +24,7 @@ import pytest
 
 from tests.deploy.procedure import carry_out
 from tests.deploy.sites import CALLERS, PARTIES, REPOSITORY, Loopback, Namespaces, Unavailable, install, listening
+from tests.specifications import heading
 
 SERVICES = ("carole", "alice", "bob")
 CUSTODIANS = ("alice", "bob")
@@ -31,13 +32,9 @@ NOBODY = " ".join(["0000"] * 16)
 PEOPLE = 120
 PATIENCE = 120.0
 
-SPECIFICATION = """
-version: 1
-project: deployed
-mode: open
-custodians:
-  alice: {identifier: id}
-  bob: {identifier: id}
+SPECIFICATION = (
+    heading("deployed")
+    + """
 fields:
   - {name: surname, kind: name, bits: 1024}
   - {name: given, kind: name, bits: 1024}
@@ -45,6 +42,7 @@ fields:
 release: {assessment: none, alice: links, bob: links, coordinator: statistics}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 def people(prefix: str, offset: int) -> pl.DataFrame:

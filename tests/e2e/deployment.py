@@ -37,6 +37,7 @@ from tryst.common.specification import load_specification, specification_digest
 from tryst.coordinator.client.client_configuration import template as coordinator_template
 from tryst.coordinator.client.connection import connect
 from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
@@ -216,6 +217,14 @@ class Deployment:
         if approve:
             self.coordinator.approve(project, digest_of(text))
         return project
+
+    def link(self, text: str) -> tuple[str, project_pb2.RunStatus]:
+        """Link by a specification until both custodians have their shares; the project, and its run."""
+        project = self.create(text)
+        self.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        run = follow_run(self.coordinator, project, self.coordinator.start(project).run)
+        self.eventually(lambda: all(side.result_acknowledged for side in self.status(project).sides))
+        return project, run
 
     def status(self, project: str) -> project_pb2.ProjectStatus:
         """A project as Carole shows it to the coordinator."""

@@ -18,23 +18,22 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.recording import contribution, recorded
 from tryst.carole.engine import resolution_exchange as resolution
 from tryst.common.cleaning import clean
 from tryst.common.command import app
-from tryst.common.encoding import Layout, SignatureSet, from_bytes
+from tryst.common.encoding import Layout, SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Side
-from tryst.common.rpc.client import Connection
 from tryst.common.specification import load_specification
-from tryst.common.wire import manifest_from_wire
 from tryst.common.wire.row_handles import About, open_row_handles, seal_row_handles
 from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
+from tryst.protos.linkage.v1 import resolution_pb2
 
 N, COMMON = 400, 200
 BLOCKING = """\
@@ -69,24 +68,13 @@ class Linked:
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     files = people(N, COMMON, seed=3)
     made = Deployment(tmp_path_factory.mktemp("keyed"), [TEXT], files)
-    sent: list[tuple[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
-        call = Connection.call
-
-        def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
-            answer = call(self, method, request, **given)
-            sent.append((type(request).__name__, request))
-            return answer
-
-        patch.setattr(Connection, "call", kept)
+        sent = recorded(patch)
         try:
             made.processes("carole")
             for side in Side:
                 made.start(side)
-            project = made.create(TEXT)
-            made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-            status = follow_run(made.coordinator, project, made.coordinator.start(project).run)
-            made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+            project, status = made.link(TEXT)
             statistics = made.coordinator.statistics(project, status.run).plain()
             links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
             contributions, layouts = {}, {}
@@ -95,23 +83,6 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
             yield Linked(made, files, sent, links, statistics, contributions, layouts)
         finally:
             made.close()
-
-
-def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple[SignatureSet, ...]]:
-    """What a custodian's messages carried."""
-    begun = [
-        message
-        for _, message in sent
-        if isinstance(message, contribution_pb2.BeginUploadRequest)
-        and manifest_from_wire(message.manifest, 1 << 40, 1 << 30).side is side
-    ]
-    layout = manifest_from_wire(begun[0].manifest, 1 << 40, 1 << 30).layout
-    chunks = {
-        message.chunk.index: message.chunk.data
-        for _, message in sent
-        if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == begun[0].upload
-    }
-    return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
 
 
 def test_the_links_are_right_and_both_custodians_have_them(linked: Linked) -> None:

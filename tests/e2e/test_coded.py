@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.recording import recorded
 from tryst.carole.engine.coded_links import GROUP
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.state.row_map import unpack_map
@@ -27,7 +28,6 @@ from tryst.common.encoding.layout import CODES
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
-from tryst.common.rpc.client import Connection
 from tryst.common.rpc.transfer import Content
 from tryst.common.specification import load_specification
 from tryst.common.wire import manifest_from_wire
@@ -83,7 +83,7 @@ class Judged:
     made: Deployment
     files: dict[Side, pl.DataFrame]
     services: dict[Side, CustodianService]
-    sent: list[Any]
+    sent: list[tuple[str, Any]]
     runs: dict[str, str]
     reports: dict[str, dict[str, Any]]
     contributions: dict[Side, tuple[SignatureSet, ...]]
@@ -108,16 +108,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     plain = people(N, COMMON, seed=5)
     files = dict(zip(Side, with_traits(plain[Side.ALICE], plain[Side.BOB], np.random.default_rng(3)), strict=True))
     made = Deployment(tmp_path_factory.mktemp("coded"), TEXTS.values(), files)
-    sent: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
-        call = Connection.call
-
-        def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
-            answer = call(self, method, request, **given)
-            sent.append(request)
-            return answer
-
-        patch.setattr(Connection, "call", kept)
+        sent = recorded(patch)
         try:
             made.processes("carole")
             services = {side: made.start(side) for side in Side}
@@ -138,17 +130,17 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
             made.close()
 
 
-def contribution(sent: list[Any], side: Side, project: str) -> tuple[Layout, tuple[SignatureSet, ...]]:
+def contribution(sent: list[tuple[str, Any]], side: Side, project: str) -> tuple[Layout, tuple[SignatureSet, ...]]:
     """What a custodian's messages carried."""
     manifests = {
         message.upload: manifest_from_wire(message.manifest, 1 << 40, 1 << 30)
-        for message in sent
+        for _, message in sent
         if isinstance(message, contribution_pb2.BeginUploadRequest)
     }
     ((upload, layout),) = [(u, m.layout) for u, m in manifests.items() if m.side is side and m.project == project]
     chunks = {
         m.chunk.index: m.chunk.data
-        for m in sent
+        for _, m in sent
         if isinstance(m, contribution_pb2.PutChunkRequest) and m.upload == upload
     }
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
@@ -215,14 +207,14 @@ def test_codes_are_sent_beside_nothing_in_an_order_of_their_own(judged: Judged) 
             assert len(set(labels)) == len(set(numbers)) == len(pairs)
             assert (None, -1) in pairs
     uploads = (contribution_pb2.BeginUploadRequest, contribution_pb2.PutChunkRequest, resolution_pb2.PutArtifactRequest)
-    wire = b"\0".join(message.SerializeToString() for message in judged.sent if isinstance(message, uploads))
+    wire = b"\0".join(message.SerializeToString() for _, message in judged.sent if isinstance(message, uploads))
     labels = {label for variable in SPEC.variables for label in variable.categories if len(label) >= 7}
     assert len(labels) > 5
     assert not any(label.encode() in wire for label in labels)
 
 
 def test_the_answer_names_links_by_rows_of_codes_that_nothing_joins_to_the_pairs(judged: Judged) -> None:
-    artifacts = [message for message in judged.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
+    artifacts = [message for _, message in judged.sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
     handles = [artifact for artifact in artifacts if artifact.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES]
     assert all(artifact.chunk.data.startswith(b"tryst sealed 1\n") for artifact in handles if artifact.chunk.index == 0)
     chunks = {

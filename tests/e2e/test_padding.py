@@ -15,12 +15,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
-from tests.e2e.test_block_keyed import BLOCKING, contribution
+from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
+from tests.e2e.recording import contribution, recorded
+from tests.e2e.test_block_keyed import BLOCKING
 from tryst.common.encoding import Layout, SignatureSet
 from tryst.common.parties import Side
-from tryst.common.rpc.client import Connection
-from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER
 from tryst.protos.linkage.v1 import resolution_pb2
 
@@ -53,37 +52,25 @@ class Linked:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Side, pl.DataFrame], Linked, Linked]]:
     files = people(N, COMMON, seed=5)
     deployment = Deployment(tmp_path_factory.mktemp("padding"), [PLAIN, PADDED], files)
+    try:
+        deployment.processes("carole")
+        for side in Side:
+            deployment.start(side)
+        yield files, linked(deployment, PLAIN), linked(deployment, PADDED)
+    finally:
+        deployment.close()
+
+
+def linked(made: Deployment, text: str) -> Linked:
     with pytest.MonkeyPatch.context() as patch:
-        try:
-            deployment.processes("carole")
-            for side in Side:
-                deployment.start(side)
-            yield files, linked(deployment, PLAIN, patch), linked(deployment, PADDED, patch)
-        finally:
-            deployment.close()
-
-
-def linked(made: Deployment, text: str, patch: pytest.MonkeyPatch) -> Linked:
-    sent: list[tuple[str, Any]] = []
-    call = Connection.call
-
-    def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
-        answer = call(self, method, request, **given)
-        sent.append((type(request).__name__, request))
-        return answer
-
-    patch.setattr(Connection, "call", kept)
-    project = made.create(text)
-    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-    status = follow_run(made.coordinator, project, made.coordinator.start(project).run)
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+        sent = recorded(patch)
+        project, status = made.link(text)
     layouts, sets, tables, shown = {}, {}, {}, {}
     for side in Side:
         layouts[side], sets[side] = contribution(sent, side)
         here = made.shown(side, project)
         shown[side] = here.links
         tables[side] = {path.stem: pl.read_parquet(path) for path in Path(here.results).glob("*.parquet")}
-    patch.setattr(Connection, "call", call)
     artifacts = [message for _, message in sent if isinstance(message, resolution_pb2.PutArtifactRequest)]
     return Linked(layouts, sets, tables, shown, made.coordinator.statistics(project, status.run).plain(), artifacts)
 

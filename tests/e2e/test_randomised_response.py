@@ -10,17 +10,15 @@ import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
+from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
+from tests.e2e.recording import recorded
 from tests.e2e.test_block_keyed import contribution
 from tryst.common.encoding import SignatureSet
 from tryst.common.parties import Side
-from tryst.common.rpc.client import Connection
-from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
 N, COMMON = 300, 150
@@ -44,23 +42,12 @@ class Linked:
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
     files = people(N, COMMON, seed=4)
     made = Deployment(tmp_path_factory.mktemp("noisy"), [TEXT], files)
-    sent: list[tuple[str, Any]] = []
     with pytest.MonkeyPatch.context() as patch:
-        call = Connection.call
-
-        def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
-            answer = call(self, method, request, **given)
-            sent.append((type(request).__name__, request))
-            return answer
-
-        patch.setattr(Connection, "call", kept)
+        sent = recorded(patch)
         try:
             made.processes("carole")
             services = {side: made.start(side) for side in Side}
-            project = made.create(TEXT)
-            made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-            follow_run(made.coordinator, project, made.coordinator.start(project).run)
-            made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+            project, _ = made.link(TEXT)
             links = {side: pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side}
             contributions = {side: contribution(sent, side)[1][0] for side in Side}
             keys = {side: service._context.state.noise_key().reveal() for side, service in services.items()}

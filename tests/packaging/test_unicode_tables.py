@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.specifications import heading
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.agreement import Agreement
 from tryst.common.keys.agreement_messages import Terms
@@ -22,16 +23,15 @@ from tryst.common.keys.identity import Identity
 from tryst.common.parties import Side
 
 ROOT = Path(__file__).resolve().parents[2]
-SPECIFICATION = """
-version: 1
-project: tables
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+SPECIFICATION = (
+    heading("tables")
+    + """
 fields:
   - {name: surname, kind: name, bits: 512}
   - {name: born, kind: date, date: {order: ymd}, bits: 512}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 PROGRAM = """
 import json, sys, unicodedata
 from tryst.common.custodian.steps.canary import canary

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from benchmarks.modes import febrl, judged, link_in, people
+from tests.specifications import heading
 from tryst.carole.engine import BlockKeyedRows, LinkagePlan, Resources, compare, rows_of_sets
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
 from tryst.carole.engine.memory import MemoryBudget
@@ -20,11 +21,9 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.specification import load_specification
 
 SEED = Seed(bytes(range(32)))
-TEXT = """
-version: 1
-project: separate
-mode: block_keyed
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("separate", "block_keyed")
+    + """
 fields:
   - {name: surname, kind: name, bits: 512}
   - {name: given, kind: name, bits: 512}
@@ -36,6 +35,7 @@ blocking:
   - {name: sex-given, keys: [{field: sex}, {field: given}]}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 SPEC = load_specification(TEXT)
 PLAN = LinkagePlan(
     tuple(FieldPlan(field.name, field.bits, field.bounds) for field in SPEC.fields),

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.specifications import heading
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -16,11 +17,9 @@ from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.coordinator.demonstration.people import two_files
 
-TEXT = """
-version: 1
-project: salted
-mode: open
-custodians: {alice: {identifier: record_id}, bob: {identifier: record_id}}
+TEXT = (
+    heading("salted", alice="record_id", bob="record_id")
+    + """
 fields:
   - {name: surname, kind: name, salt: {field: date_of_birth, part: year}}
   - {name: given_name, kind: name}
@@ -31,6 +30,7 @@ blocking:
 links: {assignment: none, threshold: 0.5}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 
 
 @pytest.mark.parametrize("rule", ["lsh: {field: surname}", "similar: {field: surname}", "canopies: {field: surname}"])

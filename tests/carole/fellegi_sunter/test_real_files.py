@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.specifications import heading
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
 from tryst.carole.fellegi_sunter import PatternCounts, assigned
@@ -19,11 +20,9 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 
-SPECIFICATION = """
-version: 1
-project: brl
-mode: open
-custodians: {alice: {identifier: rec-id}, bob: {identifier: rec-id}}
+SPECIFICATION = (
+    heading("brl", alice="rec-id", bob="rec-id")
+    + """
 fields:
   - {name: gender, kind: category}
   - {name: gname, kind: name}
@@ -33,6 +32,7 @@ fields:
   - {name: occup, kind: category}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 def linked(a, b):

@@ -19,6 +19,7 @@ import pytest
 
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
+from tests.specifications import heading
 from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.projects import Grant, Policy, RunState, State
@@ -29,16 +30,13 @@ from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
-from tryst.common.pki.provisioning import Provisioned
 from tryst.common.specification import encoding_digest, load_specification, specification_digest
 from tryst.common.wire import chunk_slices, root_digest
 
 N, COMMON = 300, 200
-TEXT = """
-version: 1
-project: trial
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("trial")
+    + """
 fields:
   - {name: surname, kind: name, bits: 1024}
   - {name: given, kind: name, bits: 1024}
@@ -57,6 +55,7 @@ assessment:
   on_breach: hold
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 HOLDERS = {Side.ALICE: ("sex", "age"), Side.BOB: ("sex", "work", "illness")}
 LEVELS = {"sex": 2, "age": 4, "work": 5, "illness": 3}
 RESOURCES = Resources(1 << 30, 1)
@@ -88,11 +87,8 @@ class Contribution(trial.Contribution):
 
 
 @pytest.fixture
-def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
-    made = Deployment(parties, tmp_path / "carole")
-    made.start()
-    yield made
-    made.stop()
+def carole(deployment: Deployment) -> Deployment:
+    return deployment
 
 
 def project(text: str) -> NewProject:
@@ -220,13 +216,10 @@ made._carry_out(lease)
 """
 
 
-def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
-    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    contributed(carole, "0.01", monkeypatch)
-    script = tmp_path / "dying.py"
+def killed_at_each_point(carole: Deployment, folder: Path) -> Iterator[str]:
+    """Begin the end of the run that waits, and die: at each point in turn."""
+    script = folder / "dying.py"
     script.write_text(DYING_WORKER)
-    run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     for point in ("assessed", "inside the transaction", "committed"):
         died = subprocess.run(
@@ -238,6 +231,15 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
         )
         assert died.returncode == -signal.SIGKILL, died.stderr
         carole.store.runs.abandon("dying")
+        yield point
+
+
+def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    contributed(carole, "0.01", monkeypatch)
+    run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
+    for point in killed_at_each_point(carole, tmp_path):
         found, project = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
         if point == "committed":
             assert (found.state, project.state) == (RunState.DONE, State.HELD)

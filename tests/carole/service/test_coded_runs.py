@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +14,13 @@ from tests.carole.deployment import Deployment
 from tests.carole.service import test_assessed_runs as open_mode
 from tests.carole.service.test_assessed_runs import (
     COMMON,
-    DYING_WORKER,
     RESOURCES,
     TEXT,
     Contribution,
     actions,
     carole,
     herself,
+    killed_at_each_point,
     lease,
     project,
     report,
@@ -141,19 +137,7 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
 ) -> None:
     run, _, made = waiting(carole, specification("0.01"), monkeypatch)
     put(carole, run, RESOLUTION_RESULT, made)
-    script = tmp_path / "dying.py"
-    script.write_text(DYING_WORKER)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    for point in ("assessed", "inside the transaction", "committed"):
-        died = subprocess.run(
-            [sys.executable, str(script), point, str(carole.configuration)],
-            env=environment,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        assert died.returncode == -signal.SIGKILL, died.stderr
-        carole.store.runs.abandon("dying")
+    for point in killed_at_each_point(carole, tmp_path):
         found, known = carole.store.runs.get("trial", run), carole.store.projects.get("trial")
         if point == "committed":
             assert (found.state, known.state) == (RunState.DONE, State.HELD)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.specifications import heading
 from tryst.carole.projects import Project
 from tryst.carole.service.manifest import check_manifest
 from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
@@ -16,11 +17,9 @@ from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.common.wire import Manifest
 
-TEXT = """
-version: 1
-project: keyed
-mode: block_keyed
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("keyed", "block_keyed")
+    + """
 fields:
   - {name: surname, kind: name, bits: 128}
 blocking:
@@ -30,6 +29,7 @@ variables:
   - {name: age, holder: both, categories: [young, old], role: key}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 FIELD = FieldLayout("surname", 128, 4)
 RULE, SAMPLE = SetLayout("start", 8, (FIELD,), ("start",)), SetLayout("", 9, (FIELD,))
 REGION, AGE = VariableLayout("region", 3), VariableLayout("age", 2)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 import yaml
 
+from tests.common.specification.example import EXAMPLE
 from tryst.common.cleaning import clean
 from tryst.common.custodian.steps.canary import canary
 from tryst.common.errors import TrystError, TrystErrors
@@ -22,7 +22,6 @@ from tryst.common.specification import (
     specification_notes,
 )
 
-EXAMPLE = (Path(__file__).parents[1] / "specification" / "example.yaml").read_text(encoding="utf-8")
 TABLE: list[dict[str, Any]] = [
     {"category": "0-24", "alice": ["0-15", "16-24"], "bob": {"below": 25}},
     {"category": "25-64", "alice": ["25-44", "45-64"], "bob": {"minimum": 25, "below": 65}},

@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.specifications import heading
 from tryst.common.audit import Checkpoint, Tree, consistency_proof
 from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
@@ -50,11 +51,9 @@ from tryst.protos.linkage.v1 import (
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
 
-SPECIFICATION = """
-version: 1
-project: people
-mode: open
-custodians: {alice: {identifier: rec_id}, bob: {identifier: number}}
+SPECIFICATION = (
+    heading("people", alice="rec_id", bob="number")
+    + """
 fields:
   - {name: surname, kind: name, columns: {alice: surname, bob: family_name}, bits: 8192}
   - {name: born, kind: date, date: {order: ymd}}
@@ -63,6 +62,7 @@ blocking:
   - {name: born, keys: [{field: born}]}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 @dataclass

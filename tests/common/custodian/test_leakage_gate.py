@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tests.specifications import heading
 from tryst.common.cleaning import Cleaned, Profile
 from tryst.common.custodian.commands import build
 from tryst.common.custodian.state.custodian_state import State
@@ -22,15 +23,14 @@ from tryst.common.leakage_report import Finding, LeakageReport
 from tryst.common.parties import Party, Side
 from tryst.common.specification import Specification, load_specification
 
-TEXT = """
-version: 1
-project: people
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("people")
+    + """
 fields: [{name: surname, kind: name}]
 leakage: {limit: 0.1, above: refuse}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 class Measured:

@@ -15,6 +15,7 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.specifications import heading
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
 from tryst.common.custodian.source.reading import clean_file, read_cleaned, read_source, read_table, source_stamp
 from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers
@@ -23,14 +24,13 @@ from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 
 PLANTED = "Wolfeschlegelstein"
-SPECIFICATION = """
-version: 1
-project: people
-mode: open
-custodians: {alice: {identifier: key}, bob: {identifier: key}}
+SPECIFICATION = (
+    heading("people", alice="key", bob="key")
+    + """
 fields: [{name: surname, kind: name, columns: {alice: name, bob: name}}]
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 
 
 def read(path: Path, columns: list[str], **options: str) -> SourceTable:

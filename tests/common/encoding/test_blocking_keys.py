@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.specifications import heading
 from tryst.common.encoding.blocking_keys import blocking_keys, written_out
 from tryst.common.specification import Specification, load_specification
 
 KEY = bytes(range(32))
-TEXT = """
-version: 1
-project: blocking
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("blocking")
+    + """
 fields:
   - {name: surname, kind: name}
   - {name: code, kind: code}
@@ -29,6 +28,7 @@ blocking:
   - {name: rule, keys: KEYS}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 COLUMNS = {
     "surname": ["smith", "smi", "smithers", "sm", None, "smith"],
     "code": ["12", "12", "12", None, "12", "12"],

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.common.minhash.definition import signature, words
+from tests.specifications import heading
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding import signing as subject
 from tryst.common.encoding.blocks import tags
@@ -29,11 +30,9 @@ from tryst.common.tokens import tokenise
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 SEED = Seed(bytes(range(32)))
-TEXT = """
-version: 1
-project: encoding
-mode: block_keyed
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("encoding", "block_keyed")
+    + """
 fields:
   - {name: surname, kind: name, bits: 128}
   - {name: given, kind: name, bits: 128, key_domain: surname}
@@ -45,6 +44,7 @@ blocking:
   - {name: name, keys: [{field: surname, prefix: 2}]}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 SPEC = load_specification(TEXT)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
+from tests.specifications import heading
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.columns import file_order
@@ -29,11 +30,9 @@ from tryst.common.specification import Specification, encoding_digest, load_spec
 VECTORS = Path(__file__).parents[2] / "vectors"
 SEED = Seed(bytes(range(32)))
 EPOCH = 3
-TEXT = """
-version: 1
-project: encoding
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("encoding")
+    + """
 fields:
   - {name: surname, kind: name, bits: 128}
   - {name: given, kind: name, bits: 128, key_domain: surname}
@@ -45,6 +44,7 @@ blocking:
   - {name: name-year, keys: [{field: surname, prefix: 3}, {field: born, part: year}]}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 SPEC = load_specification(TEXT)
 COLUMNS = {
     "surname": ["smith", "smyth", "aaaa", "aaa", None, "smith"],

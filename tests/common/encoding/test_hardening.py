@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
+from tests.specifications import heading
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.records import encode_records
@@ -20,11 +21,9 @@ from tryst.common.specification import Specification, encoding_digest, load_spec
 
 SEED = Seed(bytes(range(32)))
 EPOCH = 3
-TEXT = """
-version: 1
-project: encoding
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("encoding")
+    + """
 fields:
   - {name: surname, kind: name, bits: 1024}
   - {name: given, kind: name, bits: 1024, key_domain: surname}
@@ -34,6 +33,7 @@ blocking:
   - {name: name, keys: [{field: surname, prefix: 2}]}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 
 
 def with_names(setting: str, text: str = TEXT) -> Specification:

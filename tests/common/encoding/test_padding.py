@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.specifications import heading
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.dummies import Draws, excess_agreement
@@ -25,11 +26,9 @@ from tryst.common.specification.model.padding import Padding
 
 SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))
-TEXT = """
-version: 1
-project: padded
-mode: block_keyed
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("padded", "block_keyed")
+    + """
 fields:
   - {name: surname, kind: name, bits: 64}
   - {name: given, kind: name, bits: 64}
@@ -45,6 +44,7 @@ blocking:
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 padding: PADDING
 """
+)
 
 
 def specification(padding: Padding | None) -> Specification:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.common.minhash.definition import flips, signature, words
 from tests.common.tokens.definition import tokens
+from tests.specifications import heading
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.layout import SAMPLE
@@ -19,11 +20,9 @@ from tryst.common.specification import Specification, encoding_digest, load_spec
 
 SEED = Seed(bytes(range(32)))
 OURS, THEIRS = NoiseKey(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
-TEXT = """
-version: 1
-project: encoding
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("encoding")
+    + """
 fields:
   - {name: surname, kind: name, bits: 192, randomised_response: 0.1}
   - {name: given, kind: name, bits: 192, randomised_response: 0.1, key_domain: surname}
@@ -32,6 +31,7 @@ blocking:
   - {name: name, keys: [{field: surname, prefix: 1}]}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 OPEN = load_specification(TEXT)
 KEYED = load_specification(TEXT.replace("mode: open", "mode: block_keyed"))
 NAMES = ["smith", "smyth", "smithers", "jones", "jonas", "brown", "braun", None]

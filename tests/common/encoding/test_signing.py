@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
+from tests.specifications import heading
 from tryst.common.encoding.signing import Signer, canonical
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
 from tryst.common.specification import encoding_digest, load_specification
 
-SPEC = load_specification("""
-version: 1
-project: signing
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+SPEC = load_specification(
+    heading("signing")
+    + """
 fields: [{name: surname, kind: name, bits: 64}]
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
-""")
+"""
+)
 SEED = Seed(bytes(range(32)))
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.specifications import heading
 from tryst.common.encoding import FieldSignatures, SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signing import canonical
@@ -18,11 +19,9 @@ from tryst.common.specification import Specification, load_specification
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=16)
 
-SPECIFICATION = """
-version: 1
-project: values
-mode: trusted
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+SPECIFICATION = (
+    heading("values", "trusted")
+    + """
 fields:
   - {name: surname, kind: name, comparator: jaro_winkler}
   - {name: town, kind: category}
@@ -30,6 +29,7 @@ blocking:
   - {name: town, keys: [{field: town}]}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.specifications import heading
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.errors import TrystErrors
 from tryst.common.specification import (
@@ -14,11 +15,9 @@ from tryst.common.specification import (
     specification_digest,
 )
 
-BASE = """
-version: 1
-project: risky
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+BASE = (
+    heading("risky")
+    + """
 fields:
   - {name: surname, kind: name}
 variables:
@@ -27,6 +26,7 @@ variables:
   - {name: illness, holder: bob, categories: [none, some], role: sensitive}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 ASSESSMENT = """
 assessment:
   fractions: {alice: 0.2, bob: 0.1, combined: 0.05}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.specifications import heading
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.specification import (
     dump_specification,
@@ -13,11 +14,9 @@ from tryst.common.specification import (
     specification_notes,
 )
 
-TEXT = """
-version: 1
-project: keyed
-mode: block_keyed
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("keyed", "block_keyed")
+    + """
 fields:
   - {name: surname, kind: name}
   - {name: born, kind: date, date: {order: ymd}}
@@ -27,6 +26,7 @@ blocking:
   - {name: name, keys: [{field: surname, prefix: 3}], split: sex}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 
 
 VARIABLES = """

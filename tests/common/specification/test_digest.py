@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from pytest import MonkeyPatch  # noqa: PT013
 
+from tests.common.specification.example import EXAMPLE
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.common.specification.text.digest import canonical_json
-
-EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 
 
 def example(**changes: Any) -> Specification:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from tests.specifications import heading
 from tryst.common.errors import TrystErrors
 from tryst.common.specification import (
     BlockingKey,
@@ -19,11 +20,9 @@ from tryst.common.specification.model.fields import MAX_LISTED
 from tryst.common.specification.text.digest import _encoded_part
 from tryst.common.specification.text.reading import MAX_BYTES
 
-PLAIN = """
-version: 1
-project: salted
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+PLAIN = (
+    heading("salted")
+    + """
 fields:
   - {name: surname, kind: name}
   - {name: given, kind: name, key_domain: surname}
@@ -35,6 +34,7 @@ blocking:
   - {name: name, keys: [{field: surname, prefix: 3}]}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 BY_YEAR = "salt: {field: born, part: year}"
 
 

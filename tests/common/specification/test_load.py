@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.common.specification.example import EXAMPLE
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, dump_specification, load_specification, read_specification
-
-EXAMPLE = Path(__file__).with_name("example.yaml").read_text()
 
 
 def issues(text: str) -> list[str]:

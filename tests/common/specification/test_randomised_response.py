@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.specifications import heading
 from tryst.common.errors import TrystErrors
 from tryst.common.specification import (
     Specification,
@@ -17,11 +18,9 @@ from tryst.common.specification import (
     specification_notes,
 )
 
-TEXT = """
-version: 1
-project: people
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("people")
+    + """
 fields:
   - {name: surname, kind: name, randomised_response: 0.1}
   - {name: given, kind: name}
@@ -31,6 +30,7 @@ blocking:
   - {name: alike, lsh: {field: given}}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 SPEC = load_specification(TEXT)
 FIRST = "{name: surname, kind: name, randomised_response: 0.1}"
 

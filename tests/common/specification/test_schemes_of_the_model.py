@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.common.specification.example import EXAMPLE
 from tryst.carole.engine.specified import plan_of
 from tryst.common.errors import TrystErrors
 from tryst.common.specification import (
@@ -16,8 +15,6 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
-
-EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 
 
 def with_scheme(scheme: str):

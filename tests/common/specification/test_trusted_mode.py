@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.common.specification.example import EXAMPLE
 from tryst.common.errors import TrystErrors
 from tryst.common.specification import (
     dump_specification,
@@ -15,7 +14,6 @@ from tryst.common.specification import (
     specification_notes,
 )
 
-EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 TRUSTED = EXAMPLE.replace("mode: open", "mode: trusted")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.common.specification.example import EXAMPLE
 from tryst.common.errors import TrystErrors
 from tryst.common.parties import Side
 from tryst.common.specification import (
@@ -21,7 +21,6 @@ from tryst.common.specification import (
 from tryst.common.specification.model.section import folded_label
 from tryst.common.specification.model.variables import VariableSpec
 
-EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 VARIABLES: list[dict[str, Any]] = [
     {"name": "driving", "holder": "alice", "categories": ["Good", "Poor"], "role": "sensitive"},
     {"name": "home", "holder": "bob", "column": "home_base", "categories": ["city", "rural", 3], "missing": ["x", 9]},

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tests.specifications import heading
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import load_specification
@@ -19,16 +20,15 @@ COUNTS = pl.DataFrame(
         "count": ["1000", "800", "300", "50", "40.5", "40", "30", "99", "99", "1", "5000"],
     }
 )
-SPECIFICATION = """
-version: 1
-project: listed
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+SPECIFICATION = (
+    heading("listed")
+    + """
 fields:
   - name: surname
     kind: name
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
+)
 
 
 def listed(counts: pl.DataFrame = COUNTS, value: str = "name", count: str = "count", **changes: float) -> list[str]:

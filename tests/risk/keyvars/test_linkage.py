@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.common.specification.example import EXAMPLE
 from tryst.common.errors import TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
@@ -18,7 +18,6 @@ from tryst.risk.keyvars.environment import Environment
 from tryst.risk.keyvars.insertion import insert
 from tryst.risk.keyvars.linkage import common_categories
 
-EXAMPLE = (Path(__file__).parents[2] / "common" / "specification" / "example.yaml").read_text(encoding="utf-8")
 HERE = ["0-15", "16-24", "25-44", "45-64", "65+"]
 THERE = ["0-17", "18-24", "25-34", "35-64", "65-79", "80+"]
 

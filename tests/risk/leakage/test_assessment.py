@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.risk.leakage.names import public_surnames
+from tests.specifications import heading
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding import FieldSignatures
 from tryst.common.specification import Specification, load_specification
@@ -18,11 +19,9 @@ from tryst.risk.leakage.leakage_assessment import assess
 from tryst.risk.leakage.own_file import public_values
 from tryst.risk.leakage.view import FieldView
 
-HEAD = """
-version: 1
-project: people
-mode: MODE
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+HEAD = (
+    heading("people", "MODE")
+    + """
 fields:
   - {name: surname, kind: name, bits: 256}
   - {name: sex, kind: category}
@@ -32,6 +31,7 @@ blocking:
   - {name: year, keys: [{field: surname, prefix: 1}, {field: born, part: year}]}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 def specification(mode: str) -> Specification:

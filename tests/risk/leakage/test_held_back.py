@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tests.risk.leakage.names import public_surnames, signed
 from tests.risk.leakage.test_blocks import block_view
+from tests.specifications import heading
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.columns import file_order
@@ -22,11 +23,9 @@ from tryst.risk.leakage.held_back import BLOCK_VALUES, COMPANY, joins_across, li
 from tryst.risk.leakage.leakage_assessment import assess
 from tryst.risk.leakage.own_file import truth_of
 
-TEXT = """
-version: 1
-project: people
-mode: open
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+TEXT = (
+    heading("people")
+    + """
 fields:
   - {name: surname, kind: name, bits: 256SETTING}
   - {name: sex, kind: category, bits: 64}
@@ -36,6 +35,7 @@ blocking:
 RULE
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 BY_NAME = "  - {name: name, keys: [{field: surname, prefix: 4}]}"
 
 

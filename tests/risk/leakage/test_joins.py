@@ -20,6 +20,7 @@ from benchmarks._leakage_joins import (
     shared_rows,
 )
 from tests.risk.leakage.names import KEYS, public_surnames, surnames
+from tests.specifications import heading
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Purpose, Seed, derive
 from tryst.common.minhash import signatures
@@ -32,11 +33,9 @@ from tryst.risk.leakage.chaining import chained_alignment, value_classes
 from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
 from tryst.risk.leakage.own_file import truth_of
 
-SPECIFICATION = """
-version: 1
-project: people
-mode: block_keyed
-custodians: {alice: {identifier: id}, bob: {identifier: id}}
+SPECIFICATION = (
+    heading("people", "block_keyed")
+    + """
 fields:
   - {name: surname, kind: name, bits: 256}
   - {name: one, kind: category}
@@ -46,6 +45,7 @@ blocking:
   - {name: two, keys: [{field: two}]}
 retention: {uploads_days: 7, results_days: 30, maps_days: 90}
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,44 @@
+"""What custodians in this process send to Carole, and what their uploads held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tryst.common.encoding import Layout, SignatureSet, from_bytes
+from tryst.common.parties import Side
+from tryst.common.rpc.client import Connection
+from tryst.common.wire import manifest_from_wire
+from tryst.protos.linkage.v1 import contribution_pb2
+
+
+def recorded(patch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """Every request that is answered from now on, with its type's name; until the patch is undone."""
+    sent: list[tuple[str, Any]] = []
+    call = Connection.call
+
+    def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
+        answer = call(self, method, request, **given)
+        sent.append((type(request).__name__, request))
+        return answer
+
+    patch.setattr(Connection, "call", kept)
+    return sent
+
+
+def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple[SignatureSet, ...]]:
+    """What a custodian's messages carried."""
+    begun = [
+        message
+        for _, message in sent
+        if isinstance(message, contribution_pb2.BeginUploadRequest)
+        and manifest_from_wire(message.manifest, 1 << 40, 1 << 30).side is side
+    ]
+    layout = manifest_from_wire(begun[0].manifest, 1 << 40, 1 << 30).layout
+    chunks = {
+        message.chunk.index: message.chunk.data
+        for _, message in sent
+        if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == begun[0].upload
+    }
+    return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
