@@ -35,7 +35,7 @@ def enrol(
     from tryst.common.pki.enrolment import enrol as make
 
     enrolment_request = make(folder, name, role, host or ())
-    typer.echo(f"Made {folder}. Send {folder / 'card.yaml'} to whoever issues the certificates.")
+    typer.echo(f"Made {folder}. Send {folder / 'enrolment-request.yaml'} to whoever issues the certificates.")
     typer.echo(f"Identity, to be read to the others over the phone:\n  {enrolment_request.identity.fingerprint}")
 
 

@@ -84,12 +84,12 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         "mask": found.patterns.mask,
         "count": found.patterns.count,
         "pattern": found.pattern[order],
-        "wanted": found.selected,
+        "selected": found.selected,
     }
     if found.levels is not None:
         arrays["levels"] = found.levels
     if found.outside_blocks is not None:
-        arrays["outside_gamma"], arrays["beyond_count"] = found.outside_blocks.gamma, found.outside_blocks.count
+        arrays["outside_gamma"], arrays["outside_count"] = found.outside_blocks.gamma, found.outside_blocks.count
     for side, lacking in zip("ab", found.lacking, strict=True):
         arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
     document = {
@@ -102,7 +102,7 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         "seconds": found.seconds,
         "peak_bytes": found.peak_bytes,
         "threads": request.threads,
-        "asked": [digest.hex() for digest in request.requested],
+        "requested": [digest.hex() for digest in request.requested],
     }
     return packed(arrays, document)
 
@@ -130,7 +130,7 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
         outside_blocks = None
         if document["scale"] is not None:
             outside_gamma = array_of(arrays, "outside_gamma", np.int8, (None, n_fields))
-            counts = array_of(arrays, "beyond_count", np.float64, (len(outside_gamma),))
+            counts = array_of(arrays, "outside_count", np.float64, (len(outside_gamma),))
             outside_blocks = OutsideBlocks(outside_gamma, counts, float(document["scale"]))
         lacking = []
         for side in "ab":
@@ -143,7 +143,7 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
             levels=levels,
             outside_blocks=outside_blocks,
             pattern=_below(array_of(arrays, "pattern", np.int32, (None,)), n_patterns),
-            selected=_below(array_of(arrays, "wanted", np.int64, (None,)), n_patterns),
+            selected=_below(array_of(arrays, "selected", np.int64, (None,)), n_patterns),
             lacking=(lacking[0], lacking[1]),
             equal=(int(document["equal"][0]), int(document["equal"][1])),
             missing={str(name): (float(a), float(b)) for name, (a, b) in document["missing"].items()},
@@ -154,7 +154,7 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
         for q, field in enumerate(plan.compared):
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
                 raise malformed("a comparison level that the plan does not define")
-        alice, bob = (bytes.fromhex(digest) for digest in document["asked"])
+        alice, bob = (bytes.fromhex(digest) for digest in document["requested"])
         return ResolutionRequest(found, (alice, bob), int(document["threads"]))
     except (KeyError, TypeError, ValueError, IndexError):
         raise malformed("parts that are missing or of another type") from None

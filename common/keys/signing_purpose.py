@@ -20,5 +20,5 @@ class SigningPurpose(StrEnum):
     """Carole states the size and root of the audit log."""
     WITNESS = "audit-witness"
     """A custodian has verified a checkpoint."""
-    ENROLMENT = "enrolment card"
+    ENROLMENT = "enrolment request"
     """A party requests to become a member."""

@@ -41,7 +41,7 @@ class EnrolmentRequest:
     request: bytes
 
     @classmethod
-    def parse(cls, text: str, where: str = "card.yaml") -> EnrolmentRequest:
+    def parse(cls, text: str, where: str = "enrolment-request.yaml") -> EnrolmentRequest:
         """Read an enrolment request.
 
         Raises

@@ -1,16 +1,16 @@
 """A party's folder: its file names, and the creation of several folders at once.
 
-============== ====================================================== ======
-tls.key        TLS private key, P-256                                 0600
-identity.key   Ed25519 private key: approvals, agreement messages     0600
-sealing.key    X25519 private key: opens shares sealed to the party   0600
-wrapping.key   wrapping keys of everything encrypted at rest          0600
-card.yaml      the party's public keys and certificate request        public
-certificate.pem the party's certificate                               public
-linker.pem     authority of the linker's certificate                  public
-callers.pem    authorities of those who may call the party's service  public
-members.yaml   the membership list                                    public
-============== ====================================================== ======
+====================== ====================================================== ======
+tls.key                TLS private key, P-256                                 0600
+identity.key           Ed25519 private key: approvals, agreement messages     0600
+sealing.key            X25519 private key: opens shares sealed to the party   0600
+wrapping.key           wrapping keys of everything encrypted at rest          0600
+enrolment-request.yaml the party's public keys and certificate request        public
+certificate.pem        the party's certificate                                public
+linker.pem             authority of the linker's certificate                  public
+callers.pem            authorities of those who may call the party's service  public
+members.yaml           the membership list                                    public
+====================== ====================================================== ======
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PartyFolder:
     @property
     def enrolment_request(self) -> Path:
         """The party's public keys and certificate request, to be sent to whoever certifies."""
-        return self.path / "card.yaml"
+        return self.path / "enrolment-request.yaml"
 
     @property
     def certificate(self) -> Path:

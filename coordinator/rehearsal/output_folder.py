@@ -182,7 +182,7 @@ def _others(spec: Specification, schemes: Sequence[str]) -> Iterator[tuple[str, 
     """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
     if spec.latent is not None:
         data = spec.model_dump()
-        alone = {**data, "latent": None, "release": {**data["release"], "joint": "nobody"}}
+        alone = {**data, "latent": None, "release": {**data["release"], "joint": "none"}}
         yield AGREEMENT_ALONE, Specification.model_validate(alone)
     for scheme in schemes:
         if scheme != spec.model.scheme:

@@ -43,10 +43,10 @@ class Procedure:
 
     def enrol(self) -> None:
         """Step 1, and the enrolment requests sent to the coordinator."""
-        (self.context / "cards").mkdir(parents=True, exist_ok=True)
+        (self.context / "requests").mkdir(parents=True, exist_ok=True)
         self.all("enrol")
         for party in PARTIES:
-            shutil.copy(self.keys(party) / "card.yaml", self.context / "cards" / f"{party}.yaml")
+            shutil.copy(self.keys(party) / "enrolment-request.yaml", self.context / "requests" / f"{party}.yaml")
 
     def certify(self) -> None:
         """Step 2."""

@@ -86,7 +86,7 @@ def test_the_check_finds_what_is_wrong() -> None:
         ["carole", "check", "a"],
         ["unknown"],
         ["project", "create|begin"],
-        ["party", "certify", "card.yaml", "--authority", "authority"],
+        ["party", "certify", "enrolment-request.yaml", "--authority", "authority"],
         ["spec", "check"],
     ):
         assert list(issues(words, complete=True)), words
@@ -94,7 +94,7 @@ def test_the_check_finds_what_is_wrong() -> None:
         ["alice", "approve", "--yes"],
         ["project", "create|approve"],
         ["spec", "check", "linkage.yaml"],
-        ["party", "certify", "card.yaml", "--authority=authority", "--out", "x"],
+        ["party", "certify", "enrolment-request.yaml", "--authority=authority", "--out", "x"],
     ):
         assert not list(issues(words, complete=True)), words
     assert not list(issues(["spec", "check"], complete=False))

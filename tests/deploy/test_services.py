@@ -219,7 +219,7 @@ def wait_for(terminal: Terminal, party: str, condition: Callable[[dict[str, Any]
 
     def seen() -> bool:
         projects = json.loads(terminal.type(party, "status", "--json"))["projects"]
-        assert not any(project["trouble"] for project in projects), projects
+        assert not any(project["blocking_error"] for project in projects), projects
         return any(condition(project) for project in projects)
 
     until(seen)

@@ -69,7 +69,7 @@ def vector() -> dict[str, Any]:
         "encoding_digest": encoding_digest(specification).hex(),
         "records": RECORDS,
         "sha256": hashlib.sha256(payload).hexdigest(),
-        "body": payload.hex(),
+        "payload": payload.hex(),
     }
 
 

@@ -82,7 +82,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
                 "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
                 "stage": project.stage,
                 "fraction": project.fraction,
-                "trouble": project.blocking_error,
+                "blocking_error": project.blocking_error,
                 "specification_digest": project.specification_digest.hex(),
                 "rows": project.rows,
                 "links": project.links,

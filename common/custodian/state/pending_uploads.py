@@ -129,7 +129,7 @@ class Uploads:
         return sorted({row.project for row in expired})
 
     def _payload(self, upload: str) -> Path:
-        return self._folder / f"{upload}.body"
+        return self._folder / f"{upload}.payload"
 
     def _map(self, upload: str) -> Path:
         return self._folder / f"{upload}.map"

@@ -149,7 +149,7 @@ class ReleaseSpec(Section):
     """What Bob receives."""
     coordinator: Literal["statistics", "nothing"] = "statistics"
     """What the coordinator receives; never record-level data."""
-    joint: Literal["nobody", "alice", "bob", "both"] = "nobody"
+    joint: Literal["none", "alice", "bob", "both"] = "none"
     """Who receives, with its share, the joint distribution that the latent step estimates. A custodian can put the
     labels in, and then infer what the other file likely holds of its own records."""
 

@@ -13,7 +13,7 @@ from tryst.common.validation_issue import ValidationIssue
 def release_issues(release: ReleaseSpec, latent: LatentSpec | None) -> Iterator[ValidationIssue]:
     """A joint distribution that does not exist, or is granted to a custodian that receives nothing."""
     path = ("release", "joint")
-    if release.joint != "nobody" and latent is None:
+    if release.joint != "none" and latent is None:
         what = "without a latent step there is no joint distribution to receive"
         yield ValidationIssue(path, what, release.joint, "drop it, or add the section `latent`")
     for side in Side:

@@ -140,8 +140,8 @@ def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path
     state.uploads.add(upload("c"), iter([b"3"]), b"map c", map_days=1)
     assert sorted(path.name[0] + path.suffix for path in (tmp_path / "uploads").iterdir()) == [
         "a.map",
-        "c.body",
         "c.map",
+        "c.payload",
     ]
     newest = state.uploads.newest("people")
     assert newest is not None
@@ -154,10 +154,10 @@ def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vaul
     state.update("people")
     state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)
     state.close()
-    (tmp_path / "uploads" / "stray.body").write_bytes(b"x")
+    (tmp_path / "uploads" / "stray.payload").write_bytes(b"x")
     (tmp_path / "uploads" / ".half.map.12").write_bytes(b"x")
     state = State(tmp_path, vault)
-    assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".body", ".map"]
+    assert sorted(path.suffix for path in (tmp_path / "uploads").iterdir()) == [".map", ".payload"]
     kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
     assert state.uploads.payload_chunk(kept, 0) == b"body"
@@ -192,7 +192,7 @@ def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
     kept = state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)
-    path = next((tmp_path / "uploads").glob("*.body"))
+    path = next((tmp_path / "uploads").glob("*.payload"))
     *rest, last = path.read_bytes()
     path.write_bytes(bytes([*rest, last ^ 1]))
     with pytest.raises(TrystError) as caught:

@@ -210,6 +210,6 @@ def test_from_file_to_bytes_nothing_has_changed() -> None:
     part, _ = encode(cleaned.columns, spec, Seed(bytes.fromhex(golden["seed"])), golden["epoch"], shuffle=file_order)
     payload = b"".join(to_bytes([part]))
     assert hashlib.sha256(payload).hexdigest() == golden["sha256"]
-    assert payload.hex() == golden["body"]
+    assert payload.hex() == golden["payload"]
     (back,) = from_bytes(layout_of([part]), payload)
     assert back.fields.keys() == part.fields.keys()

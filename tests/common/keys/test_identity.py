@@ -161,7 +161,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "decide-release",
         "audit-checkpoint",
         "audit-witness",
-        "enrolment card",
+        "enrolment request",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
     assert [purpose for purpose in SigningPurpose if IDENTITY.public.is_signed(signed, purpose, b"x")] == [

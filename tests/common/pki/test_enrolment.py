@@ -122,7 +122,7 @@ def test_enrolling_twice_keeps_the_first_keys(tmp_path: Path) -> None:
     enrolment_request = enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A)
     reported = refusal(lambda: enrol(tmp_path / "alice", "alice", Role.CUSTODIAN_A), ErrorCode.EXISTS)
     assert "keys are never overwritten" in reported
-    assert load_enrolment_request(tmp_path / "alice" / "card.yaml") == enrolment_request
+    assert load_enrolment_request(tmp_path / "alice" / "enrolment-request.yaml") == enrolment_request
     assert [path.name for path in tmp_path.iterdir()] == ["alice"]
 
 
