@@ -245,9 +245,9 @@ def _check(values: Values, fitted: FittedScheme, patterns: PatternCounts, bounds
 def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -> tuple[ResultWarning, ...]:
     found = []
     if not value_fit.converged:
-        found.append(result_warning("joint_distribution_not_settled"))
+        found.append(result_warning("joint_distribution_not_converged"))
     if not em.converged:
-        found.append(result_warning("m_not_settled_beside_values", iterations=em.iterations))
+        found.append(result_warning("m_not_converged_beside_values", iterations=em.iterations))
     n_pairs = float(em.model.n_a) * em.model.n_b
     expected = em.model.p * n_pairs
     if settings.p == "held" and not 0.5 * expected <= em.unconstrained_matches <= 2 * expected:

@@ -143,10 +143,10 @@ def link_probabilities(
     if not converged:
         chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
-        warnings.append(result_warning("expected_links_not_settled", steps=MAX_PRIORS))
+        warnings.append(result_warning("expected_links_not_converged", steps=MAX_PRIORS))
     if chosen.beliefs.not_converged:
         groups, rounds = chosen.beliefs.not_converged, chosen.beliefs.rounds
-        warnings.append(result_warning("competing_records_not_settled", groups=groups, rounds=rounds))
+        warnings.append(result_warning("competing_records_not_converged", groups=groups, rounds=rounds))
     return LinkProbabilities(
         probability=probability(chosen.beliefs.log_odds),
         expected_links=chosen.n,

@@ -162,7 +162,7 @@ def _disagreement(model: Model, posterior: LinkProbabilities, converged: bool) -
     if pairwise > 1.25 * links + 5:
         found.append(result_warning("matches_exceed_one_to_one", pairwise=pairwise, links=links))
     if not converged:
-        found.append(result_warning("one_to_one_not_settled"))
+        found.append(result_warning("one_to_one_not_converged"))
     return found
 
 

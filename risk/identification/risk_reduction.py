@@ -40,7 +40,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
     file = matching.file
     if not matching.measures.uniques:
         return
-    found["lowering"] = {
+    found["risk_reduction"] = {
         "by_variable": [
             {"variable": v.name, "avoided": v.without.avoided, "relative_risk": _plain(v.without.relative_risk)}
             for v in variable_risks(matching)
@@ -50,7 +50,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
     ordered = ordered_variables(file.labels)
     pairs = sum(len(candidate_pairs(file.levels, ordered, q)) for q in range(file.n_keys))
     short = len(file.cells) * pairs <= _EFFORT
-    _add_relative_risks(matching, found["lowering"]["by_category"], ordered if short else None)
+    _add_relative_risks(matching, found["risk_reduction"]["by_category"], ordered if short else None)
     # Levels with an order are merged with their neighbours only, however many there are.
     wide = [n for n, k, order in zip(file.names, file.levels, ordered, strict=True) if k > _MERGED and not order]
     if wide:
@@ -68,7 +68,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
         )
     target = matching.measures.expected_matches / file.n_records / 2 if selected is None else selected
     recoding = minimal_recoding(matching, target)
-    found["lowering"]["recoding"] = {
+    found["risk_reduction"]["recoding"] = {
         "words": recoding.recoding.described(file),
         "reached": recoding.reached,
         "exact": recoding.exact,

@@ -232,7 +232,7 @@ def fit_joint(
             graphs = chosen
     joint = replace(joint, rounds=rounds, converged=converged, misfits=estimator.misfits(matches, others))
     if not converged:
-        warning = result_warning("dependence_not_settled", rounds=rounds)
+        warning = result_warning("dependence_not_converged", rounds=rounds)
         current = replace(current, warnings=(*current.warnings, warning))
     return current, joint, posterior
 

@@ -86,7 +86,7 @@ ESTIMATION = (
         remedy="Choose the threshold with that in mind, or leave model.scheme at its default.",
     ),
     WarningCode(
-        code="dependence_not_settled",
+        code="dependence_not_converged",
         severity="warning",
         meaning="Estimation with dependent fields ended before the number of matches was stable.",
         text="The model of dependent fields had not converged after {rounds} rounds: the number of matches still"
@@ -103,7 +103,7 @@ ESTIMATION = (
         " modelled (model.dependence).",
     ),
     WarningCode(
-        code="one_to_one_not_settled",
+        code="one_to_one_not_converged",
         severity="warning",
         meaning="Estimation under one-to-one ended before the number of links was stable.",
         text="Estimates under one-to-one had not converged: the number of links still changes.",
@@ -118,14 +118,14 @@ ESTIMATION = (
         remedy="Compare both numbers with what is known of the files' overlap.",
     ),
     WarningCode(
-        code="expected_links_not_settled",
+        code="expected_links_not_converged",
         severity="warning",
         meaning="The expected number of links was not stable when its computation ended.",
         text="The expected number of links had not converged after {steps} steps.",
         remedy="Treat link probabilities as approximate.",
     ),
     WarningCode(
-        code="competing_records_not_settled",
+        code="competing_records_not_converged",
         severity="warning",
         meaning="Link probabilities within some groups of competing records are approximate.",
         text="{groups} groups of competing records had not converged after {rounds} rounds: their link probabilities"

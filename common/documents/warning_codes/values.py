@@ -19,14 +19,14 @@ VALUES = (
         remedy="Check the columns of the variables, or drop the section latent.",
     ),
     WarningCode(
-        code="joint_distribution_not_settled",
+        code="joint_distribution_not_converged",
         severity="warning",
         meaning="Estimation of the joint distribution ended before it converged.",
         text="The joint distribution had not converged when its estimation ended.",
         remedy="Treat what the values add as approximate; fewer variables or categories converge sooner.",
     ),
     WarningCode(
-        code="m_not_settled_beside_values",
+        code="m_not_converged_beside_values",
         severity="warning",
         meaning="The EM of the extended latent step ended before it converged.",
         text="m had not converged after {iterations} steps beside the values' Bayes factors: probabilities are"

@@ -32,11 +32,11 @@ def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
             "share of the file's score from special uniques with the variable",
             "Contribution of each key variable to the file's SUDA score.",
         )
-    if "lowering" in assessment:
-        rows = [(v["variable"], max(0.0, v["avoided"])) for v in assessment["lowering"]["by_variable"]]
-        drawn["lowering"] = share_chart(
+    if "risk_reduction" in assessment:
+        rows = [(v["variable"], max(0.0, v["avoided"])) for v in assessment["risk_reduction"]["by_variable"]]
+        drawn["risk_reduction"] = share_chart(
             rows,
-            "lowering",
+            "risk_reduction",
             "share of the expected correct matches avoided by leaving it out",
             "What leaving out each key variable would avoid.",
         )

@@ -55,7 +55,7 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
     assert {m["name"] for m in found["measures"]} >= {"DIS", "Pr(CM | UM)", "tau1", "tau2", "Pr(CM), modelled"}
     assert all(m["meaning"] and m["intruder"] and m["lower"] for m in found["measures"])
     assert found["left_out"] == []
-    assert all(c["relative_risk"] > 0 and c["merged_avoided"] >= -1e-9 for c in found["lowering"]["by_category"])
+    assert all(c["relative_risk"] > 0 and c["merged_avoided"] >= -1e-9 for c in found["risk_reduction"]["by_category"])
     ten, every, smallest = found["modelled"]["attacks"]
     assert ten["combinations"] == 10
     assert 0 < ten["true"] <= 1
@@ -138,11 +138,11 @@ def test_a_long_search_is_made_only_when_asked_for(files, monkeypatch):
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file)
     assert [left["what"] for left in found["left_out"]] == ["recoding"]
-    assert "recoding" not in found["lowering"]
+    assert "recoding" not in found["risk_reduction"]
     assert "<svg" in render(found)
     requested = assess(file, selected=0.02)
     assert requested["left_out"] == []
-    assert requested["lowering"]["recoding"]["after"] <= 0.02
+    assert requested["risk_reduction"]["recoding"]["after"] <= 0.02
 
 
 def test_survey_weights(files):
