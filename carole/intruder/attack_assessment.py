@@ -11,6 +11,7 @@ from tryst.carole.evaluation import calibration, expected_precision_recall
 from tryst.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
 from tryst.carole.intruder.dummies import Kind, with_dummies
 from tryst.carole.intruder.files import AttackedFiles
+from tryst.common.documents.result_warning import by_severity
 from tryst.risk.identification.claims import Claims, claim_best_of_each, claim_most_probable
 
 Intruder = Callable[[AttackedFiles], Suspicions]
@@ -34,7 +35,7 @@ def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dic
             ),
         },
         "minimum": minimum,
-        "warnings": [warning.plain() for warning in found.warnings],
+        "warnings": [warning.plain() for warning in by_severity(found.warnings)],
     }
     if truth is not None:
         n_matches = files.n_matches or 0

@@ -8,36 +8,12 @@ import keyword
 import re
 import tokenize
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.architecture.vocabulary import REPOSITORY, table, words
+
 ROOMS = ("alice", "bob", "common", "risk", "carole", "coordinator", "benchmarks", "deploy")
-PAGE = REPOSITORY / "docs" / "vocabulary.md"
-
-_ROW = re.compile(r"^\| ([a-z_, ]+) \| ([^|]+) \|([^|]*)\|$", re.MULTILINE)
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-
-
-@cache
-def refused() -> dict[str, str]:
-    """Word to its replacement, as the page has them."""
-    rows = [row for row in _ROW.findall(PAGE.read_text(encoding="utf-8")) if row[0] != "not"]
-    return {word.strip(): instead.strip() for words, instead, _ in rows for word in words.split(",")}
-
-
-@cache
-def excepted() -> set[str]:
-    """Identifiers that the page allows by name."""
-    rows = [row for row in _ROW.findall(PAGE.read_text(encoding="utf-8")) if row[0] != "not"]
-    return {name for _, _, allowed in rows for name in re.findall(r"`(\w+)`", allowed)}
-
-
-def words(identifier: str) -> set[str]:
-    """The words of an identifier: at underscores, and where capitals begin one."""
-    return {word.lower() for part in identifier.split("_") for word in _WORD.findall(part)}
 
 
 def identifiers(text: str) -> Iterator[tuple[str, int]]:
@@ -55,11 +31,12 @@ def identifiers(text: str) -> Iterator[tuple[str, int]]:
 
 def violations(found: Iterator[tuple[str, int]]) -> list[str]:
     """Identifiers that hold a refused word, with the word to use instead."""
+    listed = table("In identifiers")
     return [
-        f"line {line}: {name}: not `{word}` but {refused()[word]}"
+        f"line {line}: {name}: not `{word}` but {listed.refused[word]}"
         for name, line in found
-        if name not in excepted()
-        for word in sorted(words(name) & refused().keys())
+        if name not in listed.excepted
+        for word in sorted(words(name) & listed.refused.keys())
     ]
 
 

@@ -168,7 +168,7 @@ def test_an_invalid_url_is_refused_without_showing_it(bad: str) -> None:
 
 def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
     with pytest.raises(TrystError) as caught:
-        Database("postgresql+psycopg://nobody:secretword@127.0.0.1:1/none")
+        Database("postgresql+psycopg://absent:secretword@127.0.0.1:1/none")
     assert caught.value.code is ErrorCode.DATABASE
     assert "secretword" not in str(caught.value)
 
