@@ -62,10 +62,10 @@ SUBCOMMANDS = {
         "Bob, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",
     ),
     "carole": Subcommand(
-        "tryst.carole.commands", "Carole, the linkage unit: she links signatures and never sees a name."
+        "tryst.carole.commands.service", "Carole, the linkage unit: she links signatures and never sees a name."
     ),
     "audit": Subcommand(
-        "tryst.carole.audit_commands",
+        "tryst.carole.commands.audit",
         "The audit log: who did what, in an order that cannot be quietly changed.",
     ),
     "risk": Subcommand("tryst.risk.commands.disclosure", "Disclosure risk of tables and records."),
@@ -75,7 +75,7 @@ SUBCOMMANDS = {
         "differently.",
     ),
     "intrude": Subcommand(
-        "tryst.carole.intruder_commands",
+        "tryst.carole.commands.intrude",
         "Use the linker to attack a release: link it to people an intruder knows.",
     ),
 }

@@ -246,7 +246,7 @@ OTHERS = (
     [
         ("alice", ["tryst.alice", "scipy"], ["alice", "party"]),
         ("bob", ["tryst.bob", "scipy"], ["bob", "party"]),
-        ("carole", ["tryst.carole", "scipy"], ["carole", "party"]),
+        ("carole", ["tryst.carole", "scipy"], ["audit", "carole", "party"]),
     ],
 )
 def test_what_is_there_is_enough_and_nothing_else_is_there(
