@@ -53,7 +53,7 @@ oldest: .venv-oldest/made
 pythons: .venv/dev
 	@for version in 3.12 3.13; do \
 	    found=; \
-	    for python in "$$(command -v python$$version)" "$$(pyenv root 2>/dev/null)"/versions/$$version.*/bin/python; do \
+	    for python in "$$(command -v python$$version)" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python; do \
 	        if "$$python" -c pass 2>/dev/null; then found=$$python; break; fi; \
 	    done; \
 	    if [ -z "$$found" ]; then echo "Python $$version: skipped, not on this machine"; continue; fi; \
