@@ -37,7 +37,7 @@ from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.specification import Specification
 from tryst.coordinator.client.terminal import console
 from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal.link_truth import judge
+from tryst.coordinator.rehearsal.link_truth import evaluate
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
 
@@ -154,10 +154,10 @@ def _peer(program: str, case: Case, folder: Path, python: Path) -> tuple[str, di
         table.select(pl.col(case.identifier).alias("identifier"), pl.col(PERSON).alias("person"))
         for table in (case.alice, case.bob)
     ]
-    found = judge(pairs.filter(pl.col("link_probability") >= 0.5), pairs, *persons).plain()
+    found = evaluate(pairs.filter(pl.col("link_probability") >= 0.5), pairs, *persons).plain()
     rows = [pairs[side].cast(pl.Categorical).to_physical().to_numpy() for side in ("alice", "bob")]
     kept = assigned(rows[0], rows[1], pairs["link_probability"].to_numpy(), 0.5, "one_to_one")
-    found["one_to_one"] = judge(pairs[kept.tolist()], pairs, *persons).at_decision.f1
+    found["one_to_one"] = evaluate(pairs[kept.tolist()], pairs, *persons).at_decision.f1
     return json.loads(run.stdout.splitlines()[-1])["version"], found
 
 

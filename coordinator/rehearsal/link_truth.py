@@ -23,7 +23,7 @@ CURVE_POINTS = 400
 """Most points of a curve that are written down; what lies between them is on a line for the eye."""
 
 
-def judge(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> EvaluationDocument:
+def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob: pl.DataFrame) -> EvaluationDocument:
     """The evaluation, which becomes ``evaluation.json``.
 
     Parameters

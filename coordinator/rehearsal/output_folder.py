@@ -30,7 +30,7 @@ from tryst.common.specification import (
 )
 from tryst.common.specification.model.schemes import SCHEMES
 from tryst.coordinator.client.terminal import console
-from tryst.coordinator.rehearsal.link_truth import judge, summary
+from tryst.coordinator.rehearsal.link_truth import evaluate, summary
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
 from tryst.coordinator.reports.disclosure import write_risk_report
@@ -102,7 +102,7 @@ def rehearse_into(
             evaluation = None
             if persons is not None:
                 narrator.step("evaluate")
-                evaluation = judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])
+                evaluation = evaluate(links, pairs, persons[Side.ALICE], persons[Side.BOB])
                 if others:
                     own = compared(spec.model.scheme, evaluation)
                     evaluation = evaluation.model_copy(update={"schemes": [own, *others]})
@@ -120,12 +120,12 @@ def rehearse_into(
             for what, other in _others(shown, tuple(SCHEMES) if schemes else (spec.model.scheme,)):
                 console.rule(f"[bold]{what.capitalize()}, to compare", style="dim")
 
-                def judged(rehearsed: Rehearsed, what: str = what) -> None:
+                def evaluated(rehearsed: Rehearsed, what: str = what) -> None:
                     links, pairs = _links_and_pairs(rehearsed)
-                    others.append(compared(what, judge(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
+                    others.append(compared(what, evaluate(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
 
                 text = dump_specification(other)
-                rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), judged)
+                rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), evaluated)
         rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
     _show_written(out, spec)
 
