@@ -20,7 +20,7 @@ adding that key distinguishes it from no one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -75,10 +75,26 @@ def _lower_keys(layout: Any, n_words: int) -> Any:
     return below
 
 
+class _Values(NamedTuple):
+    """Working arrays about the values of the key that splits a class, an entry for each value."""
+
+    tally: NDArray[np.int32]
+    """Items of the class that have the value."""
+    hopeful: NDArray[np.int32]
+    """Candidates among them."""
+    place: NDArray[np.int32]
+    """First the one candidate, where there is only one; then where the value's items begin."""
+    top: NDArray[np.int32]
+    """Where its next item is placed."""
+    touched: NDArray[np.int32]
+    """The values that occur, without gaps."""
+
+
 @njit(cache=True, nogil=True)
-def _count(rows, field, items, alone, s, e, tally, hopeful, place, touched):  # type: ignore[no-untyped-def]  # compiled
+def _count(rows, field, items, alone, s, e, values):  # type: ignore[no-untyped-def]  # compiled
     """Count a class's values, which are then `touched`, and those that agree with every value."""
     word, shift, bits, any_value = field
+    tally, hopeful, place, _, touched = values
     n_touched, wild = 0, 0
     for t in range(s, e):
         v = (rows[items[t], word] >> shift) & bits
@@ -97,9 +113,10 @@ def _count(rows, field, items, alone, s, e, tally, hopeful, place, touched):  # 
 
 
 @njit(cache=True, nogil=True)
-def _split(rows, field, items, alone, s, e, tally, place, top, touched, splitting, below, key):  # type: ignore[no-untyped-def]  # compiled
+def _split(rows, field, items, alone, s, e, values, splitting, below, key):  # type: ignore[no-untyped-def]  # compiled
     """Place a class's items by value, in order; neighbours who agree on the keys below become one."""
     word, shift, bits, any_value = field
+    tally, _, place, top, touched = values
     for t in range(s, e):
         i = items[t]
         v = (rows[i, word] >> shift) & bits
@@ -192,6 +209,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
     top = np.zeros(widest + 1, dtype=np.int32)
     hopeful = np.zeros(widest + 1, dtype=np.int32)
     touched = np.empty(widest + 1, dtype=np.int32)
+    values = _Values(tally, hopeful, place, top, touched)
     found = np.empty(max(1024, n), dtype=np.int64)
     of_cell = np.empty(max(1024, n), dtype=np.int32)
     n_found = 0
@@ -210,7 +228,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
         made, out = 0, end[depth]
         for c in range(first_class[depth], first_class[depth] + n_classes[depth]):
             s, e = starts[c], starts[c + 1]
-            n_touched, wild = _count(rows, field, items, alone, s, e, tally, hopeful, place, touched)
+            n_touched, wild = _count(rows, field, items, alone, s, e, values)
             # Whoever is alone is unique here; a value without candidates is of no interest below.
             splitting = 0
             for k in range(n_touched):
@@ -244,7 +262,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
             if need > len(items):
                 items = _grown(items, need)
                 alone = _grown(alone, need)
-            _split(rows, field, items, alone, s, e, tally, place, top, touched, splitting, below, key)
+            _split(rows, field, items, alone, s, e, values, splitting, below, key)
             # Keep the classes that still have a candidate, without gaps.
             for k in range(splitting):
                 v = touched[k]
