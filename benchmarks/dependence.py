@@ -17,14 +17,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.carole.engine import Resources, link
-from tryst.carole.engine.plan import Assignment, Dependence
+from tryst.carole.engine.plan import Dependence
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
 from tryst.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
 from tryst.carole.fellegi_sunter.dependence import JointModel, fit_joint
-from tryst.carole.fellegi_sunter.link_rule import assigned
-from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.link_rule import Assignment, assigned
 from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records
@@ -102,7 +103,7 @@ def linked(case: Neighbours, kind: str) -> tuple[Model, JointModel | None, NDArr
     by_pattern = np.maximum(*(each.match_probabilities(case.patterns.gamma) for each in (model, start)))
     kept = np.flatnonzero(by_pattern[case.member] >= WORTH_KEEPING)
     row_a, row_b = np.divmod(kept, case.n_b)
-    pairs = row_a, row_b, case.member[kept]
+    pairs = LinkPosterior("one_to_one", row_a, row_b, case.n_a, case.n_b), case.member[kept]
     joint: JointModel | None = None
     posterior: LinkProbabilities | None
     model, posterior = refined(model, case.patterns, *pairs)

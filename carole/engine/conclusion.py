@@ -1,8 +1,8 @@
 """From comparison results to links: the second half of a run, in which it must be known which rows are one record.
 
-The first half compares signatures, counts and keeps pairs (`local`). This half estimates under one-to-one and decides,
-from counts of comparison vectors and from pairs of row numbers, and needs no signature. In block-keyed mode it is done
-by a resolver who has none: rows are then handles from the custodians, the same for a record under every rule.
+The first half compares signatures, counts and keeps pairs (`local`). This half estimates under the assignment and
+decides, from counts of comparison vectors and from pairs of row numbers, and needs no signature. In block-keyed mode it
+is done by a resolver who has none: rows are then handles from the custodians, the same for a record under every rule.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan, RulePlan
 from tryst.carole.engine.refinement import estimation, refine
 from tryst.carole.engine.result import Linkage, ScoredPatterns
-from tryst.carole.engine.run_warnings import recall_warnings, rival_warnings
+from tryst.carole.engine.run_warnings import recall_warnings
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import FieldsPresent, best_possible
 from tryst.carole.fellegi_sunter import (
@@ -31,9 +31,9 @@ from tryst.carole.fellegi_sunter import (
     RuleFields,
     blocking_recall,
     fit_scheme,
-    link_probabilities,
 )
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.progress import Progress
@@ -99,7 +99,7 @@ def conclude(
     progress: Progress,
     fitted: FittedScheme | None = None,
 ) -> tuple[Linkage, NDArray[np.int64]]:
-    """Estimate under one-to-one, score and decide.
+    """Estimate under the assignment, score and decide.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def conclude(
     scored = scored_patterns(fitted, patterns)
     if found.rarity is not None and posterior is not None:
         weight = scored.weight[kept.pattern] + found.rarity
-        posterior = link_probabilities(row_a, row_b, weight, found.n_a, found.n_b)
+        posterior = LinkPosterior(plan.assignment, row_a, row_b, found.n_a, found.n_b).probabilities(weight)
     decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p)
     twice = duplicates(found.equal, decision.pairs)
     model = fitted.model
@@ -159,7 +159,6 @@ def conclude(
             *fitted.warnings,
             *model.warnings,
             *(() if posterior is None else posterior.warnings),
-            *rival_warnings(decision.pairs, plan),
             *duplicate_warnings(twice, plan),
         ),
         seconds={**found.seconds, "decide": time.perf_counter() - started},

@@ -15,6 +15,9 @@ from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 STRONG = 0.5
 """Match probability, of a pair by itself, from which two records are strongly linked."""
 
+MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_many": ("Bob",)}
+"""Whose file may have several records of a person under an assignment."""
+
 
 def equal_records(part: SignatureSet, plan: LinkagePlan) -> int:
     """Records that equal another of the same file in every compared field and lack none. O(rows * fields)."""
@@ -45,9 +48,8 @@ def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, 
 
 def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[ResultWarning]:
     """Warnings about duplicates where a record should have one match at most."""
-    many_allowed = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",)}.get(plan.assignment, ())
     for side, one in zip(("Alice", "Bob"), found, strict=True):
-        if side in many_allowed:
+        if side in MANY_ALLOWED.get(plan.assignment, ()):
             continue
         if one.equal:
             yield result_warning("equal_records", records=one.equal, side=side)

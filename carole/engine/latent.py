@@ -34,7 +34,8 @@ from tryst.carole.extended_latent import (
 )
 from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
-from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
+from tryst.carole.fellegi_sunter import PatternCounts
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
@@ -163,10 +164,10 @@ def extended(
         learn_from=_linked(linkage.pairs, settings),
         progress=lambda stage, done: progress(0.6 if stage == "model" else 0.6 * done),
     )
-    if plan.one_to_one:
+    if plan.competing:
         # The step's EM treats each pair separately, and takes rivals of a match for matches. m of the linkage was
-        # estimated from link probabilities that obey one-to-one, and was better for each of six pairs of files tried:
-        # more correct links, better calibrated probabilities.
+        # estimated from link probabilities that obey the assignment, and was better for each of six pairs of files
+        # tried one to one: more correct links, better calibrated probabilities.
         fit = replace(fit, scheme=linkage.scheme)
     weight = fit.class_weights(patterns)
     by_itself = probability(weight * math.log(2.0) + fit.log_prior_odds)
@@ -178,11 +179,10 @@ def extended(
     bits = again.log_factor / math.log(2.0)
     scored = scored_patterns(fit.scheme, patterns)
     posterior = None
-    if plan.one_to_one:
+    if plan.competing:
         total = scored.weight[again.pattern] + bits
-        posterior = link_probabilities(
-            again.row_a, again.row_b, total, found.n_a, found.n_b, progress=lambda done: progress(0.8 + 0.2 * done)
-        )
+        links = LinkPosterior(plan.assignment, again.row_a, again.row_b, found.n_a, found.n_b)
+        posterior = links.probabilities(total, lambda done: progress(0.8 + 0.2 * done))
     kept = KeptPairs(again.row_a, again.row_b, again.pattern)
     model = fit.scheme.model
     decision = decide(kept, scored, posterior, plan, bits, model.p)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import ScoredPairs, ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, within_rate
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
 from tryst.carole.fellegi_sunter.model import probability as logistic
-from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities
 
 MIN_LINK = 0.01
 """No pair less probable than this is linked to reach the requested rate of false links."""
@@ -57,8 +57,8 @@ def decide(
     scored : ScoredPatterns
         The patterns' scores.
     posterior : LinkProbabilities or None
-        Given the pairs' rivals in a one-to-one linkage, in the order of `kept`; None: there is none. Only
-        the assignment one_to_one uses it.
+        Given the pairs' rivals, in the order of `kept`; None: pairs do not compete. The assignment greedy does not
+        use it.
     plan : LinkagePlan
         How often a record may be linked, and what decides how probable a link must be.
     extra : ndarray of float64, optional
@@ -74,12 +74,8 @@ def decide(
     else:
         probability = logistic(weight * np.log(2.0) + np.log(p) - np.log1p(-p))
     given_rivals = probability
-    if posterior is not None and plan.assignment == "one_to_one":
+    if posterior is not None and plan.assignment != "greedy":
         given_rivals = posterior.probability[order]
-    if plan.assignment == "many_to_one":
-        with np.errstate(divide="ignore"):
-            log_odds = np.log(probability) - np.log1p(-probability)
-        given_rivals = best_partner_probability(row_a, np.clip(log_odds, -700, 700))
     if plan.false_link_rate is None:
         threshold = plan.threshold
         links = assigned(row_a, row_b, given_rivals, threshold, plan.assignment)

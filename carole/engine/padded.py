@@ -18,7 +18,8 @@ from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter import PatternCounts, link_probabilities
+from tryst.carole.fellegi_sunter import PatternCounts
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.progress import Progress
 
@@ -58,9 +59,9 @@ def conclude_padded(
     linkage, order = conclude(without(found, real), a[real], b[real], plan, progress)
     scored = scored_patterns(linkage.scheme, found.patterns)
     posterior = None
-    if plan.one_to_one:
+    if plan.competing:
         n_a, n_b = found.n_a + _dummies(a, records[0]), found.n_b + _dummies(b, records[1])
-        posterior = link_probabilities(a, b, scored.weight[found.pattern], n_a, n_b)
+        posterior = LinkPosterior(plan.assignment, a, b, n_a, n_b).probabilities(scored.weight[found.pattern])
     every = decide(KeptPairs(a, b, found.pattern), scored, posterior, plan)
     link = np.empty(len(a))
     link[every.order] = every.pairs.link_probability

@@ -8,13 +8,13 @@ from typing import Literal, get_args
 
 from tryst.carole.comparison.crosswise import crosswise_bounds
 from tryst.carole.comparison.levels import AnyComparator
+from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["none", "pairwise", "decomposable"]
-Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,8 @@ class LinkagePlan:
         share of it is taken out. "free": u is estimated.
     assignment
         "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
-        "many_to_one": a record of A is linked at most once. "none": every pair separately.
+        "many_to_one": a record of A is linked at most once. "one_to_many": a record of B is. "none": every pair
+        separately.
     scheme
         How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
     dependence
@@ -280,6 +281,11 @@ class LinkagePlan:
     def one_to_one(self) -> bool:
         """Whether no record of either file may have two links."""
         return self.assignment in ("one_to_one", "greedy")
+
+    @property
+    def competing(self) -> bool:
+        """Whether the records of a file may have one link at most, so that pairs compete."""
+        return self.assignment != "none"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The second estimate of a run: under one-to-one, from the pairs that were kept, and with dependent fields."""
+"""The second estimate of a run: under the assignment, from the pairs that were kept, and with dependent fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
 from tryst.carole.fellegi_sunter.dependence import EstimationMask, Misfit, OutsideBlocks, fit_joint, misfits
-from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 from tryst.common.progress import StageProgress
@@ -42,7 +43,7 @@ def worth_keeping(
     moved away too low.
     """
     scheme = fitted.scheme
-    if not plan.one_to_one or not scheme.facts.calibrated:
+    if not plan.competing or not scheme.facts.calibrated:
         return scored
     bounds = [field.bounds for field in plan.compared]
     n_levels = [len(field) for field in bounds]
@@ -64,7 +65,7 @@ def refine(
     outside_blocks: OutsideBlocks | None,
     progress: StageProgress,
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
-    """Estimate again from link probabilities that obey one-to-one, with dependent fields and standard errors.
+    """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def refine(
     FittedScheme
         A scheme that is not calibrated is unchanged: its weights are not ratios of the model's m and u.
     LinkProbabilities or None
-        Under it, in the order of `kept`; None where a record may have several matches.
+        Under it, in the order of `kept`; None where all records may have several matches.
     """
     model = fitted.model
     bounds = [field.bounds for field in plan.compared]
@@ -93,20 +94,20 @@ def refine(
     reported = estimation(plan)
     scheme, gamma = fitted.scheme, patterns.gamma
     patterns, level_counts = scheme.patterns(patterns, n_levels), scheme.level_counts(level_counts, n_levels)
+    links = LinkPosterior(plan.assignment, kept.row_a, kept.row_b, model.n_a, model.n_b)
     if not scheme.facts.calibrated:
         fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
-        if not plan.one_to_one:
+        if not plan.competing:
             return fitted, None
-        weight = fitted.match_weights(gamma)[kept.pattern]
-        return fitted, link_probabilities(kept.row_a, kept.row_b, weight, model.n_a, model.n_b, progress=progress)
+        return fitted, links.probabilities(fitted.match_weights(gamma)[kept.pattern], progress)
     outside_blocks = (
         None
         if outside_blocks is None
         else replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
     )
     pairs, posterior = None, None
-    if plan.one_to_one:
-        pairs = kept.row_a, kept.row_b, kept.pattern
+    if plan.competing:
+        pairs = links, kept.pattern
         model, posterior = refined(model, patterns, *pairs, reported, rules, level_counts, progress=progress)
     if plan.dependence == "none":
         found = _misfits(model, patterns, kept, posterior, rules)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tryst.carole.blocking import AllPairs
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.engine.selection import Selection
 from tryst.carole.engine.sources import BlockedPairs, Source
 from tryst.carole.fellegi_sunter import BlockingRecall
@@ -44,18 +43,6 @@ def recall_warnings(blocking: BlockingRecall) -> Iterator[ResultWarning]:
     """Warnings where what blocking lost cannot be estimated."""
     if blocking.recall is None:
         yield result_warning("blocking_recall_unknown", reason="; ".join(blocking.assumptions))
-
-
-def rival_warnings(pairs: ScoredPairs, plan: LinkagePlan) -> Iterator[ResultWarning]:
-    """Warnings where a record of A may have one match, and the model gives it several.
-
-    Estimation then treats each pair separately, and may take a household for the match class instead of a person.
-    """
-    if plan.assignment != "many_to_one":
-        return
-    alone, allowed = float(pairs.match_probability.sum()), float(pairs.link_probability.sum())
-    if alone > 1.25 * allowed + 5:
-        yield result_warning("matches_exceed_many_to_one", pairwise=alone, allowed=allowed)
 
 
 def _block_warnings(

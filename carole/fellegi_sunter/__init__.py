@@ -2,17 +2,19 @@
 
 `patterns` holds the counts, `em` estimates m, u and p from them (with `settings`; `u` and `estimation_mask` select the
 pairs for each parameter, `identifiability` and `model_warnings` report limitations), `schemes` defines how similarity
-enters the model, `model` scores comparison vectors, and `recall` estimates what blocking lost. `one_to_one` turns match
-weights into link probabilities where a record has one match at most (`prior`, `propagation`) and takes the decision
-(`assignment`); `refinement` estimates under it. `standard_errors` has those of m, u and p, and `dependence` the models
-with dependent fields.
+enters the model, `model` scores comparison vectors, and `recall` estimates what blocking lost. `link_posterior` turns
+match weights into link probabilities under an assignment (`one_to_one`, `many_to_one`; `prior`, `propagation`,
+`fixed_point`), `link_rule` takes the decision (`assignment`), and `refinement` estimates under it. `standard_errors`
+has those of m, u and p, and `dependence` the models with dependent fields.
 """
 
 from tryst.carole.fellegi_sunter.assignment import optimal_assignment
 from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
 from tryst.carole.fellegi_sunter.model import Model, match_probabilities, match_weights
-from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
+from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
 from tryst.carole.fellegi_sunter.refinement import refined
@@ -27,6 +29,7 @@ __all__ = [
     "Estimation",
     "FieldLevels",
     "FittedScheme",
+    "LinkPosterior",
     "LinkProbabilities",
     "Model",
     "PatternCounts",

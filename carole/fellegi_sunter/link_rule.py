@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tryst.carole.fellegi_sunter.assignment import optimal_assignment
 from tryst.common.errors import ErrorCode, TrystError
 
-Assignment = Literal["one_to_one", "greedy", "many_to_one", "none"]
+Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "none"]
 
 
 def assigned(
@@ -34,11 +34,11 @@ def assigned(
     probability : ndarray of float64, shape (n_pairs,)
     threshold : float
         Smallest probability of a link, in (0, 1].
-    assignment : {"one_to_one", "greedy", "many_to_one", "none"}
+    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "none"}
         one_to_one: the set of links with the largest gain, where a link gains its probability and costs `threshold`;
         from .5 up, probabilities that obey one-to-one determine it. greedy: the most probable pair first, then the next
-        that touches no linked record. many_to_one: each record of A takes its most probable partner. Ties fall to the
-        pair that comes first.
+        that touches no linked record. many_to_one: each record of A takes its most probable partner; one_to_many:
+        each record of B does. Ties fall to the pair that comes first.
 
     Returns
     -------
@@ -59,6 +59,8 @@ def assigned(
     _, columns = np.unique(b[order], return_inverse=True)
     if assignment == "many_to_one":
         columns = np.arange(len(order))
+    if assignment == "one_to_many":
+        rows = np.arange(len(order))
     return np.sort(order[_first_come(rows.astype(np.int64), columns.astype(np.int64))])
 
 
@@ -93,29 +95,6 @@ def within_rate(
         return links[:0], 1.0
     chosen = order[: fitting[-1] + 1]
     return np.sort(chosen), float(ordered[fitting[-1]])
-
-
-def best_partner_probability(a: NDArray[np.integer], log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(match) of each pair where a record of A has one match at most and a record of B any number.
-
-    Parameters
-    ----------
-    a : ndarray of int, shape (n_pairs,)
-        Rows of A.
-    log_odds : ndarray of float64, shape (n_pairs,)
-        Natural logarithm of each pair's odds without its rivals.
-
-    Notes
-    -----
-    Exact: records of A do not compete, and a record's own candidates exclude each other, so that
-    ``P = odds / (1 + sum of the odds of its candidates)``.
-    """
-    _, rows = np.unique(a, return_inverse=True)
-    highest = np.zeros(int(rows.max(initial=-1)) + 1)
-    np.maximum.at(highest, rows, log_odds)
-    odds = np.exp(log_odds - highest[rows])
-    total = np.exp(-highest) + np.bincount(rows, odds, minlength=len(highest))
-    return np.asarray(odds / total[rows], dtype=np.float64)
 
 
 @njit(nogil=True, cache=True)

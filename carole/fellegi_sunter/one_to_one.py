@@ -2,78 +2,23 @@
 
 The pairwise model scores each pair separately, at prior odds p / (1 - p). In a one-to-one linkage pairs compete: a
 weak pair whose records have no other candidate is likely a match where nearly every record has one, and a strong one
-is not if a stronger one takes its record. Here a whole matching has probability proportional to
-
-    P(Z) * product of the likelihood ratios of its links,
-
-with Sadinle's prior P(Z) (`prior`). The prior depends on Z through its number of links n only. For given n it acts as
-prior odds theta on every link; the posterior of n is concentrated, so n is put at its mode, where the prior odds of one
-more link are those at which n links are expected: ``n = E[links | theta(n)]``. Marginals and E are belief propagation's
-(`propagation`). Both sides increase with n, so iteration from 0 rises to the smallest such n, and from the top falls to
-the largest; where they differ, the one with the larger posterior is taken and the other reported.
+is not if a stronger one takes its record. Here a whole matching has probability proportional to Sadinle's prior
+(`prior`) and the likelihood ratios of its links (`fixed_point`); marginals are belief propagation's (`propagation`).
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.model import probability
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.carole.fellegi_sunter.propagation import Beliefs, Propagation, candidate_graph
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.carole.fellegi_sunter.propagation import Propagation, candidate_graph
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
-MAX_PRIORS = 200
-"""Numbers of links tried on the way to a fixed point."""
-
-ROUNDS_ON_THE_WAY = 8
-"""Rounds of messages between two of these numbers."""
-
-PLAIN_STEPS = 15
-"""Numbers of links tried by plain iteration before the fixed point is bracketed."""
-
-ROUNDS_BRACKETED = 16
-"""Rounds of messages between two numbers after that, enough for the sign of a difference."""
-
-
-@dataclass(frozen=True)
-class LinkProbabilities:
-    """Posterior probabilities of links.
-
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        P(link) of each candidate pair; over a record's candidates they sum to at most 1.
-    expected_links : float
-        Sum of the probabilities.
-    log_prior_odds : float
-        Natural logarithm of the prior odds of a link, beside ``log(p / (1 - p))`` of the pairwise model.
-    converged : bool
-    rounds : int
-        Maximum rounds of messages over the connected components.
-    warnings : tuple of ResultWarning
-    """
-
-    probability: NDArray[np.float64]
-    expected_links: float
-    log_prior_odds: float
-    converged: bool
-    rounds: int
-    warnings: tuple[ResultWarning, ...]
-
-
-@dataclass(frozen=True)
-class _FixedPoint:
-    n: float
-    beliefs: Beliefs
-    log_prior_odds: float
-    log_posterior: float
-    converged: bool
+TOLERANCE = 3e-3
+"""Change of the expected number of links, relative to its square root, at which it has converged."""
 
 
 def link_probabilities(
@@ -83,7 +28,7 @@ def link_probabilities(
     n_a: int,
     n_b: int,
     prior: BetaBipartite | None = None,
-    tolerance: float = 3e-3,
+    tolerance: float = TOLERANCE,
     progress: StageProgress = lambda _: None,
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
@@ -122,98 +67,19 @@ def link_probabilities(
     .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
     .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
     """
+    check_pairs(a, b, weight)
+    prior = prior or BetaBipartite(n_a, n_b)
+    graph = candidate_graph(a, b)
+    messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
+    return at_implied_number(messages, prior, tolerance, progress)
+
+
+def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]) -> None:
+    """Raise `TrystError` (PARAMETER) unless the arrays have one length and the weights are finite numbers."""
     if not len(a) == len(b) == len(weight):
         raise _wrong("arrays of one length", f"{len(a)}, {len(b)} and {len(weight)}")
     if not np.isfinite(weight).all():
         raise _wrong("finite match weights", "others")
-    prior = prior or BetaBipartite(n_a, n_b)
-    graph = candidate_graph(a, b)
-    messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
-    maximum = float(prior.maximum)
-    low = _fixed_point(messages, prior, 0.0, maximum, tolerance, lambda done: progress(0.5 * done))
-    high = _fixed_point(messages, prior, maximum, low.n, tolerance, lambda done: progress(0.5 + 0.5 * done))
-    warnings: list[ResultWarning] = []
-    chosen = low
-    converged = low.beliefs.not_converged == 0 == high.beliefs.not_converged
-    if converged and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
-        chosen = max(low, high, key=lambda point: point.log_posterior)
-        other = high if chosen is low else low
-        difference = chosen.log_posterior - other.log_posterior
-        warnings.append(result_warning("second_solution", links=chosen.n, other=other.n, difference=difference))
-    if not converged:
-        chosen = max(low, high, key=lambda point: point.log_posterior)
-    if not chosen.converged:
-        warnings.append(result_warning("expected_links_not_converged", steps=MAX_PRIORS))
-    if chosen.beliefs.not_converged:
-        groups, rounds = chosen.beliefs.not_converged, chosen.beliefs.rounds
-        warnings.append(result_warning("competing_records_not_converged", groups=groups, rounds=rounds))
-    return LinkProbabilities(
-        probability=probability(chosen.beliefs.log_odds),
-        expected_links=chosen.n,
-        log_prior_odds=chosen.log_prior_odds,
-        converged=chosen.converged and chosen.beliefs.not_converged == 0,
-        rounds=chosen.beliefs.rounds,
-        warnings=tuple(warnings),
-    )
-
-
-def _fixed_point(
-    messages: Propagation, prior: BetaBipartite, start: float, end: float, tolerance: float,
-    progress: StageProgress,
-) -> _FixedPoint:  # fmt: skip
-    """Number of links that is expected at its own prior odds, nearest to `start` on the way to `end`.
-
-    Plain iteration rises or falls to it. Where most records have several candidates each further link implies another
-    one, and it converges slowly: after `PLAIN_STEPS` the fixed point is bracketed and found by false position.
-    """
-    n, creeping = start, False
-    below, above = _Tried(min(start, end)), _Tried(max(start, end))
-    for step in range(MAX_PRIORS):
-        log_prior_odds = prior.log_odds(n)
-        # On the way messages need not converge: the next prior odds change them again, and they are kept.
-        beliefs = messages.run(log_prior_odds, ROUNDS_BRACKETED if creeping else ROUNDS_ON_THE_WAY)
-        expected = _expected(beliefs, prior)
-        near = tolerance * max(1.0, math.sqrt(expected))
-        converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
-        if converged and beliefs.not_converged:
-            beliefs = messages.run(log_prior_odds)
-            expected = _expected(beliefs, prior)
-            # What has not converged by now will not: this is reported instead of another attempt from nearby.
-            converged = abs(expected - n) <= near or creeping or beliefs.not_converged > 0
-        progress(1.0 if converged else step / MAX_PRIORS)
-        if converged:
-            break
-        tried = _Tried(n, expected - n)
-        if tried.gap > 0:
-            below = tried
-        else:
-            above = tried
-        creeping = step + 1 >= PLAIN_STEPS
-        n = _cut(below, above, prior.maximum, middle=step % 3 == 0) if creeping else expected
-    log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
-    return _FixedPoint(expected, beliefs, log_prior_odds, log_posterior, converged)
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """A number of links, and by how much the number expected at its prior odds exceeds it; NaN if not known."""
-
-    n: float
-    gap: float = math.nan
-
-
-def _expected(beliefs: Beliefs, prior: BetaBipartite) -> float:
-    return min(float(probability(beliefs.log_odds).sum()), float(prior.maximum))
-
-
-def _cut(below: _Tried, above: _Tried, maximum: int, *, middle: bool) -> float:
-    """Where to split a bracket, on a scale that stretches both ends: few links, and few records without one."""
-    low, high = (math.log((tried.n + 0.5) / (maximum - tried.n + 0.5)) for tried in (below, above))
-    share = 0.5
-    if not middle and math.isfinite(below.gap) and math.isfinite(above.gap) and below.gap > above.gap:
-        share = min(max(below.gap / (below.gap - above.gap), 0.05), 0.95)
-    odds = math.exp(low + share * (high - low))
-    return min(max(odds / (1 + odds) * (maximum + 1) - 0.5, below.n), above.n)
 
 
 def _wrong(expected: str, got: str) -> TrystError:

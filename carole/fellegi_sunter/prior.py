@@ -1,7 +1,7 @@
-r"""Prior of a one-to-one linkage: the prior odds of one more link.
+r"""Priors of a linkage: the prior odds of one more link.
 
-The number of links n is beta-binomial, ``n | c ~ Binomial(n2, c)``, ``c ~ Beta(alpha, beta)``, with n2 the records of
-the smaller file; given n every matching with n links is equally likely, of which there are
+**One to one.** The number of links n is beta-binomial, ``n | c ~ Binomial(n2, c)``, ``c ~ Beta(alpha, beta)``, with n2
+the records of the smaller file; given n every matching with n links is equally likely, of which there are
 ``C(n2, n) n1! / (n1 - n)!`` (Sadinle 2017). So a matching Z with n links has
 
 .. math:: \log P(Z) = \log\Gamma(n_1 - n + 1) + \log\Gamma(n + \alpha) + \log\Gamma(n_2 - n + \beta) + const,
@@ -10,6 +10,13 @@ and one more link multiplies its probability by ``(n + alpha) / ((n1 - n) (n2 - 
 ``n / (n1 n2)``, the pairwise p, as long as few records have a match, and far more when nearly all have one, since two
 records still without a link are then likely to match each other. The derivative of log P(Z) in n makes this smooth, and
 finite up to n = n2.
+
+**Many to one.** Each of the n1 records of one file has a partner with probability ``c ~ Beta(alpha, beta)``, and each
+of the n2 records of the other is as likely to be it, whoever else has it. So a linkage with n links has
+
+.. math:: P(Z) = B(n + \alpha, n_1 - n + \beta) / B(\alpha, \beta) / n_2^n,
+
+and one more link multiplies it by ``(n + alpha) / ((n1 - n - 1 + beta) n2)``.
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, psi
+from scipy.special import betaln, gammaln, psi
 
 
 @dataclass(frozen=True)
@@ -59,3 +66,37 @@ class BetaBipartite:
         parts += [gammaln(smaller - n + self.beta), -gammaln(smaller + self.alpha + self.beta)]
         parts += [gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)]
         return float(np.sum(parts))
+
+
+@dataclass(frozen=True)
+class BetaPartners:
+    """Beta prior on linkages in which each record of one file has a partner at most.
+
+    Parameters
+    ----------
+    n_records : int
+        Records that have one partner at most.
+    n_partners : int
+        Records that it may be.
+    alpha, beta : float
+        Parameters of the beta distribution of the share of the records that have a partner; 1 and 1 is uniform.
+    """
+
+    n_records: int
+    n_partners: int
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    @property
+    def maximum(self) -> int:
+        """Maximum number of links."""
+        return self.n_records
+
+    def log_odds(self, n: float) -> float:
+        """Logarithm of the prior odds of one more link around n links: d log P(Z) / d n."""
+        return float(psi(n + self.alpha) - psi(self.n_records - n + self.beta) - np.log(self.n_partners))
+
+    def log_density(self, n: float) -> float:
+        """log P(Z) of a linkage with n links, n any number in 0 to `maximum`."""
+        with_partner = betaln(n + self.alpha, self.n_records - n + self.beta) - betaln(self.alpha, self.beta)
+        return float(with_partner - n * np.log(self.n_partners))

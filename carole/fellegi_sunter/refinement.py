@@ -1,10 +1,11 @@
-"""m, u and p estimated again from link probabilities that obey one-to-one.
+"""m, u and p estimated again from link probabilities that obey the assignment.
 
 The pairwise model takes for its match class whatever makes fields agree together. Where few records have a match that
 can be something else: in two files of 500 people, five of them in both, whose given names follow their gender, its
 match class is "same gender, similar given name", and p goes to its bound. One-to-one excludes this: pairs of every
-record with every other cannot be matches. Estimating m, u and p from one-to-one link probabilities, and those from
-them, in turn, is the EM of the one-to-one model.
+record with every other cannot be matches; nor can they where the records of one file have one match at most. Estimating
+m, u and p from link probabilities under the assignment (`link_posterior`), and those from them, in turn, is the EM of
+that model.
 
 It starts from agreement on every field and not from the pairwise fit, and a prior worth `PSEUDO_MATCHES` matches holds
 it there while there are few links to estimate from. F1 of the decision on parts of brl_sim's files (two errors a
@@ -22,11 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter.estimation_mask import default_m, identified_bits, unidentified_fields
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.identifiability import why_not_identified
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.model_warnings import warnings_of
-from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
@@ -46,8 +49,7 @@ FEWEST_LINKS = 1e-6
 def refined(
     model: Model,
     patterns: PatternCounts,
-    row_a: NDArray[np.integer],
-    row_b: NDArray[np.integer],
+    links: LinkPosterior,
     pattern: NDArray[np.integer],
     settings: Estimation | None = None,
     rules: Sequence[RuleFields] = (),
@@ -56,15 +58,15 @@ def refined(
     max_rounds: int = 30,
     progress: StageProgress = lambda _: None,
 ) -> tuple[Model, LinkProbabilities]:
-    """Estimate a model from one-to-one link probabilities, and those from it, until the number of links converges.
+    """Estimate a model from the assignment's link probabilities, and those from it, until their sum converges.
 
     Parameters
     ----------
     model : Model
         Fitted to the same counts by `fit`.
     patterns : PatternCounts
-    row_a, row_b : ndarray of int, shape (n_pairs,)
-        The kept pairs: all whose match probability is not negligible.
+    links : LinkPosterior
+        Of the kept pairs: all whose match probability is not negligible.
     pattern : ndarray of int, shape (n_pairs,)
         Row of `patterns` that each pair is counted in.
     settings, rules, level_counts
@@ -86,12 +88,13 @@ def refined(
 
     Notes
     -----
-    A round costs one run of `link_probabilities` and a pass over the patterns; two or three where matches are clear.
+    A round costs one run of `LinkPosterior.probabilities` and a pass over the patterns; two or three are made where
+    matches are clear.
     """
     settings = settings or Estimation()
     gamma = np.ascontiguousarray(patterns.gamma)
     if max_rounds == 0:
-        return model, _posterior(model, gamma, row_a, row_b, pattern, progress)
+        return model, _posterior(model, gamma, links, pattern, progress)
     n_pairs = float(model.n_a) * model.n_b
     width = model.m.shape[1]
     valid = within_levels([field.n_levels for field in model.fields])
@@ -99,20 +102,20 @@ def refined(
     everywhere = counted_levels(gamma, patterns.count, width) if level_counts is None else level_counts
     current = believed_model(model, patterns, settings, level_counts)
     believed = current.m
-    posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, 0))
+    posterior = _posterior(current, gamma, links, pattern, _part(progress, 0))
     learnt = np.zeros_like(model.m)
     converged = False
     for done in range(max_rounds):
         if done >= MAX_UNSETTLED_ROUNDS and not posterior.converged:
             break
-        links = np.bincount(pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
-        learnt = expected_levels(patterns, rules, links, width)
+        expected = np.bincount(pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
+        learnt = expected_levels(patterns, rules, expected, width)
         p = min(max(posterior.expected_links, FEWEST_LINKS) / n_pairs, 1 - 1e-9)
         m = np.where(fixed[:, None], believed, shares(learnt + pseudo_matches * believed, valid, 0.0))
         u = current.u if settings.u == "all_pairs" else corrected(everywhere, m, p, valid, settings.prior)
         current = replace(current, m=m, u=u, p=p)
         before = posterior.expected_links
-        posterior = _posterior(current, gamma, row_a, row_b, pattern, _part(progress, done + 1))
+        posterior = _posterior(current, gamma, links, pattern, _part(progress, done + 1))
         converged = abs(posterior.expected_links - before) <= 3e-3 * max(1.0, math.sqrt(before))
         if converged:
             break
@@ -133,7 +136,7 @@ def refined(
     current = replace(
         current,
         matches_behind_m=learnt.sum(axis=1),
-        warnings=(*warnings, *_disagreement(model, posterior, converged)),
+        warnings=(*warnings, *_disagreement(model, links.assignment, posterior, converged)),
     )
     return current, posterior
 
@@ -144,7 +147,7 @@ def believed_model(
     settings: Estimation | None = None,
     level_counts: NDArray[np.float64] | None = None,
 ) -> Model:
-    """The model that estimation under one-to-one starts from: matches nearly always agree, others as all pairs do.
+    """The model that estimation under an assignment starts from: matches nearly always agree, others as all pairs do.
 
     A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
     """
@@ -155,27 +158,29 @@ def believed_model(
     return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
-def _disagreement(model: Model, posterior: LinkProbabilities, converged: bool) -> list[ResultWarning]:
-    """Warnings about a pairwise fit that contradicts one-to-one."""
+def _disagreement(
+    model: Model, assignment: Assignment, posterior: LinkProbabilities, converged: bool
+) -> list[ResultWarning]:
+    """Warnings about a pairwise fit that contradicts the assignment."""
     found = []
     pairwise, links = model.expected_matches, posterior.expected_links
     if pairwise > 1.25 * links + 5:
-        found.append(result_warning("matches_exceed_one_to_one", pairwise=pairwise, links=links))
+        warning = result_warning("matches_exceed_assignment", pairwise=pairwise, links=links, assignment=assignment)
+        found.append(warning)
     if not converged:
-        found.append(result_warning("one_to_one_not_converged"))
+        found.append(result_warning("assignment_not_converged", assignment=assignment))
     return found
 
 
 def _posterior(
     model: Model,
     gamma: NDArray[np.int8],
-    row_a: NDArray[np.integer],
-    row_b: NDArray[np.integer],
+    links: LinkPosterior,
     pattern: NDArray[np.integer],
     progress: StageProgress,
 ) -> LinkProbabilities:
     weight = model.match_weights(gamma)[pattern]
-    return link_probabilities(row_a, row_b, weight, model.n_a, model.n_b, progress=progress)
+    return links.probabilities(weight, progress)
 
 
 def _part(progress: StageProgress, done: int) -> StageProgress:

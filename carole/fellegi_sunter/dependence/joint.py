@@ -5,13 +5,13 @@ like that person, because under independence so many agreements by chance are ne
 fields' joint distribution by a decomposable graph: P(vector | match) and P(vector | not) are products of tables over
 small cliques.
 
-Estimation iterates: expected matches by pattern, graphs and tables from them, weights, expected matches. Under
-one-to-one the expected matches are those that obey it (`one_to_one`). This is necessary: pair by pair "one household"
-describes a group of pairs that agree on many fields as well as "one person" does, and the counts do not distinguish
-the two.
+Estimation iterates: expected matches by pattern, graphs and tables from them, weights, expected matches. Where a record
+has one match at most the expected matches are those that obey this (`link_posterior`). This is necessary: pair by pair
+"one household" describes a group of pairs that agree on many fields as well as "one person" does, and the counts do not
+distinguish the two.
 
-Under one-to-one there is also a class of pairs known to be no match whatever their levels: those one of whose records
-is linked to another record (`strangers`). The tables of non-matches are estimated from them. If they were estimated
+There is then also a class of pairs known to be no match whatever their levels: those one of whose records has its one
+link elsewhere (`strangers`). The tables of non-matches are estimated from them. If they were estimated
 from all remaining pairs, missed matches would raise the probability that two different people share all but one field,
 and more would be missed in the next round.
 
@@ -38,10 +38,11 @@ from tryst.carole.fellegi_sunter.dependence.structure import (
     independent,
 )
 from tryst.carole.fellegi_sunter.estimation_mask import default_m, unidentified_fields
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.model import Model, probability
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
-from tryst.carole.fellegi_sunter.one_to_one import LinkProbabilities, link_probabilities
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.refinement import FEWEST_LINKS, PSEUDO_MATCHES, expected_levels
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
@@ -49,8 +50,8 @@ from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.progress import StageProgress
 
-Pairs = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
-"""Rows of A, rows of B and patterns of pairs."""
+Kept = tuple[LinkPosterior, NDArray[np.integer]]
+"""The kept pairs, and the pattern of each."""
 
 GROWTH = (1, 2, 4, 8, 16)
 """Maximum number of edges of the non-matches' graph, at first and when it is chosen again."""
@@ -140,7 +141,7 @@ def fit_joint(
     rules: Sequence[RuleFields] = (),
     level_counts: NDArray[np.float64] | None = None,
     outside_blocks: OutsideBlocks | None = None,
-    pairs: Pairs | None = None,
+    pairs: Kept | None = None,
     first: LinkProbabilities | None = None,
     progress: StageProgress = lambda _: None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
@@ -156,12 +157,12 @@ def fit_joint(
         As given to `fit`.
     outside_blocks : OutsideBlocks, optional
         Needed where pairs were blocked.
-    pairs : tuple of ndarray of int, optional
-        Rows of A, rows of B and patterns of the kept pairs, as for `refined`; None: each pair separately.
+    pairs : tuple of LinkPosterior and ndarray of int, optional
+        The kept pairs and the pattern of each, as for `refined`; None: each pair separately.
     first : LinkProbabilities, optional
         Under `model`, where estimation starts; needed with `pairs`.
     progress : callable, optional
-        As for `link_probabilities`.
+        As for `LinkPosterior.probabilities`.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def fit_joint(
 
     Notes
     -----
-    O(n_patterns * n_fields) a round, with a table per field, and one run of `link_probabilities`.
+    O(n_patterns * n_fields) a round, with a table per field, and one run of `LinkPosterior.probabilities`.
 
     References
     ----------
@@ -183,7 +184,7 @@ def fit_joint(
     if pairs is None:
         near = model.match_probabilities(np.ascontiguousarray(patterns.gamma)) >= NEAR
     else:
-        near = np.bincount(pairs[2], minlength=patterns.n_patterns) > 0
+        near = np.bincount(pairs[1], minlength=patterns.n_patterns) > 0
     estimator = _Estimator(
         model, patterns, LARGEST_CLIQUE[dependence], settings, rules, level_counts, outside_blocks, near
     )
@@ -205,9 +206,7 @@ def fit_joint(
         joint, current = estimator.estimate(matches, others, graphs)
         weight = joint.match_weights(gamma)
         if pairs is not None:
-            posterior = link_probabilities(
-                pairs[0], pairs[1], weight[pairs[2]], model.n_a, model.n_b, progress=progress
-            )
+            posterior = pairs[0].probabilities(weight[pairs[1]], progress)
             expected = _by_pattern(pairs, posterior, len(gamma))
         else:
             log_odds = weight * np.log(2.0) + np.log(joint.p) - np.log1p(-joint.p)
@@ -237,9 +236,9 @@ def fit_joint(
     return current, joint, posterior
 
 
-def _by_pattern(pairs: Pairs, posterior: LinkProbabilities, n_patterns: int) -> NDArray[np.float64]:
+def _by_pattern(pairs: Kept, posterior: LinkProbabilities, n_patterns: int) -> NDArray[np.float64]:
     """Expected matches among the pairs of each pattern."""
-    return np.bincount(pairs[2], posterior.probability, minlength=n_patterns).astype(np.float64)
+    return np.bincount(pairs[1], posterior.probability, minlength=n_patterns).astype(np.float64)
 
 
 class _Estimator:
@@ -328,7 +327,7 @@ class _Estimator:
         return joint, replace(model, m=m, u=u, p=p, matches_behind_m=learnt.sum(axis=1))
 
     def others(
-        self, matches: NDArray[np.float64], pairs: Pairs | None, posterior: LinkProbabilities | None
+        self, matches: NDArray[np.float64], pairs: Kept | None, posterior: LinkProbabilities | None
     ) -> NDArray[np.float64]:
         """Expected non-matches by pattern, of all pairs.
 
@@ -338,18 +337,17 @@ class _Estimator:
         if pairs is None or posterior is None:
             others = np.maximum(self._count - matches, 0.0)
         else:
-            n_a, n_b = self._model.n_a, self._model.n_b
-            known, share = strangers(pairs, posterior.probability, n_a, n_b, len(self._count))
+            known, share = strangers(pairs, posterior.probability, len(self._count))
             others = np.maximum(self._count - matches, 0.0)
             if share >= FEWEST_LINKED:
                 others = np.where(self._near, np.minimum(known / share, self._count), self._count)
         return others if self._outside_blocks is None else np.concatenate([others, self._outside_blocks.count])
 
 
-def strangers(
-    pairs: Pairs, probability: NDArray[np.float64], n_a: int, n_b: int, n_patterns: int
-) -> tuple[NDArray[np.float64], float]:
+def strangers(pairs: Kept, probability: NDArray[np.float64], n_patterns: int) -> tuple[NDArray[np.float64], float]:
     """Pairs that are no match because a record of theirs is linked to another, whatever their levels.
+
+    Which ones are known depends on the assignment (`LinkPosterior.excluded`).
 
     Returns
     -------
@@ -358,10 +356,6 @@ def strangers(
     share : float
         Their share of all non-matches.
     """
-    row_a, row_b, pattern = pairs
-    strong = probability >= LINKED
-    linked_a = np.bincount(row_a[strong], minlength=n_a) > 0
-    linked_b = np.bincount(row_b[strong], minlength=n_b) > 0
-    known = (linked_a[row_a] | linked_b[row_b]) & ~strong
-    share = 1.0 - (1.0 - float(linked_a.mean())) * (1.0 - float(linked_b.mean()))
+    links, pattern = pairs
+    known, share = links.excluded(probability >= LINKED)
     return np.bincount(pattern[known], minlength=n_patterns).astype(np.float64), share

@@ -94,19 +94,19 @@ ESTIMATION = (
         remedy="Compare the result with that of model.dependence: none.",
     ),
     WarningCode(
-        code="matches_exceed_one_to_one",
+        code="matches_exceed_assignment",
         severity="warning",
-        meaning="The pairwise fit has more matches than one-to-one linkage bears out.",
-        text="Pair by pair there seem to be {pairwise:.0f} matches, but one-to-one allows about {links:.0f}: something"
-        " else than matching makes pairs agree. m, u and p are those of one-to-one.",
+        meaning="The pairwise fit has more matches than links.assignment bears out.",
+        text="Pair by pair there seem to be {pairwise:.0f} matches, but links.assignment {assignment} allows about"
+        " {links:.0f}: something else than matching makes pairs agree. m, u and p are those under {assignment}.",
         remedy="Look for what makes other pairs agree, such as one household; fields that depend on each other can be"
         " modelled (model.dependence).",
     ),
     WarningCode(
-        code="one_to_one_not_converged",
+        code="assignment_not_converged",
         severity="warning",
-        meaning="Estimation under one-to-one ended before the number of links was stable.",
-        text="Estimates under one-to-one had not converged: the number of links still changes.",
+        meaning="Estimation under links.assignment ended before the number of links was stable.",
+        text="Estimates under links.assignment {assignment} had not converged: the number of links still changes.",
         remedy="Treat p and the expected number of matches as approximate.",
     ),
     WarningCode(
@@ -131,15 +131,5 @@ ESTIMATION = (
         text="{groups} groups of competing records had not converged after {rounds} rounds: their link probabilities"
         " are approximate.",
         remedy="Compare a further field that distinguishes records with many similar candidates.",
-    ),
-    WarningCode(
-        code="matches_exceed_many_to_one",
-        severity="warning",
-        meaning="The model gives records of Alice several matches where each may have one.",
-        text="Pair by pair there seem to be {pairwise:,.0f} matches, but with one for each of Alice's records there are"
-        " {allowed:,.0f} at most: something else than matching, such as one household, makes pairs agree, and nothing"
-        " in them distinguishes the two.",
-        remedy="Where no record has two matches, set links.assignment to one_to_one; otherwise model.dependence: none"
-        " errs less.",
     ),
 )

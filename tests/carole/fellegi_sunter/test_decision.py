@@ -1,14 +1,12 @@
 """Decisions: each assignment agrees with its definition, thresholds follow from costs and from rates."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tryst.carole.fellegi_sunter.link_rule import assigned, best_partner_probability, within_rate
+from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
 from tryst.common.errors import TrystError
 from tryst.common.specification.model.content import Cost
 
@@ -72,25 +70,9 @@ def test_the_threshold_of_two_costs_is_the_cheapest(false_link, missed_match):
             assert (linking < not_linking) == (p > threshold)
 
 
-def test_one_partner_each_is_exact():
-    rng = np.random.default_rng(3)
-    a = np.repeat(np.arange(3), [1, 2, 3])
-    log_odds = rng.normal(0, 2, 6)
-    found = best_partner_probability(a, log_odds)
-    total, expected = 0.0, np.zeros(6)
-    for chosen in product(*[[None, *np.flatnonzero(a == i)] for i in range(3)]):
-        linked = [k for k in chosen if k is not None]
-        weight = np.exp(log_odds[linked].sum())
-        total += weight
-        expected[linked] += weight
-    np.testing.assert_allclose(found, expected / total)
-    np.testing.assert_allclose(best_partner_probability(np.array([0, 0]), np.array([700.0, 699.0])).sum(), 1.0)
-    assert len(best_partner_probability(a[:0], log_odds[:0])) == 0
-
-
 def test_nothing_to_decide():
     nobody = np.zeros(0, dtype=np.int64)
-    for assignment in ("one_to_one", "greedy", "many_to_one", "none"):
+    for assignment in ("one_to_one", "greedy", "many_to_one", "one_to_many", "none"):
         assert len(assigned(nobody, nobody, np.zeros(0), 0.5, assignment)) == 0
     links, threshold = within_rate(np.zeros(0), nobody, 0.1)
     assert (len(links), threshold) == (0, 1.0)

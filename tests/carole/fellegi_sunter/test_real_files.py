@@ -13,6 +13,7 @@ from tests.specifications import heading
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
 from tryst.carole.fellegi_sunter import PatternCounts, assigned
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records
@@ -98,7 +99,9 @@ def test_refined_estimates_link_few_matches_and_none(shared, common):
     match = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
     assert number_of_matches(person_a, person_b) == common
     counts = PatternCounts(scored.gamma, scored.mask, scored.count)
-    model, posterior = refined(linkage.model, counts, pairs.row_a, pairs.row_b, pairs.pattern)
+    model, posterior = refined(
+        linkage.model, counts, LinkPosterior("one_to_one", pairs.row_a, pairs.row_b, 500, 500), pairs.pattern
+    )
     links = assigned(pairs.row_a, pairs.row_b, posterior.probability, 0.5, "one_to_one")
     found = quality(match[links], common)
     assert found.links - found.true_links <= 5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tryst.carole.fellegi_sunter.em import fit
-from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
@@ -39,7 +39,7 @@ def compared(a, b):
 def kept_pairs(model, patterns, member, n_b):
     worth = model.match_probabilities(patterns.gamma)[member] > 1e-4
     row_a, row_b = np.divmod(np.flatnonzero(worth), n_b)
-    return row_a, row_b, member[worth]
+    return LinkPosterior("one_to_one", row_a, row_b, model.n_a, model.n_b), member[worth]
 
 
 def test_brothers_no_longer_blur_m():
@@ -76,7 +76,7 @@ def test_a_fit_that_took_something_else_for_matching_is_corrected_and_reported()
     better, posterior = refined(model, patterns, *kept_pairs(model, patterns, member, n))
     assert model.expected_matches > 100
     assert posterior.expected_links == pytest.approx(common, abs=5)
-    assert "matches_exceed_one_to_one" in {warning.code for warning in better.warnings}
+    assert "matches_exceed_assignment" in {warning.code for warning in better.warnings}
 
 
 def test_no_rounds_leave_the_model():
@@ -86,8 +86,8 @@ def test_no_rounds_leave_the_model():
     pairs = kept_pairs(model, patterns, member, len(b))
     same, posterior = refined(model, patterns, *pairs, max_rounds=0)
     assert same is model
-    weight = model.match_weights(patterns.gamma)[pairs[2]]
-    expected = link_probabilities(*pairs[:2], weight, len(a), len(b))
+    links, pattern = pairs
+    expected = links.probabilities(model.match_weights(patterns.gamma)[pattern])
     np.testing.assert_array_equal(posterior.probability, expected.probability)
 
 
@@ -107,7 +107,8 @@ def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default
     model = fit(blocked, FIELDS, len(a), len(b), settings, rules, everywhere)
     candidates = np.flatnonzero(position[member] >= 0)
     row_a, row_b = np.divmod(candidates, len(b))
-    better, _ = refined(model, blocked, row_a, row_b, position[member][candidates], settings, rules, everywhere)
+    links = LinkPosterior("one_to_one", row_a, row_b, len(a), len(b))
+    better, _ = refined(model, blocked, links, position[member][candidates], settings, rules, everywhere)
     np.testing.assert_array_equal(better.u, model.u)
     assert better.m[0].tolist() == pytest.approx([0.1, 0.9])
     assert better.matches_behind_m[0] == 0

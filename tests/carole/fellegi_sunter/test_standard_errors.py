@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tryst.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, RuleFields, fit
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, believed_model, refined
 from tryst.carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
 
@@ -266,9 +267,9 @@ def test_intervals_of_linked_files_cover():
         start = believed_model(model, patterns)
         worth = np.maximum(*(each.match_probabilities(patterns.gamma) for each in (model, start)))[member] >= 1e-4
         kept = np.flatnonzero(worth)
-        pairs = *np.divmod(kept, n), member[kept]
-        model, posterior = refined(model, patterns, *pairs)
-        found = linked_errors(model, patterns, pairs[0], pairs[2], posterior.probability)
+        links = LinkPosterior("one_to_one", *np.divmod(kept, n), n, n)
+        model, posterior = refined(model, patterns, links, member[kept])
+        found = linked_errors(model, patterns, links.row_a, member[kept], posterior.probability)
         inside.append(np.abs(model.m[:, 1] - truth) < 1.96 * found.m[:, 1])
         number.append(abs(model.p - 0.6 / n) < 1.96 * found.p)
     assert 0.9 <= np.mean(inside) <= 0.98

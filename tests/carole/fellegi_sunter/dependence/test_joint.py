@@ -8,6 +8,7 @@ from tryst.carole.evaluation import quality
 from tryst.carole.fellegi_sunter import FieldLevels, PatternCounts, fit
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint, misfits
 from tryst.carole.fellegi_sunter.dependence.joint import strangers
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.refinement import refined
 
 SEEDS = range(4)
@@ -81,7 +82,7 @@ def test_independent_fields_change_nothing():
     patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))
     model = fit(patterns, FIELDS, n, n)
     kept = np.flatnonzero(model.match_probabilities(distinct)[member.ravel()] > 1e-4)
-    pairs = *np.divmod(kept, n), member.ravel()[kept]
+    pairs = LinkPosterior("one_to_one", *np.divmod(kept, n), n, n), member.ravel()[kept]
     plain, first = refined(model, patterns, *pairs)
     _, joint, posterior = fit_joint(plain, patterns, "decomposable", pairs=pairs, first=first)
     assert len(joint.matches.structure.edges) + len(joint.others.structure.edges) <= 1
@@ -91,13 +92,19 @@ def test_independent_fields_change_nothing():
     assert one_by_one[0].expected_matches == pytest.approx(model.expected_matches, rel=0.05)
 
 
-def test_pairs_beside_a_link_are_known_to_be_no_match():
+@pytest.mark.parametrize(
+    ("assignment", "expected", "expected_share"),
+    [("one_to_one", 2, 1 - (1 / 2) * (2 / 3)), ("many_to_one", 1, 1 / 2), ("one_to_many", 1, 1 / 3)],
+)
+def test_pairs_beside_a_link_are_known_to_be_no_match(assignment, expected, expected_share):
     """Rows 0 and 1 of A, 0 to 2 of B; (0, 0) is linked, so that its neighbours are known, and (1, 1) is not."""
     row_a, row_b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     pattern = np.array([0, 1, 1, 2])
-    known, share = strangers((row_a, row_b, pattern), np.array([0.97, 0.01, 0.02, 0.6]), 2, 3, 4)
-    assert known.tolist() == [0, 2, 0, 0]
-    assert share == pytest.approx(1 - (1 / 2) * (2 / 3))
+    known, share = strangers(
+        (LinkPosterior(assignment, row_a, row_b, 2, 3), pattern), np.array([0.97, 0.01, 0.02, 0.6]), 4
+    )
+    assert known.tolist() == [0, expected, 0, 0]
+    assert share == pytest.approx(expected_share)
 
 
 def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
@@ -117,7 +124,8 @@ def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
     outside_blocks = OutsideBlocks(gamma[~inside], drawn[~inside] * 10.0, 10.0)
     position = np.cumsum(inside) - 1
     kept = np.flatnonzero(inside[case.member])
-    pairs = *np.divmod(kept, case.n_b), position[case.member[kept]]
+    links = LinkPosterior("one_to_one", *np.divmod(kept, case.n_b), case.n_a, case.n_b)
+    pairs = links, position[case.member[kept]]
     plain, first = refined(model, blocked, *pairs, None, rules, everywhere)
     after, joint, posterior = fit_joint(
         plain, blocked, "decomposable", None, rules, everywhere, outside_blocks, pairs, first

@@ -1,0 +1,141 @@
+"""Link probabilities under each assignment, against the enumeration of every set of links that it allows."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.many_to_one import Stars, partner_probabilities
+from tryst.carole.fellegi_sunter.model import probability
+from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.prior import BetaPartners
+from tryst.common.errors import TrystError
+
+
+def sets_of_links(record):
+    """Every set of positions in which no record occurs twice."""
+    for size in range(len(set(record)) + 1):
+        for chosen in combinations(range(len(record)), size):
+            if len({record[e] for e in chosen}) == size:
+                yield list(chosen)
+
+
+def test_stars_are_exact():
+    rng = np.random.default_rng(3)
+    record = np.array([4, 0, 4, 0, 2, 4])
+    log_ratio = rng.normal(0, 3, 6)
+    found = Stars(record, log_ratio - 1.2).run(1.2)
+    total, expected = 0.0, np.zeros(6)
+    for chosen in sets_of_links(record.tolist()):
+        weight = math.exp(log_ratio[chosen].sum())
+        total += weight
+        expected[chosen] += weight
+    np.testing.assert_allclose(probability(found.log_odds), expected / total)
+    assert found.log_weight_sum == pytest.approx(math.log(total))
+
+
+def test_stars_of_any_weight_do_not_overflow():
+    found = Stars(np.array([0, 0, 1, 2]), np.array([2000.0, 2000.0, -2000.0, 2000.0])).run(0.0)
+    np.testing.assert_allclose(probability(found.log_odds), [0.5, 0.5, 0.0, 1.0], atol=1e-12)
+    assert np.isfinite(found.log_odds).all()
+
+
+@pytest.mark.parametrize(("n_records", "n_partners"), [(4, 3), (3, 1), (1, 5)])
+def test_the_prior_of_partners_is_a_distribution(n_records, n_partners):
+    prior = BetaPartners(n_records, n_partners, alpha=1.5, beta=0.7)
+    number = [math.comb(n_records, n) * n_partners**n for n in range(n_records + 1)]
+    assert sum(k * math.exp(prior.log_density(n)) for n, k in enumerate(number)) == pytest.approx(1)
+
+
+def test_one_more_partner_has_the_odds_of_the_prior():
+    prior = BetaPartners(900, 600)
+    for n in (3, 100, 895):
+        exact = (n + 1) / ((900 - n) * 600)
+        assert prior.log_density(n + 1) - prior.log_density(n) == pytest.approx(math.log(exact))
+        slope = (prior.log_density(n + 1e-4) - prior.log_density(n - 1e-4)) / 2e-4
+        assert prior.log_odds(n) == pytest.approx(slope, abs=1e-4)
+    assert math.isfinite(prior.log_odds(900))
+
+
+def test_many_to_one_as_the_exact_posterior_over_all_linkages():
+    """Six records with four possible partners, the prior itself instead of its mode: every linkage enumerated."""
+    rng = np.random.default_rng(5)
+    errors = []
+    for _ in range(20):
+        weight = rng.normal(-3, 1.5, (6, 4))
+        weight[np.arange(6), rng.integers(0, 4, 6)] += np.where(rng.random(6) < 0.6, 10, 0)
+        a, b = (index.ravel() for index in np.indices((6, 4)))
+        prior = BetaPartners(6, 4)
+        total, marginal = 0.0, np.zeros(24)
+        # A record's choice is one of its partners or none; given their number, choices are independent.
+        for number in np.ndindex(*[5] * 6):
+            chosen = [4 * i + j for i, j in enumerate(number) if j < 4]
+            w = math.exp(prior.log_density(len(chosen))) * 2.0 ** weight.ravel()[chosen].sum()
+            total += w
+            marginal[chosen] += w
+        posterior = LinkPosterior("many_to_one", a, b, 6, 4).probabilities(weight.ravel())
+        errors.append(np.abs(posterior.probability - marginal / total).max())
+    assert np.median(errors) < 0.1
+
+
+def test_one_to_many_is_many_to_one_with_the_files_exchanged():
+    rng = np.random.default_rng(1)
+    a, b = np.nonzero(rng.random((30, 20)) < 0.2)
+    weight = rng.normal(4, 6, len(a))
+    one = LinkPosterior("one_to_many", a, b, 30, 20).probabilities(weight)
+    other = LinkPosterior("many_to_one", b, a, 20, 30).probabilities(weight)
+    np.testing.assert_array_equal(one.probability, other.probability)
+    assert np.bincount(b, one.probability).max() <= 1 + 1e-9
+    assert one.probability.sum() == pytest.approx(one.expected_links, abs=0.05)
+
+
+def test_one_to_one_is_that_of_belief_propagation():
+    rng = np.random.default_rng(2)
+    a, b = np.nonzero(rng.random((30, 20)) < 0.2)
+    weight = rng.normal(4, 6, len(a))
+    for assignment in ("one_to_one", "greedy"):
+        found = LinkPosterior(assignment, a, b, 30, 20).probabilities(weight)
+        np.testing.assert_array_equal(found.probability, link_probabilities(a, b, weight, 30, 20).probability)
+
+
+def test_without_an_assignment_each_pair_has_its_own_odds_at_the_implied_share():
+    rng = np.random.default_rng(4)
+    a, b = np.nonzero(rng.random((40, 40)) < 0.1)
+    weight = rng.normal(2, 8, len(a))
+    found = LinkPosterior("none", a, b, 40, 40).probabilities(weight)
+    odds = (found.expected_links + 1) / (1600 - found.expected_links) * 2.0**weight
+    np.testing.assert_allclose(found.probability, odds / (1 + odds), rtol=0.03)
+
+
+def test_copies_in_the_file_of_many_all_keep_their_partner():
+    """Two equal records of A and one of B: one-to-one has to share, many-to-one links both."""
+    a, b, weight = np.array([0, 1]), np.array([0, 0]), np.array([40.0, 40.0])
+    assert LinkPosterior("many_to_one", a, b, 100, 100).probabilities(weight).probability.min() > 0.99
+    shared = LinkPosterior("one_to_one", a, b, 100, 100).probabilities(weight).probability
+    np.testing.assert_allclose(shared, 0.5, atol=1e-3)
+
+
+def test_what_a_link_excludes():
+    a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    linked = np.array([True, False, False, False])
+    excluded = {
+        assignment: LinkPosterior(assignment, a, b, 2, 4).excluded(linked)
+        for assignment in ("one_to_one", "greedy", "many_to_one", "one_to_many", "none")
+    }
+    assert excluded["one_to_one"][0].tolist() == excluded["greedy"][0].tolist() == [False, True, True, False]
+    assert excluded["many_to_one"][0].tolist() == [False, True, False, False]
+    assert excluded["one_to_many"][0].tolist() == [False, False, True, False]
+    assert not excluded["none"][0].any()
+    shares = [excluded[each][1] for each in ("one_to_one", "many_to_one", "one_to_many", "none")]
+    assert shares == pytest.approx([1 - 0.5 * 0.75, 0.5, 0.25, 0.0])
+
+
+def test_no_candidates_and_invalid_input():
+    nothing = np.zeros(0, dtype=np.int64)
+    posterior = LinkPosterior("many_to_one", nothing, nothing, 10, 10).probabilities(np.zeros(0))
+    assert posterior.expected_links == 0
+    assert posterior.converged
+    with pytest.raises(TrystError, match="finite match weights"):
+        partner_probabilities(np.array([0]), np.array([0]), np.array([np.inf]), 1, 1)
