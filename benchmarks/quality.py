@@ -39,7 +39,8 @@ from tryst.coordinator.client.terminal import console
 from tryst.coordinator.draft.specification_draft import draft
 from tryst.coordinator.rehearsal.link_truth import evaluate
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
+from tryst.coordinator.rehearsal.output_folder import rehearse_into
+from tryst.coordinator.truth_columns import Truth
 
 PEER_PYTHON = REPOSITORY / ".venv-peers" / "bin" / "python"
 PERSON = "person_truth"

@@ -1,6 +1,8 @@
-"""The engine's plan, from the specification."""
+"""The engine's plan, from the specification, and what the engine refuses of one."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from tryst.carole.engine.plan import (
     Bands,
@@ -12,6 +14,8 @@ from tryst.carole.engine.plan import (
     Similar,
     VariablePlan,
 )
+from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
+from tryst.carole.fellegi_sunter.settings import FieldLevels
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
 from tryst.common.specification.model.schemes import SCHEMES
 
@@ -45,6 +49,23 @@ def plan_of(spec: Specification) -> LinkagePlan:
         expected_matches=spec.model.expected_matches,
         latent=_latent(spec),
     )
+
+
+def refuse_unidentified(spec: Specification) -> None:
+    """Refuse a specification whose model no data can determine, before anything is read.
+
+    Every comparison is taken to have all of its levels; a run may still find one constant, and then refuse.
+
+    Raises
+    ------
+    TrystError
+        NOT_IDENTIFIED, as `carole.fellegi_sunter.em.fit` would.
+    """
+    plan = plan_of(spec)
+    fields = [FieldLevels(compared.name, len(compared.bounds)) for compared in plan.compared]
+    reason = why_not_identified(fields, np.ones((len(fields), 2)), plan.u)
+    if reason is not None:
+        raise not_identified(reason)
 
 
 def _latent(spec: Specification) -> LatentPlan | None:

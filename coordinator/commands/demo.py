@@ -40,7 +40,8 @@ def command(
     from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
     from tryst.coordinator.draft.specification_draft import draft
     from tryst.coordinator.rehearsal.narration import Narrator
-    from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
+    from tryst.coordinator.rehearsal.output_folder import rehearse_into
+    from tryst.coordinator.truth_columns import Truth
 
     out.mkdir(parents=True, exist_ok=True)
     common = round(people * SHARE_IN_COMMON)

@@ -54,10 +54,12 @@ def amend(
 
 def _propose(path: Path, config: Path, propose: Callable[[Coordinator, str], project_pb2.ProjectStatus]) -> str:
     """Read a specification, show its mode, bring it to Carole; the project's name."""
+    from tryst.carole.engine.specified import refuse_unidentified
     from tryst.common.specification import read_specification
     from tryst.coordinator.client.terminal import show_mode, show_projects
 
     spec = read_specification(path)
+    refuse_unidentified(spec)
     show_mode(spec)
     with _coordinator(config) as coordinator:
         show_projects([propose(coordinator, path.read_text(encoding="utf-8"))])

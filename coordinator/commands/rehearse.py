@@ -30,19 +30,17 @@ def command(
 
     It writes links.parquet and links.csv (both custodians' identifiers, match probability, match weight), model.json,
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
-    columns are equal.
+    columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import read_specification
     from tryst.coordinator.client.terminal import show_mode
     from tryst.coordinator.rehearsal.narration import Narrator
-    from tryst.coordinator.rehearsal.output_folder import Truth, check_memory, rehearse_into
+    from tryst.coordinator.rehearsal.output_folder import check_memory, rehearse_into
+    from tryst.coordinator.truth_columns import Truth
 
-    if (truth_alice is None) != (truth_bob is None):
-        raise TrystError(
-            ErrorCode.PARAMETER, "the truth needs a column of each file", remedy="give --truth-alice and --truth-bob"
-        )
-    if schemes and truth_alice is None:
+    truth = Truth.of_options(truth_alice, truth_bob)
+    if schemes and truth is None:
         raise TrystError(
             ErrorCode.PARAMETER,
             "schemes are compared by the truth",
@@ -51,6 +49,5 @@ def command(
         )
     spec = read_specification(specification)
     check_memory(memory)
-    truth = Truth(truth_alice, truth_bob) if truth_alice is not None and truth_bob is not None else None
     show_mode(spec)
     rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads, schemes=schemes)

@@ -20,7 +20,11 @@ app = typer.Typer(
 def check(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
 ) -> None:
-    """Report every issue at once, by path and with its remedy; then explain what the specification means."""
+    """Report every issue at once, by path and with its remedy; then explain what the specification means.
+
+    A specification that is in order but could not be estimated, since it compares too little, is refused too.
+    """
+    from tryst.carole.engine.specified import refuse_unidentified
     from tryst.common.specification import (
         encoding_digest,
         read_specification,
@@ -30,6 +34,7 @@ def check(
     from tryst.coordinator.client.terminal import console, show_mode, show_notes
 
     spec = read_specification(specification)
+    refuse_unidentified(spec)
     console.print(
         f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No issues."
     )
@@ -66,6 +71,10 @@ def draft(
         ),
     ] = 0.0,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    truth_alice: Annotated[
+        str | None, typer.Option(help="Column of Alice's file that names the person: kept out of the specification.")
+    ] = None,
+    truth_bob: Annotated[str | None, typer.Option(help="The same for Bob's file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
     """Propose a specification from the columns both files share, with a comment on each choice.
@@ -78,7 +87,9 @@ def draft(
     from tryst.common.specification import dump_specification
     from tryst.coordinator.client.terminal import console, show_mode
     from tryst.coordinator.draft.specification_draft import draft as propose
+    from tryst.coordinator.truth_columns import Truth
 
+    truth = Truth.of_options(truth_alice, truth_bob)
     if out.exists() and not force:
         raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     left, right = (read_table(path).drop(ignore or [], strict=False) for path in (alice, bob))
@@ -88,12 +99,13 @@ def draft(
             ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
         )
     spec, comments = propose(
-        left, right, project, block, known[mode], bits=bits, randomised_response=randomised_response
+        left, right, project, block, known[mode], bits=bits, randomised_response=randomised_response, truth=truth
     )
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec)
-    console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal")
+    judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"
+    console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")
 
 
 @app.command()

@@ -4,9 +4,10 @@ Rules on disjoint fields are sought, since each then catches what the others los
 matches can be estimated from a rule that does not involve it. Per subject (a date, the names, a code, a text) there is
 a ladder of rules, the widest first; the first that compares few enough pairs is taken.
 
-Where values compare inside blocks only, a block made of names alone is large where the names are common, and its size,
-counts and similarities show which. So there the names are joined by the year of a date; and by each other as wholes,
-for the records whose date is wrong or missing: in such a block all values are equal, and nothing can be compared.
+Where values compare inside blocks only, a block made of the beginnings of names is large where the names are common,
+and its size, counts and similarities show which. So there the beginnings are joined by the year of birth, or are no
+rule; and the names by each other as wholes, for the records whose date is wrong or missing: in such a block all values
+are equal, and nothing can be compared.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from itertools import combinations
 
 import polars as pl
 
+from tryst.common.parties import Side
 from tryst.common.specification import BlockingKey, BlockingRule, FieldSpec
 from tryst.common.specification.model.defaults import DatePart
+from tryst.coordinator.draft.column_meanings import meaning_of
 from tryst.coordinator.draft.shared_columns import hint_of
 
 PAIRS_PER_ROW = 10
@@ -120,7 +123,7 @@ def _independent(
     return []
 
 
-def _whole(keys: Sequence[str], name: str) -> list[tuple[str, int | DatePart | None]]:
+def _whole(keys: Sequence[str], name: str) -> list[Key]:
     return [(key, None) for key in (*keys, name)]
 
 
@@ -147,6 +150,8 @@ def _key_counts(rule: BlockingRule, values: dict[str, pl.Series]) -> pl.DataFram
 
 
 Rung = list[BlockingRule]
+Key = tuple[str, int | DatePart | None]
+"""A field, whole, by its first characters, or by a part of a date."""
 
 
 def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]:
@@ -155,22 +160,17 @@ def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]
         [field.name for field in fields if field.kind in kinds]
         for kinds in (("date",), ("name",), ("code",), ("text",), ("category", "number"))
     )
-    first, second = [*names, "", ""][:2]
+    names = _first_names_first(fields, names)
     ladders: list[list[Rung]] = []
     for date in dates:
         rungs = [[_rule((date, None))]]
         rungs += [[_rule((date, None), (name, length))] for length in (1, 3) for name in names[1:2] or names[:1]]
         rungs += [[_rule((date, None), (code, None))] for code in codes[:1]]
         ladders.append(rungs)
-    if first and second:
-        alone = [[_rule((first, n), (second, n))] for n in (3, 4, 6, None)]
-        dated = [
-            [_rule((first, n), (second, n), (date, "year")), _rule((first, None), (second, None))]
-            for n in (3, 4, 6)
-            for date in dates[:1]
-        ]
-        ladders.append(dated if block_keyed and dated else alone)
-    # A house number is written like a code and blocks like none.
+    ladders += _of_names(names[:2], _year_of_birth(fields), block_keyed)
+    # A house number is written like a code and blocks like none; a year of birth is too few values.
+    years = [field.name for field in fields if _meaning(field) == "birth_year"]
+    codes = [code for code in codes if code not in years]
     codes = [code for code in codes if hint_of(code) != "number"] or codes
     for code in codes:
         rungs = [[_rule((code, None))]]
@@ -183,14 +183,52 @@ def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]
         ladders.append(rungs)
     if not ladders:
         # Names or categories alone: blocking on them loses much, and is better than nothing.
-        singles = [_rule((name, n)) for name in names for n in (4, None)] + [_rule((other, None)) for other in others]
+        lengths = (None,) if block_keyed else (4, None)
+        singles = [_rule((name, n)) for name in names for n in lengths] + [_rule((other, None)) for other in others]
         ladders = [[[rule] for rule in singles]]
         if len(others) > 1:
             ladders.append([[_rule((others[0], None), (others[1], None))]])
     return ladders
 
 
-def _rule(*keys: tuple[str, int | DatePart | None]) -> BlockingRule:
+def _of_names(names: Sequence[str], year: Key | None, block_keyed: bool) -> list[list[Rung]]:
+    """The ladders of the two names that distinguish people most, or of the one there is."""
+    if not names:
+        return []
+    lengths = (3, 4, 6, None) if len(names) > 1 else (4, 6, None)
+    wholes = [[_rule(*((name, None) for name in names))]] if len(names) > 1 else []
+    if year is not None and (block_keyed or len(names) == 1):
+        dated = [[_rule(*((name, n) for name in names), year)] for n in lengths]
+        return [dated, wholes] if wholes else [dated]
+    if block_keyed:
+        return [wholes] if wholes else []
+    return [[[_rule(*((name, n) for name in names))] for n in lengths]] if wholes else []
+
+
+def _first_names_first(fields: Sequence[FieldSpec], names: Sequence[str]) -> list[str]:
+    """Names as they stand, but middle and maiden names, which most people lack, after the others."""
+    further = {field.name for field in fields if _meaning(field) in ("middle_name", "maiden_name")}
+    return sorted(names, key=lambda name: name in further)
+
+
+def _year_of_birth(fields: Sequence[FieldSpec]) -> Key | None:
+    """The year of birth, of a date or by itself; of another date where no column names a birth."""
+    dates = sorted((f for f in fields if f.kind == "date"), key=lambda field: _meaning(field) != "birth_date")
+    if dates and _meaning(dates[0]) == "birth_date":
+        return dates[0].name, "year"
+    alone = next((field.name for field in fields if _meaning(field) == "birth_year"), None)
+    if alone is not None:
+        return alone, None
+    return (dates[0].name, "year") if dates else None
+
+
+def _meaning(field: FieldSpec) -> str:
+    """What the names of a field's columns mean."""
+    columns = [column for side in Side for column in field.columns_of(side)]
+    return next(filter(None, map(meaning_of, columns)), "")
+
+
+def _rule(*keys: Key) -> BlockingRule:
     """A rule on fields, each whole, by its first characters, or by a part of a date."""
     name = "-".join(field if taken is None else f"{field}_{taken}" for field, taken in keys)
     if len(name) > 64:

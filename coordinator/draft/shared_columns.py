@@ -17,6 +17,7 @@ from tryst.common.cleaning.definition import folded
 from tryst.common.cleaning.numerals import clean_number
 from tryst.common.specification import KINDS
 from tryst.common.specification.model.defaults import DateOrder, Kind
+from tryst.coordinator.draft.column_meanings import bare, words_of
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""
@@ -27,8 +28,6 @@ LONG = 120
 ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 
 _CODES_MISSING = frozenset(folded(code) for code in KINDS["name"].missing) | {"", "na", "nan", "null", "none"}
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORD = re.compile(r"[^\W_]+")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -115,16 +114,6 @@ class Shape:
     def unique(self) -> bool:
         """Whether every row has a value of its own."""
         return self.rows > 1 and self.distinct == self.rows
-
-
-def words_of(column: str) -> list[str]:
-    """The words of a column's name: of ``dateOfBirth`` and ``date_of_birth`` date, of, birth."""
-    return [word.casefold() for word in _WORD.findall(_CAMEL.sub(" ", column))]
-
-
-def bare(column: str) -> str:
-    """A column's name without case, blanks and punctuation."""
-    return "".join(words_of(column))
 
 
 def pair_columns(alice: Iterable[str], bob: Iterable[str]) -> list[Pair]:

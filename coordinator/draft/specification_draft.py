@@ -14,6 +14,7 @@ import re
 
 import polars as pl
 
+from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.cleaning import clean
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -31,6 +32,7 @@ from tryst.common.specification.model.section import MAX_COLUMN_NAME
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, propose_rules
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
 from tryst.coordinator.draft.shared_columns import identifier_of, text_of
+from tryst.coordinator.truth_columns import Truth
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
@@ -61,6 +63,7 @@ def draft(
     *,
     bits: int | None = None,
     randomised_response: float = 0.0,
+    truth: Truth | None = None,
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -77,6 +80,8 @@ def draft(
     bits, randomised_response
         Length of the signatures of names and texts (None: as their kind has it) and the probability with which their
         bits are inverted. Their levels are those that can then be distinguished.
+    truth
+        The columns that name the person, where the files have any: nothing of the draft is made of them.
 
     Returns
     -------
@@ -89,15 +94,18 @@ def draft(
     ------
     TrystError
         SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits carry
-        no information; PARAMETER if `bits` is no length of signatures; EMPTY_SOURCE if one has no rows. In mode
-        block_keyed also if no blocking rule can be found.
+        no information; NOT_IDENTIFIED if they share too few; PARAMETER if `bits` is no length of signatures;
+        EMPTY_SOURCE if one has no rows; FIELD_MISSING for a column of the truth that is not there. In mode block_keyed
+        also if no blocking rule can be found.
     """
     _require_possible(project, block, mode, bits)
-    alice, bob = _with_usable_names(alice, Side.ALICE), _with_usable_names(bob, Side.BOB)
+    alice, bob = (_usable(frame, side, truth) for side, frame in ((Side.ALICE, alice), (Side.BOB, bob)))
     ours = {column: text_of(alice[column]) for column in alice.columns}
     theirs = {column: text_of(bob[column]) for column in bob.columns}
     identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
     drafted = propose_fields(ours, theirs, identifiers, bits, randomised_response)
+    if truth is not None:
+        drafted.left_out.insert(0, f"{' and '.join(dict.fromkeys((truth.alice, truth.bob)))}: names the person.")
     if not drafted.fields:
         raise TrystError(
             ErrorCode.SPECIFICATION,
@@ -106,6 +114,7 @@ def draft(
             remedy="give columns that hold the same the same name, or write the specification by hand",
         )
     unblocked = _specification(project, identifiers, drafted.fields, (), "open")
+    refuse_unidentified(unblocked)
     comments = _comments(drafted, identifiers)
     pairs = alice.height * bob.height
     if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
@@ -157,12 +166,24 @@ def _require_possible(project: str, block: bool | None, mode: Mode | None, bits:
         )
 
 
-def _with_usable_names(frame: pl.DataFrame, side: Side) -> pl.DataFrame:
+def _usable(frame: pl.DataFrame, side: Side, truth: Truth | None) -> pl.DataFrame:
+    """The columns that a specification can name, without the truth."""
     if frame.is_empty():
         raise TrystError(
             ErrorCode.EMPTY_SOURCE, "the file has no rows", where=f"{side}'s file", got=f"{frame.width} columns, 0 rows"
         )
-    return frame.select(column for column in frame.columns if 0 < len(column) <= MAX_COLUMN_NAME)
+    named = [column for column in frame.columns if 0 < len(column) <= MAX_COLUMN_NAME]
+    if truth is None:
+        return frame.select(named)
+    if truth.of(side) not in frame.columns:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"there is no column {truth.of(side)!r}",
+            where=f"{side}'s file",
+            got=f"columns {', '.join(frame.columns[:40])}",
+            remedy="name the column of the truth as it stands in the file",
+        )
+    return frame.select(column for column in named if column != truth.of(side))
 
 
 def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: Side) -> str:

@@ -8,7 +8,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from tryst.carole.configuration import LimitsConfiguration
+from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.custodian.source.reading import read_table
 from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
 from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
@@ -35,21 +35,10 @@ from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
 from tryst.coordinator.reports.disclosure import write_risk_report
 from tryst.coordinator.reports.linkage import ReportContent, RunDescription, write_report
+from tryst.coordinator.truth_columns import Truth
 
 AGREEMENT_ALONE = "agreement alone"
 """What the comparison calls the linkage without its extended latent step."""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The columns of the two files that name the person: equal for the same one."""
-
-    alice: str
-    bob: str
-
-    def of(self, side: Side) -> str:
-        """The column of one file."""
-        return self.alice if side is Side.ALICE else self.bob
 
 
 def rehearse_into(
@@ -85,8 +74,12 @@ def rehearse_into(
     Raises
     ------
     TrystError
-        As `rehearse`; FIELD_MISSING if a truth column is not there.
+        As `rehearse`; FIELD_MISSING if a truth column is not there; SPECIFICATION if it is linked by; NOT_IDENTIFIED
+        if the specification compares too little.
     """
+    refuse_unidentified(spec)
+    if truth is not None:
+        truth.require_unused(spec)
     sources = {Side.ALICE: alice, Side.BOB: bob}
     for side, path in sources.items():
         _require_file(path, f"--{side}")

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 import typer
 
+from tests.specifications import heading
 from tryst.common.command import SUBCOMMANDS, app, subcommand
 from tryst.common.pki.provisioning import PARTIES
 
@@ -127,6 +128,9 @@ def test_all_validation_errors_of_a_specification_at_once(tmp_path: Path) -> Non
     assert "11 errors" in printed or printed.count("\n  - ") >= 11
 
 
+REHEARSE = ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
@@ -155,6 +159,26 @@ def test_all_validation_errors_of_a_specification_at_once(tmp_path: Path) -> Non
             ("rehearse", "good.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "o", "--truth-bob", "id"),
             ("the truth needs a column of each file", "--truth-alice and --truth-bob"),
         ),
+        (
+            ("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--truth-alice", "id"),
+            ("the truth needs a column of each file", "--truth-alice and --truth-bob"),
+        ),
+        (
+            ("spec", "check", "one.yaml"),
+            ("model: not identifiable from one field (surname)", "compare more fields"),
+        ),
+        (
+            ("rehearse", "one.yaml", "--alice", "alice.csv", "--bob", "bob.csv", "--out", "out"),
+            ("model: not identifiable from one field (surname)", "compare more fields"),
+        ),
+        (
+            (*REHEARSE, "--truth-alice", "surname", "--truth-bob", "id"),
+            (
+                "field surname: the truth must not be linked by: the links would be right and prove nothing",
+                "got the column of the truth, alice's 'surname', compared and blocked by (rule names)",
+                "draft again with --truth-alice and --truth-bob",
+            ),
+        ),
         (("init", "parties", "--address", "nonsense"), ("--address: expected host:port", "got 'nonsense'", "write")),
         (("alice", "status"), ("alice.yaml: the configuration cannot be read", "--config")),
         (("project", "status"), ("coordinator.yaml: the configuration cannot be read", "--config")),
@@ -165,12 +189,15 @@ def test_all_validation_errors_of_a_specification_at_once(tmp_path: Path) -> Non
 def test_an_error_says_what_where_and_what_to_do(
     tmp_path: Path, arguments: tuple[str, ...], reported: tuple[str]
 ) -> None:
-    pl.DataFrame({"id": ["1", "2"], "surname": ["Smith", "Jones"]}).write_csv(tmp_path / "alice.csv")
-    pl.DataFrame({"id": ["7", "8"], "surname": ["Smith", "Janes"]}).write_csv(tmp_path / "bob.csv")
-    (tmp_path / "good.yaml").write_text(
-        "version: 1\nproject: good\nmode: open\ncustodians: {alice: {identifier: id}, bob: {identifier: id}}\n"
-        "fields: [{name: surname, kind: name}]\nretention: {uploads_days: 7, results_days: 30, maps_days: 90}\n"
-    )
+    further = {"given_name": ["Ann", "Bea"], "city": ["Ulm", "Ely"]}
+    pl.DataFrame({"id": ["1", "2"], "surname": ["Smith", "Jones"], **further}).write_csv(tmp_path / "alice.csv")
+    pl.DataFrame({"id": ["7", "8"], "surname": ["Smith", "Janes"], **further}).write_csv(tmp_path / "bob.csv")
+    for name, fields in (("one", ["surname"]), ("good", ["surname", "given_name", "city"])):
+        listed = ", ".join(f"{{name: {field}, kind: name}}" for field in fields)
+        (tmp_path / f"{name}.yaml").write_text(
+            heading(name) + f"fields: [{listed}]\nblocking: [{{name: names, keys: [{{field: surname}}]}}]\n"
+            "retention: {uploads_days: 7, results_days: 30, maps_days: 90}\n"
+        )
     before = sorted(tmp_path.iterdir())
     printed = run(*arguments, folder=tmp_path)
     for words in reported:
@@ -186,6 +213,7 @@ def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
                 "id": [f"{name}-{n}" for n in range(20)],
                 "surname": names,
                 "date_of_birth": [f"19{n + 30}-05-17" for n in range(20)],
+                "sex": ["f", "m"] * 10,
             }
         ).write_csv(tmp_path / name)
     printed = run("spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", folder=tmp_path, status=0)

@@ -27,6 +27,7 @@ from tryst.common.specification import (
 from tryst.common.specification.model.defaults import Mode
 from tryst.coordinator.draft.blocking_rules import count_pairs
 from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft
+from tryst.coordinator.truth_columns import Truth
 
 N = 400
 FIRST = ["anna", "bert", "carla", "dirk", "emma", "frank", "gina", "hugo", "ida", "jan", "karl", "lena", "moritz"]
@@ -246,8 +247,13 @@ def test_no_rule_lies_within_another() -> None:
 
 
 def test_categories_alone_can_block() -> None:
-    alice, bob = (people(seed).select("id", "sex", band=pl.col("postcode").str.slice(3)) for seed in (1, 2))
-    spec, text = drafted(alice, bob, True)
+    alice, bob = (
+        people(seed, team=[str(n % 5) for n in range(N)]).select(
+            "id", "sex", "team", band=pl.col("postcode").str.slice(3)
+        )
+        for seed in (1, 2)
+    )
+    spec, text = drafted(alice.select("id", "sex", "band", "team"), bob, True)
     assert [rule.name for rule in spec.blocking] == ["sex-band"]
     assert "agree on the keys of at least one rule" in comment(text)
 
@@ -299,7 +305,66 @@ def test_no_block_is_made_of_the_beginnings_of_names_alone_where_blocks_hide_the
     assert wholes in found, "which finds those whose date is wrong"
     assert {("dob", None, None)} in found, "no reason to leave out the date itself"
     assert not [rule for rule in found if rule <= beginnings]
-    assert beginnings in keys(people(1).drop("dob"), "block_keyed"), "nothing to join them by"
+    found = keys(people(1).drop("dob"), "block_keyed")
+    assert wholes in found, "nothing to join them by: as wholes only"
+    assert not [rule for rule in found if rule <= beginnings]
+    alone = people(1).drop("dob", "postcode", "address").with_columns(team=pl.Series([str(n % 9) for n in range(N)]))
+    assert not [rule for rule in keys(alone, "block_keyed") if any(prefix for _, prefix, _ in rule)]
+
+
+def test_names_block_with_the_year_of_birth_in_a_column_of_its_own_and_without_the_middle_name() -> None:
+    frame = people(1).with_columns(geburtsjahr=pl.col("dob").str.slice(0, 4), admitted=pl.col("dob").reverse())
+    frame = frame.select("id", "given_name", pl.lit("x").alias("pad"), "surname", "geburtsjahr", "admitted", "sex")
+    middle = [first if n % 3 else None for n, first in enumerate(frame["given_name"].reverse())]
+    frame = frame.insert_column(2, pl.Series("second_name", middle))
+    spec, _ = draft(frame, frame, "test", True, "block_keyed")
+    rules = [{(key.field, key.prefix, key.part) for key in rule.keys} for rule in spec.keyed_rules]
+    assert {("given_name", 3, None), ("surname", 3, None), ("geburtsjahr", None, None)} in rules
+    assert {("given_name", None, None), ("surname", None, None)} in rules
+    assert "second_name" not in {key.field for rule in spec.keyed_rules for key in rule.keys}
+
+
+def test_names_block_with_the_year_where_their_wholes_are_too_common() -> None:
+    few = {"given_name": ["anna", "bert"] * (N // 2), "surname": ["berg", "feld"] * (N // 2)}
+    spec, _ = draft(people(1, **few), people(1, **few), "test", True, "block_keyed")
+    names = [{key.field for key in rule.keys} for rule in spec.keyed_rules]
+    assert {"given_name", "surname", "dob"} in names
+    assert {"given_name", "surname"} not in names
+
+
+def test_one_name_blocks_with_the_year_of_birth() -> None:
+    frame = people(1).drop("given_name")
+    for mode in ("open", "block_keyed"):
+        rules = [
+            [(k.field, k.prefix, k.part) for k in r.keys] for r in draft(frame, frame, "t", True, mode)[0].blocking
+        ]  # type: ignore[arg-type]
+        assert [("surname", 4, None), ("dob", None, "year")] in rules
+
+
+def test_the_truth_is_kept_out() -> None:
+    # Digits of one length would be compared as a code, and block; unique, they would be the identifier.
+    persons = [str(70_000_000 + 7919 * n) for n in range(N)]
+    alice, bob = (people(seed, person=persons).select("person", *people(1).columns) for seed in (1, 2))
+    assert drafted(alice, bob)[0].field("person").kind == "code", "without the option it is compared"
+    spec, comments = draft(alice, bob.rename({"person": "who"}), "test", True, truth=Truth("person", "who"))
+    text = dump_specification(spec, comments)
+    assert [
+        column for field in spec.fields for side in Side for column in field.columns_of(side) if "person" in column
+    ] == []
+    assert spec.custodians.alice.identifier == "id"
+    assert "Left out: person and who: names the person." in comment(text)
+    assert "70" not in "".join(rule.name for rule in spec.blocking)
+    Truth("person", "who").require_unused(spec)
+    with pytest.raises(TrystError, match="bob's file: there is no column 'who', got columns person, id") as caught:
+        draft(alice, bob, "test", truth=Truth("person", "who"))
+    assert caught.value.code is ErrorCode.FIELD_MISSING
+
+
+@pytest.mark.parametrize("columns", [["sex"], ["sex", "surname"]])
+def test_too_few_fields_are_refused_before_the_engine_does(columns: list[str]) -> None:
+    with pytest.raises(TrystError, match="not identifiable from") as caught:
+        draft(people(1).select("id", *columns), people(2).select("id", *columns), "test")
+    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
 
 
 def test_an_unknown_year_joins_no_records() -> None:

@@ -17,7 +17,8 @@ from tryst.coordinator.demonstration.people.drivers import driver_network
 from tryst.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
 from tryst.coordinator.rehearsal import rehearse as rehearsal
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
+from tryst.coordinator.rehearsal.output_folder import rehearse_into
+from tryst.coordinator.truth_columns import Truth
 from tryst.risk.models import JointDistribution
 
 PROJECT = "insurers"

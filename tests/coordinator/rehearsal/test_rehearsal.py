@@ -20,8 +20,9 @@ from tryst.coordinator.demonstration.people.insured import with_traits
 from tryst.coordinator.draft.specification_draft import draft
 from tryst.coordinator.rehearsal import rehearse as rehearsal
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import WRITTEN, Truth, _whole, rehearse_into
+from tryst.coordinator.rehearsal.output_folder import WRITTEN, _whole, rehearse_into
 from tryst.coordinator.rehearsal.processes import Services
+from tryst.coordinator.truth_columns import Truth
 
 N, COMMON = 300, 150
 

@@ -13,7 +13,8 @@ from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.specification_draft import draft
 from tryst.coordinator.rehearsal import rehearse as rehearsal
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import Truth, rehearse_into
+from tryst.coordinator.rehearsal.output_folder import rehearse_into
+from tryst.coordinator.truth_columns import Truth
 
 N, COMMON = 300, 150
 
