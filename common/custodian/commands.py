@@ -261,6 +261,12 @@ def _leakage(app: typer.Typer, party: Party, gate: Gate) -> None:
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
         json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+        encoding: Annotated[
+            str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
+        ] = None,
+        separator: Annotated[
+            str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
+        ] = None,
     ) -> None:
         """Attack your own signatures, on this machine, to see what Carole could learn from them.
 
@@ -268,12 +274,16 @@ def _leakage(app: typer.Typer, party: Party, gate: Gate) -> None:
         counts, by similarities and block by block, with the best possible public lists. Nothing is sent. It ends with
         status 1 when your service would refuse to contribute.
         """
-        from tryst.common.custodian.operator.screen import show_leakage
-        from tryst.common.custodian.source.reading import clean_file
+        from tryst.common.custodian.operator.screen import console, show_leakage
+        from tryst.common.custodian.source.csv_form import CsvOptions, form_line
+        from tryst.common.custodian.source.reading import clean_file, file_source
         from tryst.common.specification import read_specification
 
         spec = read_specification(specification)
-        cleaned = clean_file(records, spec, party.side)
+        source = file_source(records, CsvOptions(encoding, separator).checked())
+        if line := form_line(source):
+            console.print(line, highlight=False)
+        cleaned = clean_file(source, spec, party.side)
         report = gate(cleaned.columns, spec, cleaned.variables)
         if json_file is not None:
             json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")

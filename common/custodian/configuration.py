@@ -36,7 +36,8 @@ def _loopback(value: str) -> str:
     return value
 
 
-def _known_encoding(value: str) -> str:
+def known_encoding(value: str) -> str:
+    """The name of a text encoding; ValueError for any other text."""
     try:
         if not codecs.lookup(value)._is_text_encoding:
             raise LookupError
@@ -45,7 +46,8 @@ def _known_encoding(value: str) -> str:
     return value
 
 
-def _one_character(value: str) -> str:
+def one_character(value: str) -> str:
+    """A separator; ValueError for what cannot be one."""
     if len(value) != 1 or value in '\r\n"':
         raise ValueError("expected one character, such as ',' or ';' (a tab is \"\\t\" in double quotes)")
     return value
@@ -74,8 +76,8 @@ class CsvSource(Configuration):
     """A text file with a header line."""
 
     path: ConfiguredPath
-    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
-    separator: Annotated[str, AfterValidator(_one_character)] = ","
+    encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
+    separator: Annotated[str, AfterValidator(one_character)] = ","
 
 
 class ParquetSource(Configuration):

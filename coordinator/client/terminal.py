@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
+from tryst.common.custodian.configuration import Source
+from tryst.common.custodian.source.csv_form import form_line
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
@@ -49,6 +51,12 @@ def show_notes(notes: Iterable[str]) -> None:
     """Print notes, one bullet each."""
     for note in notes:
         console.print(f"  • {note}", highlight=False)
+
+
+def show_form(*sources: Source) -> None:
+    """State how CSV files are read that are not plain UTF-8 with commas."""
+    for line in filter(None, map(form_line, sources)):
+        console.print(line, highlight=False)
 
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:

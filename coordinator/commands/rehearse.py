@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tryst.coordinator.commands.spec import EncodingOption, SeparatorOption
+
 Memory = Annotated[str, typer.Option(help="Memory Carole may use, such as 3GiB.")]
 Threads = Annotated[int, typer.Option(help="Threads Carole may use; 0: one per core.")]
 
@@ -25,6 +27,8 @@ def command(
     ] = False,
     memory: Memory = "3GiB",
     threads: Threads = 0,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
 ) -> None:
     """Try a specification out: three real services on this machine, throw-away keys, your files.
 
@@ -32,6 +36,7 @@ def command(
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
     columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """
+    from tryst.common.custodian.source.csv_form import CsvOptions
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import read_specification
     from tryst.coordinator.client.terminal import show_mode
@@ -50,4 +55,6 @@ def command(
     spec = read_specification(specification)
     check_memory(memory)
     show_mode(spec)
-    rehearse_into(out, spec, alice, bob, truth, Narrator(explain=False), memory, threads, schemes=schemes)
+    forms = CsvOptions.of_files(encoding or [], separator or [])
+    narrator = Narrator(explain=False)
+    rehearse_into(out, spec, alice, bob, truth, narrator, memory, threads, schemes=schemes, forms=forms)

@@ -11,6 +11,19 @@ import typer
 if TYPE_CHECKING:
     from tryst.common.specification.model.defaults import Mode
 
+EncodingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--encoding", help="Text encoding of the CSV files, such as cp1252; twice: Alice's, Bob's. Else found."
+    ),
+]
+SeparatorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--separator", help="Separator of the CSV files, such as ';' or tab; twice: Alice's, Bob's. Else found."
+    ),
+]
+
 app = typer.Typer(
     help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
 )
@@ -75,6 +88,8 @@ def draft(
         str | None, typer.Option(help="Column of Alice's file that names the person: kept out of the specification.")
     ] = None,
     truth_bob: Annotated[str | None, typer.Option(help="The same for Bob's file.")] = None,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
 ) -> None:
     """Propose a specification from the columns both files share, with a comment on each choice.
@@ -82,17 +97,21 @@ def draft(
     It reads both files, so use it where both may be read: on test data, or on samples with the same columns. No value
     of the data gets into the specification.
     """
-    from tryst.common.custodian.source.reading import read_table
+    from tryst.common.custodian.source.csv_form import CsvOptions
+    from tryst.common.custodian.source.reading import file_source, read_source
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import dump_specification
-    from tryst.coordinator.client.terminal import console, show_mode
+    from tryst.coordinator.client.terminal import console, show_form, show_mode
     from tryst.coordinator.draft.specification_draft import draft as propose
     from tryst.coordinator.truth_columns import Truth
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if out.exists() and not force:
         raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
-    left, right = (read_table(path).drop(ignore or [], strict=False) for path in (alice, bob))
+    forms = CsvOptions.of_files(encoding or [], separator or [])
+    sources = [file_source(path, given) for path, given in zip((alice, bob), forms, strict=True)]
+    show_form(*sources)
+    left, right = (read_source(source, None).frame.drop(ignore or [], strict=False) for source in sources)
     known: dict[str | None, Mode | None] = {None: None, "open": "open", "block_keyed": "block_keyed"}
     if mode not in known:
         raise TrystError(

@@ -17,7 +17,9 @@ from pydantic import ValidationError
 
 from tryst.carole.configuration import LimitsConfiguration
 from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.custodian.source.reading import read_table
+from tryst.common.custodian.configuration import Source
+from tryst.common.custodian.source.csv_form import CsvOptions
+from tryst.common.custodian.source.reading import FOUND, file_source, read_source
 from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
 from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from tryst.common.errors import ErrorCode, TrystError
@@ -29,7 +31,7 @@ from tryst.common.specification import (
     specification_digest,
 )
 from tryst.common.specification.model.schemes import SCHEMES
-from tryst.coordinator.client.terminal import console
+from tryst.coordinator.client.terminal import console, show_form
 from tryst.coordinator.rehearsal.link_truth import evaluate, summary
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
@@ -54,6 +56,7 @@ def rehearse_into(
     invented: bool = False,
     schemes: bool = False,
     alone: bool = False,
+    forms: tuple[CsvOptions, CsvOptions] = (FOUND, FOUND),
 ) -> None:
     """Rehearse a linkage and write its results into the folder `out`.
 
@@ -70,6 +73,8 @@ def rehearse_into(
         agreement alone, where the specification has a latent step.
     alone
         Whether to do the last of these only.
+    forms
+        Encoding and separator of Alice's and of Bob's file, as far as they are given; the rest is found.
 
     Raises
     ------
@@ -80,10 +85,12 @@ def rehearse_into(
     refuse_unidentified(spec)
     if truth is not None:
         truth.require_unused(spec)
-    sources = {Side.ALICE: alice, Side.BOB: bob}
-    for side, path in sources.items():
+    sources = {}
+    for side, path, form in zip(Side, (alice, bob), forms, strict=True):
         _require_file(path, f"--{side}")
-    persons = {side: _persons(path, spec, side, truth) for side, path in sources.items()} if truth else None
+        sources[side] = file_source(path.absolute(), form)
+    show_form(*sources.values())
+    persons = {side: _persons(source, spec, side, truth) for side, source in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = _shown(spec)
     others: list[SchemeResult] = []
@@ -296,17 +303,17 @@ def _whole(out: Path) -> Iterator[Path]:
                 (out / name).unlink(missing_ok=True)
 
 
-def _persons(path: Path, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:
+def _persons(source: Source, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:
     """Own identifier and person of every row of one file."""
     column = truth.of(side)
     identifier = spec.custodians.of(side).identifier
-    table = read_table(path)
+    table = read_source(source, None).frame
     for name in (column, identifier):
         if name not in table.columns:
             raise TrystError(
                 ErrorCode.FIELD_MISSING,
                 f"there is no column {name!r}",
-                where=str(path),
+                where=f"{side}'s file",
                 got=f"columns {', '.join(table.columns)}",
                 remedy="name the column of the truth and of the identifier as they stand in the file",
             )

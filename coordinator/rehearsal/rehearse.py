@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from tryst.carole.engine.resolution_exchange import Reader
+from tryst.common.custodian.configuration import Source
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
@@ -85,7 +86,7 @@ class Rehearsed:
 def rehearse(
     spec: Specification,
     text: str,
-    sources: dict[Side, Path],
+    sources: dict[Side, Source],
     narrator: Narrator,
     resources: Resources,
     collect: Callable[[Rehearsed], None],
@@ -97,7 +98,7 @@ def rehearse(
     spec, text
         The specification and the very text of it.
     sources
-        Each custodian's file, CSV or Parquet.
+        Each custodian's file, CSV or Parquet, by its absolute path.
     narrator
         Called with every step.
 
@@ -119,7 +120,7 @@ class _Rehearsal:
         self,
         spec: Specification,
         text: str,
-        sources: dict[Side, Path],
+        sources: dict[Side, Source],
         narrator: Narrator,
         resources: Resources,
         folder: Path,
@@ -308,15 +309,14 @@ def _carole_configuration(resources: Resources) -> str:
     )
 
 
-def _custodian_configuration(address: str, source: Path, peer: str, digest: str, mode: str) -> str:
-    kind = "parquet" if source.suffix.lower() in {".parquet", ".pq"} else "csv"
+def _custodian_configuration(address: str, source: Source, peer: str, digest: str, mode: str) -> str:
     return yaml.safe_dump(
         {
             "carole": {"address": address},
             "keys": ".",
             "state": "state",
             "results": "results",
-            "source": {kind: {"path": str(source.absolute())}},
+            "source": source.model_dump(mode="json", exclude_none=True),
             "peer": {"identity": peer},
             "policy": {"approve": [digest], "modes": [mode]},
             "poll": {"retry_seconds": 0.5},

@@ -17,14 +17,16 @@ import numpy as np
 import polars as pl
 
 from tryst.common.custodian.configuration import CsvSource
+from tryst.common.custodian.source.csv_form import likely_separator
 from tryst.common.custodian.source.plain_csv import read_plain
-from tryst.common.custodian.source.table import SourceTable, require_columns, trimmed
+from tryst.common.custodian.source.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
 from tryst.common.errors import ErrorCode, TrystError, file_error
 
 _ROWS_AT_ONCE = 50_000
 _LONGEST_LINE = 1 << 20
 _BLOCK = 1 << 20
 _MARKS = {
+    codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -83,7 +85,7 @@ def _read(file: IO[str], path: Path, source: CsvSource, selected: Sequence[str] 
             )
         named = [name for name in header if name]
         columns = named if selected is None else selected
-        require_columns(named, columns, str(path))
+        require_columns(named, columns, str(path), _separator_hint(header, source.separator))
         places = [header.index(name) for name in columns]
         width = len(header)
         chunks: list[pl.DataFrame] = []
@@ -112,6 +114,14 @@ def _read(file: IO[str], path: Path, source: CsvSource, selected: Sequence[str] 
         ) from None
     chunks.append(_frame(columns, cells))
     return SourceTable(pl.concat(chunks), np.array(positions, dtype=np.int64), "line", str(path))
+
+
+def _separator_hint(header: Sequence[str], declared: str) -> str:
+    """What to try where none of the columns was found; the first line may hold a record, so none of it is shown."""
+    likely = likely_separator(declared.join(header))
+    if likely in (None, declared):
+        return NO_COLUMN_FOUND
+    return f"the first line seems to be separated by {likely!r} and not by {declared!r}: declare its separator"
 
 
 def _frame(columns: Sequence[str], cells: list[list[str]]) -> pl.DataFrame:
@@ -197,7 +207,8 @@ def _undecodable(path: Path, encoding: str) -> TrystError:
         ErrorCode.TEXT_ENCODING,
         f"the file is not in {encoding}",
         where=f"{path}, line {line + 1}, byte {at}",
-        remedy="declare its encoding in the configuration, such as `encoding: cp1252`, or save it as UTF-8",
+        remedy="declare its encoding in the configuration, such as `encoding: cp1252` (in a trial --encoding), or save"
+        " it as UTF-8",
     )
 
 

@@ -13,12 +13,15 @@ import polars as pl
 from tryst.common.cleaning import Cleaned, clean
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
 from tryst.common.custodian.source.csv_file import read_csv
+from tryst.common.custodian.source.csv_form import CsvOptions, csv_source
 from tryst.common.custodian.source.database_query import read_database
 from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers, refuse_empty, require_columns
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 
+FOUND = CsvOptions()
+"""Nothing of a file's form is given."""
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
@@ -67,7 +70,7 @@ def read_cleaned(
         return CleanedSource(_cleaned(table, spec, side), identifiers)
 
 
-def clean_file(path: Path, spec: Specification, side: Side) -> Cleaned:
+def clean_file(source: Source, spec: Specification, side: Side) -> Cleaned:
     """Read and clean a file for a trial, in which rows need no identifiers.
 
     Raises
@@ -75,7 +78,7 @@ def clean_file(path: Path, spec: Specification, side: Side) -> Cleaned:
     TrystError
         As `read_source` and `common.cleaning.clean`.
     """
-    return _cleaned(read_source(file_source(path), compared_columns(spec, side)), spec, side)
+    return _cleaned(read_source(source, compared_columns(spec, side)), spec, side)
 
 
 def _cleaned(table: SourceTable, spec: Specification, side: Side) -> Cleaned:
@@ -88,10 +91,17 @@ def compared_columns(spec: Specification, side: Side) -> list[str]:
     return list(dict.fromkeys([*names, *(variable.column_of(side) for variable in spec.variables_of(side))]))
 
 
-def file_source(path: Path) -> Source:
-    """A CSV file (UTF-8, commas) or, by its suffix, a Parquet file."""
-    kind = "parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "csv"
-    return Source.model_validate({kind: {"path": path}})
+def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
+    """A CSV file, whose encoding and separator are found unless given, or by its suffix a Parquet file.
+
+    Raises
+    ------
+    TrystError
+        As `csv_source`.
+    """
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        return Source(parquet=ParquetSource(path=path))
+    return Source(csv=csv_source(path, given))
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -100,7 +110,7 @@ def read_table(path: Path) -> pl.DataFrame:
     Raises
     ------
     TrystError
-        As `read_source`.
+        As `file_source` and `read_source`.
     """
     return read_source(file_source(path), None).frame
 

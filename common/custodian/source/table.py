@@ -20,6 +20,9 @@ from tryst.common.message_words import closest
 _SHOWN = 5
 """How many positions a message names."""
 
+NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"
+"""The remedy where none of the selected columns is there."""
+
 
 @dataclass(frozen=True)
 class SourceTable:
@@ -99,8 +102,13 @@ def as_text(column: pl.Series, where: str) -> pl.Series:
     )
 
 
-def require_columns(available: Sequence[str], selected: Collection[str], where: str) -> None:
-    """Refuse a source in which selected columns are missing or ambiguous.
+def require_columns(
+    available: Sequence[str],
+    selected: Collection[str],
+    where: str,
+    none_found: str = NO_COLUMN_FOUND,
+) -> None:
+    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are.
 
     Raises
     ------
@@ -122,7 +130,7 @@ def require_columns(available: Sequence[str], selected: Collection[str], where: 
             f"none of the columns of the specification was found ({', '.join(map(repr, missing))})",
             where=where,
             got=f"{len(available)} other columns",
-            remedy="check that the first line holds the names of the columns, and the separator",
+            remedy=none_found,
         )
     for name in dict.fromkeys(selected):
         if (count := list(available).count(name)) > 1:

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 
 from tests.specifications import heading
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.custodian.source.reading import clean_file, read_cleaned, read_source, read_table, source_stamp
+from tryst.common.custodian.source.reading import (
+    clean_file,
+    file_source,
+    read_cleaned,
+    read_source,
+    read_table,
+    source_stamp,
+)
 from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -339,11 +346,11 @@ def test_a_source_is_cleaned_in_one_way_for_contribution_and_for_a_trial(tmp_pat
     assert entered == ["read", "clean"]
     assert found.identifiers.to_list() == ["1", "2"]
     assert {name: column.to_list() for name, column in found.cleaned.columns.items()} == {"surname": ["smith", "smyth"]}
-    trial = clean_file(path, spec, Side.ALICE)
+    trial = clean_file(file_source(path), spec, Side.ALICE)
     assert trial.profile == found.cleaned.profile
     assert trial.columns["surname"].equals(found.cleaned.columns["surname"])
     path.write_text("key,name\n1,Smith\n1,Smyth\n")
     with pytest.raises(TrystError) as caught:
         read_cleaned(Source(csv=CsvSource(path=path)), spec, Side.ALICE)
     assert caught.value.code is ErrorCode.DUPLICATE_IDENTIFIER
-    assert clean_file(path, spec, Side.ALICE).profile.rows == 2, "a trial needs no identifiers"
+    assert clean_file(file_source(path), spec, Side.ALICE).profile.rows == 2, "a trial needs no identifiers"
