@@ -129,9 +129,11 @@ def conclude(
         lambda fraction: progress("decide", fraction),
     )  # fmt: skip
     scored = scored_patterns(fitted, patterns)
-    if found.rarity is not None and posterior is not None:
-        weight = scored.weight[kept.pattern] + found.rarity
-        posterior = LinkPosterior(plan.assignment, row_a, row_b, found.n_a, found.n_b).probabilities(weight)
+    if posterior is not None:
+        # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
+        weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
+        links = LinkPosterior(plan.assignment, row_a, row_b, found.n_a, found.n_b)
+        posterior = links.probabilities(weight, near=posterior.expected_links)
     decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p)
     twice = duplicates(found.equal, decision.pairs)
     model = fitted.model

@@ -99,7 +99,7 @@ def refine(
         fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
         if not plan.competing:
             return fitted, None
-        return fitted, links.probabilities(fitted.match_weights(gamma)[kept.pattern], progress)
+        return fitted, links.probabilities(fitted.match_weights(gamma)[kept.pattern], progress, cycles=False)
     outside_blocks = (
         None
         if outside_blocks is None

@@ -31,6 +31,12 @@ MAX_PRIORS = 200
 ROUNDS_ON_THE_WAY = 8
 """Rounds of messages between two of these numbers."""
 
+MAX_MESSAGES = 3e9
+"""Messages worked out on the way to a fixed point before giving up, which is reported: about half a minute."""
+
+MANY_PAIRS = 1_000_000
+"""Pairs above which a solution near a known one is sought and no second one."""
+
 PLAIN_STEPS = 15
 """Numbers of links tried by plain iteration before the fixed point is bracketed."""
 
@@ -92,10 +98,11 @@ class _FixedPoint:
     log_prior_odds: float
     log_posterior: float
     converged: bool
+    steps: int
 
 
 def at_implied_number(
-    marginals: Marginals, prior: LinkPrior, tolerance: float, progress: StageProgress
+    marginals: Marginals, prior: LinkPrior, tolerance: float, progress: StageProgress, near: float | None = None
 ) -> LinkProbabilities:
     """Link probabilities at the number of links that is expected under them.
 
@@ -107,10 +114,15 @@ def at_implied_number(
         Change of the expected number of links, relative to its square root, at which it has converged.
     progress : callable
         Called with the fraction done, never less than before. An exception from it ends the work.
+    near : float, optional
+        Only the fixed point next to this number of links is sought.
     """
     maximum = float(prior.maximum)
-    low = _fixed_point(marginals, prior, 0.0, maximum, tolerance, lambda done: progress(0.5 * done))
-    high = _fixed_point(marginals, prior, maximum, low.n, tolerance, lambda done: progress(0.5 + 0.5 * done))
+    if near is not None:
+        low = high = _fixed_point(marginals, prior, min(near, maximum), tolerance, progress)
+    else:
+        low = _fixed_point(marginals, prior, 0.0, tolerance, lambda done: progress(0.5 * done))
+        high = _fixed_point(marginals, prior, maximum, tolerance, lambda done: progress(0.5 + 0.5 * done), low.n)
     warnings: list[ResultWarning] = []
     chosen = low
     converged = low.beliefs.not_converged == 0 == high.beliefs.not_converged
@@ -122,7 +134,7 @@ def at_implied_number(
     if not converged:
         chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
-        warnings.append(result_warning("expected_links_not_converged", steps=MAX_PRIORS))
+        warnings.append(result_warning("expected_links_not_converged", steps=chosen.steps))
     if chosen.beliefs.not_converged:
         groups, rounds = chosen.beliefs.not_converged, chosen.beliefs.rounds
         warnings.append(result_warning("competing_records_not_converged", groups=groups, rounds=rounds))
@@ -137,30 +149,32 @@ def at_implied_number(
 
 
 def _fixed_point(
-    marginals: Marginals, prior: LinkPrior, start: float, end: float, tolerance: float,
-    progress: StageProgress,
+    marginals: Marginals, prior: LinkPrior, start: float, tolerance: float, progress: StageProgress,
+    min_links: float = 0.0,
 ) -> _FixedPoint:  # fmt: skip
-    """Number of links that is expected at its own prior odds, nearest to `start` on the way to `end`.
+    """Number of links that is expected at its own prior odds, nearest to `start` and at least `min_links`.
 
     Plain iteration rises or falls to it. Where most records have several candidates each further link implies another
     one, and it converges slowly: after `PLAIN_STEPS` the fixed point is bracketed and found by false position.
     """
-    n, creeping = start, False
-    below, above = _Tried(min(start, end)), _Tried(max(start, end))
+    n, creeping, worked_out = start, False, 0.0
+    below, above = _Tried(min(start, min_links)), _Tried(float(prior.maximum))
     for step in range(MAX_PRIORS):
         log_prior_odds = prior.log_odds(n)
         # On the way messages need not converge: the next prior odds change them again, and they are kept.
         beliefs = marginals.run(log_prior_odds, ROUNDS_BRACKETED if creeping else ROUNDS_ON_THE_WAY)
+        worked_out += beliefs.messages
         expected = _expected(beliefs, prior)
         near = tolerance * max(1.0, math.sqrt(expected))
         converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
-        if converged and beliefs.not_converged:
+        exhausted = worked_out > MAX_MESSAGES
+        if (converged or exhausted) and beliefs.not_converged:
             beliefs = marginals.run(log_prior_odds)
             expected = _expected(beliefs, prior)
             # What has not converged by now will not: this is reported instead of another attempt from nearby.
-            converged = abs(expected - n) <= near or creeping or beliefs.not_converged > 0
-        progress(1.0 if converged else step / MAX_PRIORS)
-        if converged:
+            converged = abs(expected - n) <= near or (converged and (creeping or beliefs.not_converged > 0))
+        progress(1.0 if converged or exhausted else max(step / MAX_PRIORS, worked_out / MAX_MESSAGES))
+        if converged or exhausted:
             break
         tried = _Tried(n, expected - n)
         if tried.gap > 0:
@@ -170,7 +184,7 @@ def _fixed_point(
         creeping = step + 1 >= PLAIN_STEPS
         n = _cut(below, above, prior.maximum, middle=step % 3 == 0) if creeping else expected
     log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
-    return _FixedPoint(expected, beliefs, log_prior_odds, log_posterior, converged)
+    return _FixedPoint(expected, beliefs, log_prior_odds, log_posterior, converged, step + 1)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,14 @@ class LinkPosterior:
     n_a: int
     n_b: int
 
-    def probabilities(self, weight: NDArray[np.float64], progress: StageProgress = lambda _: None) -> LinkProbabilities:
+    def probabilities(
+        self,
+        weight: NDArray[np.float64],
+        progress: StageProgress = lambda _: None,
+        near: float | None = None,
+        *,
+        cycles: bool = True,
+    ) -> LinkProbabilities:
         """Probability that each pair is linked.
 
         Parameters
@@ -49,6 +56,10 @@ class LinkPosterior:
             Match weights in bits.
         progress : callable
             Called with the fraction done, never less than before. An exception from it ends the work.
+        near : float, optional
+            Expected links under weights little different: saves work in a large one_to_one linkage.
+        cycles : bool
+            As for `link_probabilities`.
 
         Notes
         -----
@@ -64,7 +75,7 @@ class LinkPosterior:
             # Each of all pairs is a record with one candidate, its partner.
             each = np.arange(len(weight))
             return partner_probabilities(each, each, weight, n_a * n_b, 1, progress=progress)
-        return link_probabilities(a, b, weight, n_a, n_b, progress=progress)
+        return link_probabilities(a, b, weight, n_a, n_b, progress=progress, near=near, cycles=cycles)
 
     def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.

@@ -3,22 +3,32 @@
 The pairwise model scores each pair separately, at prior odds p / (1 - p). In a one-to-one linkage pairs compete: a
 weak pair whose records have no other candidate is likely a match where nearly every record has one, and a strong one
 is not if a stronger one takes its record. Here a whole matching has probability proportional to Sadinle's prior
-(`prior`) and the likelihood ratios of its links (`fixed_point`); marginals are belief propagation's (`propagation`).
+(`prior`) and the likelihood ratios of its links (`fixed_point`); marginals are belief propagation's (`propagation`),
+and where records compete in a cycle, which it misjudges, those of enumeration or of a Markov chain (`cores`).
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
+from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, candidate_graph
+from tryst.carole.fellegi_sunter.cores import without_cycles
+from tryst.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.carole.fellegi_sunter.propagation import Propagation, candidate_graph
+from tryst.carole.fellegi_sunter.propagation import Propagation
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
 TOLERANCE = 3e-3
 """Change of the expected number of links, relative to its square root, at which it has converged."""
+
+MAX_CORRECTIONS = 2
+"""How often the number of links is put right after groups of records that compete in a cycle are."""
 
 
 def link_probabilities(
@@ -30,6 +40,9 @@ def link_probabilities(
     prior: BetaBipartite | None = None,
     tolerance: float = TOLERANCE,
     progress: StageProgress = lambda _: None,
+    near: float | None = None,
+    *,
+    cycles: bool = True,
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
@@ -47,6 +60,12 @@ def link_probabilities(
         Change of the expected number of links, relative to its square root, at which it has converged.
     progress : callable
         Called with the fraction done, never less than before. An exception from it ends the work.
+    near : float, optional
+        Expected links under weights little different. Among more than `MANY_PAIRS` pairs only the solution next to it
+        is sought.
+    cycles : bool
+        Whether probabilities of records that compete in a cycle are put right; estimation, which needs their sums
+        only, does without.
 
     Returns
     -------
@@ -59,8 +78,9 @@ def link_probabilities(
 
     Notes
     -----
-    O(n_pairs) per round of messages. Keep pairs well below the pairwise threshold, among which are weak pairs that
-    become links (a floor on the pairwise log odds of -9 lost none in FEBRL4, -3 one in 5,000).
+    O(n_pairs) per round of messages, of which there are at most `fixed_point.MAX_MESSAGES` from either end. Keep pairs
+    well below the pairwise threshold, among which are weak pairs that become links (a floor on the pairwise log odds of
+    -9 lost none in FEBRL4, -3 one in 5,000).
 
     References
     ----------
@@ -71,7 +91,33 @@ def link_probabilities(
     prior = prior or BetaBipartite(n_a, n_b)
     graph = candidate_graph(a, b)
     messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
-    return at_implied_number(messages, prior, tolerance, progress)
+    near = near if len(weight) > MANY_PAIRS else None
+    posterior = at_implied_number(messages, prior, tolerance, progress, near)
+    return _with_cycles(posterior, graph, messages, prior, tolerance) if cycles else posterior
+
+
+def _with_cycles(
+    posterior: LinkProbabilities, graph: CandidateGraph, messages: Propagation, prior: BetaBipartite, tolerance: float
+) -> LinkProbabilities:
+    """Put right the probabilities of records that compete in a cycle, and the number of links with them."""
+    left = 0
+    for _ in range(MAX_CORRECTIONS):
+        messages.run(posterior.log_prior_odds)
+        corrected = without_cycles(graph, messages.messages())
+        if not corrected.groups:
+            return posterior
+        left = corrected.left
+        links = min(float(corrected.probability.sum()), float(prior.maximum))
+        moved = abs(links - posterior.expected_links)
+        found = np.empty(graph.n_edges)
+        found[graph.order] = corrected.probability
+        posterior = replace(posterior, probability=found, expected_links=links, log_prior_odds=prior.log_odds(links))
+        if moved <= tolerance * max(1.0, math.sqrt(links)):
+            break
+    if left:
+        warning = result_warning("cycles_by_propagation", groups=left)
+        posterior = replace(posterior, warnings=(*posterior.warnings, warning))
+    return posterior
 
 
 def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]) -> None:

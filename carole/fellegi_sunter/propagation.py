@@ -22,59 +22,41 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
+
+from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""
 
 MAX_ROUNDS = 500
-"""Rounds after which a component is stopped and counted as not converged; fewer in a giant one, see `MAX_MESSAGES`."""
+"""Rounds after which a component is stopped and counted as not converged."""
 
-MAX_MESSAGES = 5e7
-"""Maximum messages in a giant component, unless that is less than `MIN_ROUNDS`: a few seconds."""
-
-MIN_ROUNDS = 30
+MAX_MESSAGES = 1e9
+"""Messages worked out in a giant component after which it is stopped as well: about ten seconds."""
 
 GIANT_EDGES = 10_000
 """Number of pairs above which a component is called giant."""
 
-GIANT_TOLERANCE = 1e-5
-"""Tolerance there: a change of a link's probability below which no further round is made."""
+GIANT_TOLERANCE = 1e-7
+"""Tolerance there: a change of a link's probability below which no further round is made. With 1e-5 the sum over five
+million pairs came to 5,779 links from below and to 5,763 from above, with this to 5,769.8 and 5,769.4."""
 
 _WEIGHT, _TO_A, _TO_B = 0, 1, 2
 
 
-class CandidateGraph(NamedTuple):
-    """Candidate pairs arranged for passing messages: by component, by record of A, and by record of B.
+class Messages(NamedTuple):
+    """Weights and messages of each edge, in the graph's order; each of shape (n_edges,).
 
     Parameters
     ----------
-    order : ndarray of int64, shape (n_pairs,)
-        Position, in the caller's arrays, of each edge.
-    row_first : ndarray of int64, shape (n_rows + 1,)
-        Edges of each record of A: consecutive.
-    column_first, column_edge : ndarray of int64
-        Edges of each record of B: ``column_edge[column_first[j]:column_first[j + 1]]``.
-    edge_row, edge_column : ndarray of int64, shape (n_pairs,)
-        Records of A and of B that each edge joins.
-    component_row, component_column : ndarray of int64, shape (n_components + 1,)
-        First record of A, and of B, of each component.
+    weight : ndarray of float64
+    to_a, to_b : ndarray of float64
+        Message to the edge's record of A, and of B.
     """
 
-    order: NDArray[np.int64]
-    row_first: NDArray[np.int64]
-    column_first: NDArray[np.int64]
-    column_edge: NDArray[np.int64]
-    edge_row: NDArray[np.int64]
-    edge_column: NDArray[np.int64]
-    component_row: NDArray[np.int64]
-    component_column: NDArray[np.int64]
-
-    @property
-    def n_edges(self) -> int:
-        """Number of candidate pairs."""
-        return len(self.order)
+    weight: NDArray[np.float64]
+    to_a: NDArray[np.float64]
+    to_b: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -91,49 +73,15 @@ class Beliefs:
         Maximum rounds over the components.
     not_converged : int
         Components that were stopped before they converged.
+    messages : float
+        Messages worked out: the cost, some nanoseconds each.
     """
 
     log_odds: NDArray[np.float64]
     log_weight_sum: float
     rounds: int
     not_converged: int
-
-
-def candidate_graph(a: NDArray[np.integer], b: NDArray[np.integer]) -> CandidateGraph:
-    """Arrange candidate pairs; `a` and `b` are rows of the two files, of shape (n_pairs,), no pair twice."""
-    _, rows = np.unique(a, return_inverse=True)
-    _, columns = np.unique(b, return_inverse=True)
-    n_rows, n_columns = int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
-    n = n_rows + n_columns
-    edges = csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns + n_rows)), shape=(n, n))
-    n_components, label = connected_components(edges, directed=False)
-    row_label, column_label = label[:n_rows], label[n_rows:]
-    row_rank = _ranks(row_label)
-    column_rank = _ranks(column_label)
-    order = np.lexsort((column_rank[columns], row_rank[rows]))
-    sorted_rows, sorted_columns = row_rank[rows][order], column_rank[columns][order]
-    return CandidateGraph(
-        order=order,
-        row_first=_firsts(sorted_rows, n_rows),
-        column_first=_firsts(sorted_columns, n_columns),
-        column_edge=np.argsort(sorted_columns, kind="stable"),
-        edge_row=sorted_rows,
-        edge_column=sorted_columns,
-        component_row=_firsts(row_label, n_components),
-        component_column=_firsts(column_label, n_components),
-    )
-
-
-def _ranks(label: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Position of each item when items are sorted by label."""
-    rank = np.empty(len(label), dtype=np.int64)
-    rank[np.argsort(label, kind="stable")] = np.arange(len(label))
-    return rank
-
-
-def _firsts(label: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-    """First position of each label 0 to n - 1 among sorted labels, and their number."""
-    return np.concatenate(([0], np.cumsum(np.bincount(label, minlength=n)))).astype(np.int64)
+    messages: float = 0.0
 
 
 class Propagation:
@@ -176,10 +124,14 @@ class Propagation:
         graph = self._graph
         log_weight = np.clip(self._log_ratio + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
         self._edges[:, _WEIGHT] = np.exp(log_weight)
-        rounds, not_converged, log_sum = _propagate(self._edges, graph, max_rounds, *self._tolerances)
+        rounds, not_converged, log_sum, worked_out = _propagate(self._edges, graph, max_rounds, *self._tolerances)
         log_odds = np.empty(graph.n_edges)
         log_odds[graph.order] = log_weight + np.log(self._edges[:, _TO_B]) + np.log(self._edges[:, _TO_A])
-        return Beliefs(log_odds, log_sum, rounds, not_converged)
+        return Beliefs(log_odds, log_sum, rounds, not_converged, worked_out)
+
+    def messages(self) -> Messages:
+        """Weights and messages after `run`."""
+        return Messages(*(np.ascontiguousarray(self._edges[:, k]) for k in (_WEIGHT, _TO_A, _TO_B)))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -189,26 +141,30 @@ def _propagate(
     max_rounds: int,
     tolerance: float,
     giant_tolerance: float,
-) -> tuple[int, int, float]:
-    """Run every component; returns the maximum rounds, components not converged, and the log of the summed weights."""
+) -> tuple[int, int, float, float]:
+    """Run every component.
+
+    Returns the maximum rounds, components not converged, the log of the summed weights, and messages worked out.
+    """
     in_order = np.arange(len(edges))
     row_waits = np.ones(len(graph.row_first) - 1, dtype=np.bool_)
     column_waits = np.ones(len(graph.column_first) - 1, dtype=np.bool_)
     maximum = 0
     not_converged = 0
     log_sum = 0.0
+    worked_out = 0.0
     for c in range(len(graph.component_row) - 1):
         size = graph.row_first[graph.component_row[c + 1]] - graph.row_first[graph.component_row[c]]
         minimum = tolerance if size <= GIANT_EDGES else giant_tolerance
-        allowed = max_rounds
-        if size > GIANT_EDGES:
-            allowed = min(allowed, max(MIN_ROUNDS, int(MAX_MESSAGES / (2 * size))))
+        allowed = MAX_MESSAGES if size > GIANT_EDGES else np.inf
         rounds = 0
         waiting = 1
-        while waiting > 0 and rounds < allowed:
+        here = 0.0
+        while waiting > 0 and rounds < max_rounds and here < allowed:
             for i in range(graph.component_row[c], graph.component_row[c + 1]):
                 if row_waits[i]:
                     row_waits[i] = False
+                    here += graph.row_first[i + 1] - graph.row_first[i]
                     _answer(
                         in_order, graph.row_first[i], graph.row_first[i + 1], edges, _TO_A, _TO_B, graph.edge_column,
                         column_waits, minimum,
@@ -217,12 +173,14 @@ def _propagate(
             for j in range(graph.component_column[c], graph.component_column[c + 1]):
                 if column_waits[j]:
                     column_waits[j] = False
+                    here += graph.column_first[j + 1] - graph.column_first[j]
                     waiting += _answer(
                         graph.column_edge, graph.column_first[j], graph.column_first[j + 1], edges, _TO_B, _TO_A,
                         graph.edge_row, row_waits, minimum,
                     )  # fmt: skip
             rounds += 1
         maximum = max(maximum, rounds)
+        worked_out += here
         if waiting > 0:
             not_converged += 1
         for i in range(graph.component_row[c], graph.component_row[c + 1]):
@@ -238,7 +196,7 @@ def _propagate(
                 e = graph.column_edge[k]
                 total += edges[e, _WEIGHT] * edges[e, _TO_B]
             log_sum += np.log(total)
-    return maximum, not_converged, log_sum
+    return maximum, not_converged, log_sum, worked_out
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

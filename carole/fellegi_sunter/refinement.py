@@ -115,7 +115,7 @@ def refined(
         u = current.u if settings.u == "all_pairs" else corrected(everywhere, m, p, valid, settings.prior)
         current = replace(current, m=m, u=u, p=p)
         before = posterior.expected_links
-        posterior = _posterior(current, gamma, links, pattern, _part(progress, done + 1))
+        posterior = _posterior(current, gamma, links, pattern, _part(progress, done + 1), before)
         converged = abs(posterior.expected_links - before) <= 3e-3 * max(1.0, math.sqrt(before))
         if converged:
             break
@@ -178,9 +178,10 @@ def _posterior(
     links: LinkPosterior,
     pattern: NDArray[np.integer],
     progress: StageProgress,
+    near: float | None = None,
 ) -> LinkProbabilities:
     weight = model.match_weights(gamma)[pattern]
-    return links.probabilities(weight, progress)
+    return links.probabilities(weight, progress, near, cycles=False)
 
 
 def _part(progress: StageProgress, done: int) -> StageProgress:

@@ -206,7 +206,8 @@ def fit_joint(
         joint, current = estimator.estimate(matches, others, graphs)
         weight = joint.match_weights(gamma)
         if pairs is not None:
-            posterior = pairs[0].probabilities(weight[pairs[1]], progress)
+            before = None if posterior is None else posterior.expected_links
+            posterior = pairs[0].probabilities(weight[pairs[1]], progress, before, cycles=False)
             expected = _by_pattern(pairs, posterior, len(gamma))
         else:
             log_odds = weight * np.log(2.0) + np.log(joint.p) - np.log1p(-joint.p)

@@ -132,4 +132,12 @@ ESTIMATION = (
         " are approximate.",
         remedy="Compare a further field that distinguishes records with many similar candidates.",
     ),
+    WarningCode(
+        code="cycles_by_propagation",
+        severity="note",
+        meaning="Some groups of competing records are too large for exact link probabilities.",
+        text="{groups} groups of records that compete in a cycle are too large to enumerate or to sample: their link"
+        " probabilities are approximate, the best exchange being somewhat overstated.",
+        remedy="Compare a further field that distinguishes records with many similar candidates.",
+    ),
 )

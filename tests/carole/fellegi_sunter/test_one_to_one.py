@@ -1,38 +1,20 @@
 """Link probabilities under one-to-one, against the enumeration of every matching."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.carole.fellegi_sunter.enumeration import enumerated, matchings
+from tryst.carole.fellegi_sunter import fixed_point, one_to_one
+from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.carole.fellegi_sunter.propagation import GIANT_EDGES, Propagation, candidate_graph
+from tryst.carole.fellegi_sunter.propagation import GIANT_EDGES, Propagation
 from tryst.common.errors import TrystError
-
-
-def matchings(a, b):
-    """Every set of positions whose pairs share no record."""
-    for size in range(min(len(set(a)), len(set(b)), len(a)) + 1):
-        for chosen in combinations(range(len(a)), size):
-            if len({a[e] for e in chosen}) == len({b[e] for e in chosen}) == size:
-                yield chosen
-
-
-def enumerated(a, b, log_weight):
-    """Exact marginals, and the logarithm of the summed weights."""
-    weights = np.exp(log_weight)
-    total, marginal = 0.0, np.zeros(len(a))
-    for chosen in matchings(a, b):
-        w = math.prod(weights[e] for e in chosen)
-        total += w
-        for e in chosen:
-            marginal[e] += w
-    return marginal / total, math.log(total)
 
 
 def propagated(a, b, log_ratio, log_prior_odds=0.0):
@@ -190,6 +172,47 @@ def test_as_the_exact_posterior_over_matchings_and_numbers_of_links():
         posterior = link_probabilities(a, b, weight.ravel(), 5, 5)
         worst.append(np.abs(posterior.probability - marginal / total).max())
     assert np.median(worst) < 0.12
+
+
+def test_records_that_compete_in_a_cycle_have_the_exact_probabilities():
+    """Ten rings of four records a side within large files: the number of links is certain, their partners are not."""
+    rng = np.random.default_rng(14)
+    ring_a, ring_b = (index.ravel() for index in np.indices((4, 4)))
+    a = np.concatenate([ring_a + 4 * k for k in range(10)])
+    b = np.concatenate([ring_b + 4 * k for k in range(10)])
+    weight = rng.normal(30, 2, len(a))
+    posterior = link_probabilities(a, b, weight, 1000, 1000)
+    for k in range(10):
+        mine = slice(16 * k, 16 * (k + 1))
+        exact, _ = enumerated(ring_a, ring_b, weight[mine] * np.log(2) + posterior.log_prior_odds)
+        np.testing.assert_allclose(posterior.probability[mine], exact, atol=1e-3)
+    messages = Propagation(candidate_graph(a, b), weight * np.log(2.0))
+    propagated_only = probability(messages.run(posterior.log_prior_odds).log_odds)
+    assert np.abs(propagated_only - posterior.probability).max() > 0.1
+
+
+def test_work_is_bounded_and_what_ends_early_is_reported(monkeypatch):
+    monkeypatch.setattr(fixed_point, "MAX_MESSAGES", 5e4)
+    rng = np.random.default_rng(15)
+    n = 300
+    a, b = np.nonzero(rng.random((n, n)) < 0.2)
+    posterior = link_probabilities(a, b, rng.normal(7, 1, len(a)), n, n)
+    assert not posterior.converged
+    assert "expected_links_not_converged" in {warning.code for warning in posterior.warnings}
+    for side in (a, b):
+        assert np.bincount(side, posterior.probability).max() < 1.05
+
+
+def test_a_solution_nearby_is_the_one_found_from_both_ends(monkeypatch):
+    rng = np.random.default_rng(16)
+    n = 200
+    a, b = np.nonzero((rng.random((n, n)) < 0.05) | np.eye(n, dtype=bool))
+    weight = np.where(a == b, rng.normal(14, 4, len(a)), rng.normal(2, 3, len(a)))
+    both = link_probabilities(a, b, weight, n, n)
+    monkeypatch.setattr(one_to_one, "MANY_PAIRS", 100)
+    for near in (both.expected_links - 5, both.expected_links + 5):
+        nearby = link_probabilities(a, b, weight, n, n, near=near)
+        assert nearby.expected_links == pytest.approx(both.expected_links, abs=0.2)
 
 
 def test_no_candidates():
