@@ -208,7 +208,7 @@ class LinkageDocument(Document):
     examples: list[Example] = Field(default_factory=list)
     latent: Latent | None = None
     duplicates: BothDuplicates | None = None
-    assignment: Literal["one_to_one", "greedy", "many_to_one", "none"] | None = None
+    assignment: Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "none"] | None = None
     false_link_rate: float | None = None
     """The target."""
     blocking: Blocking | None

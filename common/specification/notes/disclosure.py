@@ -17,7 +17,9 @@ from tryst.common.specification.validation.specification import Specification
 
 def disclosure_notes(spec: Specification) -> Iterator[str]:
     """Notes on what each party learns, the most serious first."""
-    parts = (_leakage, randomised_response_notes, hardening_notes, _released, _variables, _latent, _harmonised)
+    parts = (
+        _leakage, randomised_response_notes, hardening_notes, _released, _repeated, _variables, _latent, _harmonised,
+    )  # fmt: skip
     for part in parts:
         yield from part(spec)
 
@@ -168,10 +170,20 @@ def _codes_apart(spec: Specification) -> Iterator[str]:
         " of links only; and where links are few, or few are links in one run and not in another, so are the rows that"
         " each may belong to."
     )
-    if spec.links.assignment in ("many_to_one", "none"):
+    if spec.links.assignment in ("many_to_one", "one_to_many", "none"):
         yield (
             f"With assignment {spec.links.assignment} several links share a record, in the list of codes as among the"
             " signatures: an unusual number of links may join the two."
+        )
+
+
+def _repeated(spec: Specification) -> Iterator[str]:
+    """What several links of a record disclose to its custodian: the other file's copies."""
+    seen_by = {"many_to_one": (Side.BOB,), "one_to_many": (Side.ALICE,), "none": (Side.BOB, Side.ALICE)}
+    for side in seen_by.get(spec.links.assignment, ()):
+        yield (
+            f"links.assignment {spec.links.assignment}: {side.title()} learns which of the linked people are in"
+            f" {side.other.title()}'s file more than once, and how often."
         )
 
 

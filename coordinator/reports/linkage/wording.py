@@ -67,6 +67,7 @@ ASSIGNMENTS = {
     "one_to_one": "one to one",
     "greedy": "one to one, the most probable pair first",
     "many_to_one": "a record of Alice's has one link at most, one of Bob's any number",
+    "one_to_many": "a record of Bob's has one link at most, one of Alice's any number",
     "none": "every pair above the threshold",
 }
 

@@ -20,19 +20,21 @@ def run_of(files, **settings):
     return link(files.a, files.b, files.plan(blocked=False, **settings), ENOUGH, silent)
 
 
-@pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "none"])
+@pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "one_to_many", "none"])
 def test_how_often_a_record_may_be_linked(files, assignment):
     run = run_of(files, assignment=assignment)
     row_a, row_b = run.pairs.row_a[run.links], run.pairs.row_b[run.links]
-    if assignment != "none":
+    if assignment not in ("one_to_many", "none"):
         assert len(np.unique(row_a)) == len(row_a)
-    if assignment in ("one_to_one", "greedy"):
+    if assignment not in ("many_to_one", "none"):
         assert len(np.unique(row_b)) == len(row_b)
     assert (run.pairs.link_probability[run.links] >= 0.5).all()
     assert run.threshold == 0.5
     assert (row_a == row_b).mean() > 0.85
     if assignment == "many_to_one":
         assert np.bincount(run.pairs.row_a, run.pairs.link_probability).max() <= 1 + 1e-9
+    if assignment == "one_to_many":
+        assert np.bincount(run.pairs.row_b, run.pairs.link_probability).max() <= 1 + 1e-9
 
 
 def test_a_requested_rate_of_false_links_holds_in_expectation(files):

@@ -37,12 +37,17 @@ def candidates(draw):
 
 @settings(deadline=None)
 @given(case=candidates(), threshold=st.sampled_from([0.2, 0.5, 0.55]))
-def test_greedy_and_many_to_one_are_those_of_the_definition(case, threshold):
+def test_greedy_many_to_one_and_one_to_many_are_those_of_the_definition(case, threshold):
     a, b, probability = case
-    for assignment, columns_too in (("greedy", True), ("many_to_one", False)):
+    for assignment, one_a, one_b in (
+        ("greedy", True, True),
+        ("many_to_one", True, False),
+        ("one_to_many", False, True),
+    ):
         chosen, rows, columns = [], set(), set()
         for k in sorted(range(len(a)), key=lambda k: -probability[k]):
-            if probability[k] >= threshold and a[k] not in rows and not (columns_too and b[k] in columns):
+            taken = (one_a and a[k] in rows) or (one_b and b[k] in columns)
+            if probability[k] >= threshold and not taken:
                 rows.add(a[k])
                 columns.add(b[k])
                 chosen.append(k)

@@ -274,6 +274,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ({"cost": {"false_link": 3, "missed_match": 1}}, 0.75, None),
         ({"false_link_rate": 0.01, "assignment": "greedy"}, None, 0.01),
         ({"assignment": "many_to_one", "threshold": None}, 0.5, None),
+        ({"assignment": "one_to_many"}, 0.5, None),
     ],
 )
 def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:

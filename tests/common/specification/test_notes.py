@@ -80,3 +80,12 @@ def test_frequencies_and_missing_values_as_evidence_are_noted() -> None:
     assert "multiply" in reported
     assert "missing_as: level" in reported
     assert "rare value" not in text()
+
+
+def test_several_links_of_a_record_show_the_other_files_copies() -> None:
+    several = {each: text(links={"assignment": each}) for each in ("one_to_one", "many_to_one", "one_to_many", "none")}
+    shown = {
+        each: [side for side in ("Alice", "Bob") if f"{side} learns which of the linked people" in reported]
+        for each, reported in several.items()
+    }
+    assert shown == {"one_to_one": [], "many_to_one": ["Bob"], "one_to_many": ["Alice"], "none": ["Alice", "Bob"]}
