@@ -15,12 +15,12 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.duplicates import duplicate_warnings, duplicates
+from tryst.carole.engine.duplicates import MANY_ALLOWED, duplicate_warnings, duplicates
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan, RulePlan
 from tryst.carole.engine.refinement import estimation, refine
 from tryst.carole.engine.result import Linkage, ScoredPatterns
-from tryst.carole.engine.run_warnings import recall_warnings
+from tryst.carole.engine.run_warnings import number_warnings, recall_warnings
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import FieldsPresent, best_possible
 from tryst.carole.fellegi_sunter import (
@@ -33,7 +33,7 @@ from tryst.carole.fellegi_sunter import (
     fit_scheme,
 )
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.progress import Progress
@@ -73,6 +73,9 @@ class Candidates:
     rarity
         float64, shape (n_kept,): what the rarity of the values that its records share adds to each kept pair's weight,
         in bits; None where no field has this option.
+    copies
+        Of A and of B: of each record the first of its file that is known to be the same person; None: there are none,
+        or rows are not known to be records.
     """
 
     n_a: int
@@ -89,6 +92,17 @@ class Candidates:
     seconds: dict[str, float]
     peak_bytes: int
     rarity: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
+    copies: Copies = dataclass_field(default=(None, None), repr=False)
+
+    def counted(self, plan: LinkagePlan) -> Copies:
+        """The copies that count as one under the plan: in a file that may have several records of a person none do."""
+        allowed = MANY_ALLOWED.get(plan.assignment, ())
+        copies_a, copies_b = self.copies
+        return None if "Alice" in allowed else copies_a, None if "Bob" in allowed else copies_b
+
+    def posterior(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], plan: LinkagePlan) -> LinkPosterior:
+        """Of some pairs, under the plan's assignment."""
+        return LinkPosterior(plan.assignment, row_a, row_b, self.n_a, self.n_b, self.counted(plan))
 
 
 def conclude(
@@ -125,14 +139,14 @@ def conclude(
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
     kept = KeptPairs(row_a, row_b, found.pattern)
     fitted, posterior = refine(
-        fitted, patterns, kept, plan, rule_fields(plan), found.levels, found.outside_blocks,
-        lambda fraction: progress("decide", fraction),
+        fitted, patterns, kept, found.posterior(row_a, row_b, plan), plan, rule_fields(plan), found.levels,
+        found.outside_blocks, lambda fraction: progress("decide", fraction),
     )  # fmt: skip
     scored = scored_patterns(fitted, patterns)
     if posterior is not None:
         # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
         weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
-        links = LinkPosterior(plan.assignment, row_a, row_b, found.n_a, found.n_b)
+        links = found.posterior(row_a, row_b, plan)
         posterior = links.probabilities(weight, near=posterior.expected_links)
     decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p)
     twice = duplicates(found.equal, decision.pairs)
@@ -161,10 +175,12 @@ def conclude(
             *fitted.warnings,
             *model.warnings,
             *(() if posterior is None else posterior.warnings),
+            *number_warnings(len(decision.links), found.n_a, found.n_b),
             *duplicate_warnings(twice, plan),
         ),
         seconds={**found.seconds, "decide": time.perf_counter() - started},
         peak_bytes=found.peak_bytes,
+        copies=found.counted(plan),
     )
     return linkage, decision.order
 

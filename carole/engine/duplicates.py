@@ -9,11 +9,15 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Duplicates, ScoredPairs
+from tryst.carole.fellegi_sunter import Model
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 
 STRONG = 0.5
 """Match probability, of a pair by itself, from which two records are strongly linked."""
+
+CHANCE = 0.05
+"""Largest share of the pairs of equal records that chance may explain where they are taken for copies."""
 
 MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_many": ("Bob",)}
 """Whose file may have several records of a person under an assignment."""
@@ -25,6 +29,45 @@ def equal_records(part: SignatureSet, plan: LinkagePlan) -> int:
     whole = np.ascontiguousarray(codes[(codes != MISSING).all(axis=1)])
     _, counts = np.unique(whole, axis=0, return_counts=True)
     return int(counts[counts > 1].sum())
+
+
+def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> NDArray[np.int32] | None:
+    """First record of its file that equals each in every field, where chance does not explain that so many do.
+
+    Records that equal each other may be one person twice, or two people whom the fields do not distinguish. What chance
+    explains is known: of two people's records that have the same fields, the product of u at the highest levels agrees.
+    Where that is at most `CHANCE` of the pairs of equal records, these are copies.
+
+    Parameters
+    ----------
+    part : SignatureSet
+        Of a whole file.
+    plan : LinkagePlan
+    model : Model
+        Its u is used.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_rows,)
+        None if no record is a copy.
+
+    Notes
+    -----
+    Records are compared with those that lack the same fields. O(rows * fields).
+    """
+    codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
+    _, start, group, size = np.unique(codes, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    lacking, kind = np.unique(codes[start] == MISSING, axis=0, return_inverse=True)
+    rows = np.bincount(kind.ravel(), size)
+    equal = np.bincount(kind.ravel(), size * (size - 1) / 2)
+    top = np.array([model.u[q, model.fields[q].n_levels - 1] for q in range(len(plan.fields))])
+    by_chance = rows * (rows - 1) / 2 * np.where(lacking, 1.0, top).prod(axis=1)
+    distinguished = by_chance <= CHANCE * equal
+    same = (size > 1) & distinguished[kind.ravel()]
+    if not same.any():
+        return None
+    each = np.arange(part.n_rows)
+    return np.where(same[group.ravel()], start[group.ravel()], each).astype(np.int32)
 
 
 def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, Duplicates]:
@@ -47,14 +90,15 @@ def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, 
 
 
 def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[ResultWarning]:
-    """Warnings about duplicates where a record should have one match at most."""
-    for side, one in zip(("Alice", "Bob"), found, strict=True):
-        if side in MANY_ALLOWED.get(plan.assignment, ()):
+    """Warnings about duplicates where a record should have one match at most, with the assignment for them."""
+    chosen = plan.assignment
+    for side, one, other in zip(("Alice", "Bob"), found, ("many_to_one", "one_to_many"), strict=True):
+        if side in MANY_ALLOWED.get(chosen, ()):
             continue
         if one.equal:
-            yield result_warning("equal_records", records=one.equal, side=side)
+            yield result_warning("equal_records", records=one.equal, side=side, assignment=chosen, other=other)
         if one.same_partner:
-            yield result_warning("shared_partner", records=one.same_partner, side=side)
+            yield result_warning("shared_partner", records=one.same_partner, side=side, assignment=chosen, other=other)
 
 
 def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:

@@ -35,7 +35,6 @@ from tryst.carole.extended_latent import (
 from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
 from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
@@ -181,7 +180,7 @@ def extended(
     posterior = None
     if plan.competing:
         total = scored.weight[again.pattern] + bits
-        links = LinkPosterior(plan.assignment, again.row_a, again.row_b, found.n_a, found.n_b)
+        links = found.posterior(again.row_a, again.row_b, plan)
         posterior = links.probabilities(total, lambda done: progress(0.8 + 0.2 * done))
     kept = KeptPairs(again.row_a, again.row_b, again.pattern)
     model = fit.scheme.model

@@ -21,7 +21,7 @@ from tryst.carole.blocking import PairSource
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.conclusion import Candidates, conclude, fitted_scheme, scored_patterns
-from tryst.carole.engine.duplicates import equal_records
+from tryst.carole.engine.duplicates import copies, equal_records
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
@@ -93,6 +93,7 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     run = _Run(WholeFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)
+        found = replace(found, copies=(copies(a, plan, fitted.model), copies(b, plan, fitted.model)))
         linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
         return linkage if plan.latent is None else run.extended(linkage, found)
 

@@ -59,6 +59,7 @@ def refine(
     fitted: FittedScheme,
     patterns: PatternCounts,
     kept: KeptPairs,
+    links: LinkPosterior,
     plan: LinkagePlan,
     rules: Sequence[RuleFields],
     level_counts: NDArray[np.float64] | None,
@@ -74,6 +75,8 @@ def refine(
     patterns : PatternCounts
         By the fields' levels.
     kept : KeptPairs
+    links : LinkPosterior
+        Of the kept pairs.
     plan, rules, level_counts
         As in the pairwise fit.
     outside_blocks : OutsideBlocks or None
@@ -94,7 +97,6 @@ def refine(
     reported = estimation(plan)
     scheme, gamma = fitted.scheme, patterns.gamma
     patterns, level_counts = scheme.patterns(patterns, n_levels), scheme.level_counts(level_counts, n_levels)
-    links = LinkPosterior(plan.assignment, kept.row_a, kept.row_b, model.n_a, model.n_b)
     if not scheme.facts.calibrated:
         fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
         if not plan.competing:

@@ -23,6 +23,7 @@ from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
+from tryst.carole.fellegi_sunter.link_posterior import Copies
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import TrystErrors
@@ -67,6 +68,11 @@ class ResolutionResult:
     links: NDArray[np.int64] = dataclass_field(repr=False)
     document: StatisticsDocument = dataclass_field(repr=False)
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+
+    @property
+    def copies(self) -> Copies:
+        """None: the resolver sees no values, and so no copies."""
+        return None, None
 
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:

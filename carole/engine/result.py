@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
+from tryst.carole.fellegi_sunter.link_posterior import Copies
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.risk.models import JointDistribution
 
@@ -210,6 +211,8 @@ class Linkage:
         Largest memory reserved at any time, of `Resources.memory_bytes`.
     latent
         Results of the extended latent step, where there was one; `pairs`, `links` and `model` are then its own.
+    copies
+        Of A and of B: of each record the first of its file that counted as the same person; None: each counted alone.
     """
 
     model: Model
@@ -230,6 +233,7 @@ class Linkage:
     seconds: dict[str, float]
     peak_bytes: int
     latent: LatentResult | None = None
+    copies: Copies = (None, None)
 
     @property
     def blocking_recall(self) -> float | None:

@@ -203,11 +203,14 @@ def _latent(found: LatentResult) -> dict[str, Any]:
 
 
 def _expected(linkage: Linkage) -> dict[str, float] | None:
-    """Precision and recall that the model expects of its own decision; recall among the candidates."""
+    """Precision and recall that the model expects of its own decision; recall among the candidates.
+
+    None where there are no links, and where there are more than records in either file.
+    """
     probability = linkage.pairs.link_probability
     found = float(probability[linkage.links].sum())
     matches = float(probability.sum()) + linkage.matches_below_floor
-    if not linkage.links.size or matches <= 0:
+    if not 0 < linkage.links.size <= max(linkage.model.n_a, linkage.model.n_b) or matches <= 0:
         return None
     return {"precision": found / linkage.links.size, "recall": min(1.0, found / matches)}
 

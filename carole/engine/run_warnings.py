@@ -45,6 +45,15 @@ def recall_warnings(blocking: BlockingRecall) -> Iterator[ResultWarning]:
         yield result_warning("blocking_recall_unknown", reason="; ".join(blocking.assumptions))
 
 
+def number_warnings(links: int, n_a: int, n_b: int) -> Iterator[ResultWarning]:
+    """Warnings where there are more links than people can explain, unless they are in a file many times."""
+    smaller, larger = min(n_a, n_b), max(n_a, n_b)
+    if links > larger:
+        yield result_warning("links_exceed_both_files", links=links, records=larger)
+    elif links > smaller:
+        yield result_warning("links_exceed_smaller_file", links=links, records=smaller, times=links / smaller)
+
+
 def _block_warnings(
     a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs
 ) -> Iterator[ResultWarning]:

@@ -3,11 +3,15 @@
 An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so do the pairs
 that are known to be no match because a record of theirs is linked elsewhere. Estimation (`refinement`, `dependence`)
 needs both and no more, whatever the assignment.
+
+Records of one file that are known to be one person count as one. Otherwise two copies that may have one partner
+together would share its probability, and neither would be linked: copies would annihilate each other. All pairs of
+copies have the probability of their persons' link, and the decision takes one of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,9 @@ from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
 from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
 from tryst.common.progress import StageProgress
+
+Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
+"""Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class LinkPosterior:
         Rows of the two files; no pair twice.
     n_a, n_b : int
         Records in the two files.
+    copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
+        Of each record the first one of its file that is the same person, itself where there is none.
     """
 
     assignment: Assignment
@@ -39,6 +48,7 @@ class LinkPosterior:
     row_b: NDArray[np.integer] = field(repr=False)
     n_a: int
     n_b: int
+    copies: Copies = field(default=(None, None), repr=False)
 
     def probabilities(
         self,
@@ -61,11 +71,19 @@ class LinkPosterior:
         cycles : bool
             As for `link_probabilities`.
 
+        Returns
+        -------
+        LinkProbabilities
+            Pairs of copies have one probability; the expected number of links is the sum over all pairs.
+
         Notes
         -----
+        Two persons' likelihood ratio is the mean of their records' pairs: any of these may be the one that was copied.
         many_to_one and one_to_many: exact for a given number of links. one_to_one: belief propagation. The number of
         links is put at its mode. O(n_pairs), in each round of messages.
         """
+        if any(first is not None for first in self.copies):
+            return self._of_persons(weight, progress, cycles=cycles)
         a, b, n_a, n_b = self.row_a, self.row_b, self.n_a, self.n_b
         if self.assignment == "many_to_one":
             return partner_probabilities(a, b, weight, n_a, n_b, progress=progress)
@@ -77,6 +95,26 @@ class LinkPosterior:
             return partner_probabilities(each, each, weight, n_a * n_b, 1, progress=progress)
         return link_probabilities(a, b, weight, n_a, n_b, progress=progress, near=near, cycles=cycles)
 
+    def _of_persons(self, weight: NDArray[np.float64], progress: StageProgress, *, cycles: bool) -> LinkProbabilities:
+        """Link probabilities of persons, given to all pairs of their records."""
+        a, b = self._persons()
+        first_a, first_b = self.copies
+        n_a = self.n_a if first_a is None else len(np.unique(first_a))
+        n_b = self.n_b if first_b is None else len(np.unique(first_b))
+        _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
+        persons = LinkPosterior(self.assignment, a[first], b[first], n_a, n_b)
+        found = persons.probabilities(_means(weight, member.ravel(), len(first)), progress, cycles=cycles)
+        each = found.probability[member.ravel()]
+        return replace(found, probability=each, expected_links=float(each.sum()))
+
+    def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """The two persons of each pair, as the first rows of theirs."""
+        first_a, first_b = self.copies
+        return (
+            self.row_a if first_a is None else first_a[self.row_a],
+            self.row_b if first_b is None else first_b[self.row_b],
+        )
+
     def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.
 
@@ -86,7 +124,19 @@ class LinkPosterior:
         """
         one_link_a = self.assignment not in ("one_to_many", "none")
         one_link_b = self.assignment not in ("many_to_one", "none")
-        taken_a = np.bincount(self.row_a[linked & one_link_a], minlength=self.n_a) > 0
-        taken_b = np.bincount(self.row_b[linked & one_link_b], minlength=self.n_b) > 0
-        share = 1.0 - (1.0 - float(taken_a.mean())) * (1.0 - float(taken_b.mean()))
-        return (taken_a[self.row_a] | taken_b[self.row_b]) & ~linked, share
+        a, b = self._persons()
+        first_a, first_b = self.copies
+        taken_a = np.bincount(a[linked & one_link_a], minlength=self.n_a) > 0
+        taken_b = np.bincount(b[linked & one_link_b], minlength=self.n_b) > 0
+        excluded = (taken_a[a] | taken_b[b]) & ~linked
+        share_a = float((taken_a if first_a is None else taken_a[first_a]).mean())
+        share_b = float((taken_b if first_b is None else taken_b[first_b]).mean())
+        return excluded, 1.0 - (1.0 - share_a) * (1.0 - share_b)
+
+
+def _means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
+    """Binary logarithm of the mean likelihood ratio of each group of pairs."""
+    highest = np.full(n, -np.inf)
+    np.maximum.at(highest, group, weight)
+    ratio = np.bincount(group, np.exp2(weight - highest[group]), minlength=n) / np.bincount(group, minlength=n)
+    return np.asarray(highest + np.log2(ratio))

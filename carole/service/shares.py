@@ -2,7 +2,8 @@
 
 A custodian's share is an uncompressed zip of ``links.parquet`` (its own row in its own upload, an id of the link that
 both custodians have, the probabilities), with the grant ``pairs`` also of ``pairs.parquet`` (every pair that was
-kept), and of ``statistics.json``; where the specification grants it also of ``joint.json``, in codes. Ids are random,
+kept), of ``copies.parquet`` where records of its own counted as one person (row, id of the person), and of
+``statistics.json``; where the specification grants it also of ``joint.json``, in codes. Ids are random,
 and rows are in the order of the custodian's own upload, so that neither discloses anything about the other's rows. The
 share is sealed to its recipient before it is written to disk.
 """
@@ -22,6 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.carole.engine.result import ScoredPairs
+from tryst.carole.fellegi_sunter.link_posterior import Copies
 from tryst.carole.projects import Grant
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.keys.sealing import SealContext, seal
@@ -42,6 +44,10 @@ class Decided(Protocol):
     @property
     def links(self) -> NDArray[np.int64]:
         """Positions of the links among them."""
+
+    @property
+    def copies(self) -> Copies:
+        """Of A and of B: of each record the first of its file that counted as the same person."""
 
 
 def shares(
@@ -92,8 +98,19 @@ def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -
             "linked": linked,
         }
     ).sort("row", "pair_id")
-    links = kept.filter("linked").drop("linked").rename({"pair_id": "link_id"})
-    return {"links": links, "pairs": kept} if grant is Grant.PAIRS else {"links": links}
+    tables = {"links": kept.filter("linked").drop("linked").rename({"pair_id": "link_id"})}
+    if grant is Grant.PAIRS:
+        tables["pairs"] = kept
+    copies = linkage.copies[0 if side is Side.ALICE else 1]
+    return tables if copies is None else {**tables, "copies": _copies(copies)}
+
+
+def _copies(first: NDArray[np.integer]) -> pl.DataFrame:
+    """The records of one file that counted as one, under a random id for each person."""
+    persons, person, records = np.unique(first, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(records[person] > 1)
+    ids = _ids(persons.size)[person[several]]
+    return pl.DataFrame({"row": several.astype(np.uint32), "copy_id": pl.Series(ids, dtype=pl.String)})
 
 
 def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes, joint: bytes | None) -> memoryview:

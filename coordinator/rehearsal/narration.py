@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.coordinator.client.terminal import console
 
 
@@ -68,6 +70,10 @@ STEPS = {
 }
 
 
+STYLES = {"warning": "yellow", "serious": "bold red"}
+"""How the warnings that may need action are printed, by severity."""
+
+
 class Narrator:
     """Prints the steps of a rehearsal.
 
@@ -103,3 +109,9 @@ class Narrator:
     def show(self, text: str) -> None:
         """Print one line of what happened."""
         console.print(text, highlight=False)
+
+    def warn(self, warnings: Iterable[ResultWarning]) -> None:
+        """Print the warnings that may need action, with what to do; notes are in the report."""
+        for warning in warnings:
+            if warning.severity in STYLES:
+                console.print(warning.line, style=STYLES[warning.severity], highlight=False, markup=False)

@@ -203,6 +203,7 @@ class _Rehearsal:
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
         self._narrator.show(pairs_compared(statistics.linkage))
+        self._narrator.warn(statistics.warnings)
         self._narrator.step("release")
         self._wait_for_shares(coordinator)
         self._narrator.show("Both custodians hold their share.")

@@ -3,6 +3,7 @@
 A share is an uncompressed zip of ``statistics.json`` and of the tables that were granted: ``links.parquet``, and
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
 an id (random, the same for both custodians) and the three numbers of the pair; of the pairs, also whether it is a link.
+``copies.parquet`` names the custodian's own records that counted as one person, of which one is linked.
 Where it was granted there is also ``joint.json``, the joint distribution of both files' variables in codes.
 """
 
@@ -36,6 +37,7 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
     {
         "links": {**_ROW, "link_id": pl.String(), **_VALUES},
         "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
+        "copies": {**_ROW, "copy_id": pl.String()},
     }
 )
 """The tables a share may have, and their columns."""
@@ -102,7 +104,8 @@ def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked).
+        Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked); of copies
+        identifier and copy_id.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
@@ -124,7 +127,7 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
         rows=(pl.col("row") < n_rows).all(),
         ids=pl.col(table.columns[1]).str.contains(_ID).all(),
         there=pl.all_horizontal(pl.all().is_not_null()).all(),
-        finite=pl.all_horizontal(pl.col(_NUMBERS).is_finite()).all(),
+        finite=pl.all_horizontal(pl.lit(True), *[pl.col(n).is_finite() for n in _NUMBERS if n in table.columns]).all(),
     )
     if not all(good.row(0)):
         raise malformed(f"{name} of rows that were not uploaded, or without an id or a number")

@@ -14,16 +14,35 @@ CANDIDATES = (
         code="equal_records",
         severity="warning",
         meaning="Records of one file are equal in every field, where each should have one match at most.",
-        text="{records:,} of {side}'s records equal another of {side}'s in every field: they may be one person twice.",
-        remedy="Remove duplicates from the file, or choose a links.assignment that allows several links of a record.",
+        text="{records:,} of {side}'s records equal another of {side}'s in every field: they may be one person twice."
+        " Of those that are, one is linked under links.assignment {assignment}; {other} links all.",
+        remedy="Set links.assignment as named, or take the duplicates out of the file.",
     ),
     WarningCode(
         code="shared_partner",
         severity="warning",
         meaning="Records of one file match the same record of the other, where each should have one match at most.",
         text="{records:,} of {side}'s records match a record of the other file that another of {side}'s matches too; at"
-        " most one of them is linked.",
-        remedy="Look for duplicates in the file, or choose a links.assignment that allows several links of a record.",
+        " most one of them is linked under links.assignment {assignment}; {other} links all.",
+        remedy="Look for duplicates in the file; where there are some, set links.assignment as named.",
+    ),
+    WarningCode(
+        code="links_exceed_smaller_file",
+        severity="warning",
+        meaning="There are more links than records in the smaller file.",
+        text="{links:,} links, more than the {records:,} records of the smaller file: its people would have to be"
+        " {times:.1f} times or more in the other file, on average.",
+        remedy="If no one is more than once in a file, set links.assignment to one_to_one.",
+    ),
+    WarningCode(
+        code="links_exceed_both_files",
+        severity="serious",
+        meaning="There are more links than records in either file; no precision and recall are expected of them.",
+        text="{links:,} links, more than either file has records ({records:,} in the larger one): what the model takes"
+        " for a match is something that many pairs have in common, not one person. What it expects of these links is"
+        " left out.",
+        remedy="Set links.assignment to one_to_one, or to many_to_one or one_to_many where people are more than once in"
+        " Alice's or in Bob's file; compare fields that distinguish people.",
     ),
     WarningCode(
         code="large_blocks",

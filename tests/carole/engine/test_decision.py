@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tryst.carole.engine import Resources, link
+from tryst.carole.engine import LinkagePlan, Resources, link
+from tryst.carole.engine.duplicates import copies
+from tryst.carole.engine.plan import FieldPlan
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.run_warnings import number_warnings
+from tryst.carole.fellegi_sunter import FieldLevels
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
@@ -68,6 +75,54 @@ def test_records_that_come_twice_are_counted(files):
         ("equal_records", run.duplicates[0].equal),
         ("shared_partner", run.duplicates[0].same_partner),
     ):
-        assert result_warning(code, records=records, side="Alice") in run.warnings
+        named = {"assignment": "one_to_one", "other": "many_to_one"}
+        assert result_warning(code, records=records, side="Alice", **named) in run.warnings
     several = link(doubled(files.a, again), files.b, files.plan(blocked=False, assignment="none"), ENOUGH, silent)
     assert not {"equal_records", "shared_partner"} & {warning.code for warning in several.warnings}
+
+
+def test_copies_are_linked_once_and_named(files):
+    """Half of the common people twice in Alice's file: no link is lost, and m is what it was."""
+    whole = np.flatnonzero(np.all([field.codes >= 0 for field in files.a.fields.values()], axis=0))
+    again = whole[whole < files.n_common][::2]
+    before = run_of(files)
+    plan = files.plan(blocked=False)
+    run = link(doubled(files.a, again), files.b, plan, ENOUGH, silent)
+    assert len(run.links) >= len(before.links) - 2
+    assert np.unique(run.pairs.row_b[run.links]).size == len(run.links)
+    np.testing.assert_allclose(run.model.m, before.model.m, atol=0.05)
+    first = run.copies[0]
+    assert first is not None
+    assert (first[files.a.n_rows :] == again).all()
+    several = link(doubled(files.a, again), files.b, replace(plan, assignment="many_to_one"), ENOUGH, silent)
+    assert several.copies == (None, None)
+    assert len(several.links) > len(before.links) + 0.9 * len(np.intersect1d(again, before.pairs.row_a[before.links]))
+
+
+def test_equal_records_that_chance_explains_are_no_copies(files):
+    """Two fields with few values: many people are equal in both, as in a survey."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2**63, (4, 1), dtype=np.uint64)
+    fields = {
+        name: FieldSignatures(64, values, rng.integers(0, 4, 300).astype(np.int32)) for name in ("region", "schooling")
+    }
+    part = SignatureSet("", 300, fields, {})
+    plan = LinkagePlan(tuple(FieldPlan(name, 64, (0.5, 1.0)) for name in fields))
+    u = np.full((2, 2), [0.75, 0.25])
+    model = replace(run_of(files).model, fields=tuple(FieldLevels(name, 2) for name in fields), m=u, u=u)
+    assert copies(part, plan, model) is None
+    rarely = replace(model, u=np.full((2, 2), [1 - 1e-4, 1e-4]))
+    assert copies(part, plan, rarely) is not None
+
+
+def test_more_links_than_records_are_no_claim(files):
+    run = run_of(files, assignment="none", threshold=1e-12)
+    larger = max(files.a.n_rows, files.b.n_rows)
+    assert len(run.links) > larger
+    assert result_warning("links_exceed_both_files", links=len(run.links), records=larger) in run.warnings
+    stated = findings(run, files.plan(blocked=False), ENOUGH, {}).linkage
+    assert stated.expected is None
+    assert all(row.links <= larger for row in stated.thresholds)
+    (between,) = number_warnings(110, 100, 120)
+    assert between.code == "links_exceed_smaller_file"
+    assert not list(number_warnings(100, 100, 120))

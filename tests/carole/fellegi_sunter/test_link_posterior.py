@@ -117,6 +117,37 @@ def test_copies_in_the_file_of_many_all_keep_their_partner():
     np.testing.assert_allclose(shared, 0.5, atol=1e-3)
 
 
+def test_known_copies_do_not_annihilate_each_other():
+    """Rows 0 and 1 of A are one person, as 2 and 3 of B: all their pairs have the probability of one link."""
+    a, b = np.array([0, 0, 1, 1, 5]), np.array([2, 3, 2, 3, 5])
+    weight = np.array([40.0, 40.0, 40.0, 40.0, 13.0])
+    first_a, first_b = np.arange(100), np.arange(100)
+    first_a[1], first_b[3] = 0, 2
+    found = LinkPosterior("one_to_one", a, b, 100, 100, (first_a, first_b)).probabilities(weight)
+    assert found.probability[:4].min() > 0.99
+    assert found.expected_links == pytest.approx(found.probability.sum())
+    alone = LinkPosterior("one_to_one", a[[0, 4]], b[[0, 4]], 99, 99).probabilities(weight[[0, 4]])
+    np.testing.assert_allclose(found.probability[[0, 4]], alone.probability)
+
+
+def test_the_link_of_two_persons_has_the_mean_likelihood_ratio_of_their_records():
+    first = np.array([0, 0, 2])
+    links = LinkPosterior("many_to_one", np.array([0, 1, 2]), np.array([0, 0, 1]), 3, 3, (first, None))
+    found = links.probabilities(np.array([6.0, 2.0, -3.0]))
+    alone = LinkPosterior("many_to_one", np.array([0, 2]), np.array([0, 1]), 2, 3).probabilities(
+        np.array([np.log2((2.0**6 + 2.0**2) / 2), -3.0])
+    )
+    np.testing.assert_allclose(found.probability, alone.probability[[0, 0, 1]])
+
+
+def test_what_the_link_of_a_copy_excludes():
+    first = np.array([0, 0, 2])
+    links = LinkPosterior("one_to_one", np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3, 2, (first, None))
+    excluded, share = links.excluded(np.array([True, True, False, False]))
+    assert excluded.tolist() == [False, False, True, False]
+    assert share == pytest.approx(1 - (1 / 3) * (1 / 2))
+
+
 def test_what_a_link_excludes():
     a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     linked = np.array([True, False, False, False])

@@ -68,6 +68,17 @@ def test_each_grant_gives_its_content_and_no_more(blocked: Linkage, parties: Pro
     assert set(opened(found["custodian-a"], parties, "alice")) == {"statistics.json"}
 
 
+def test_a_custodian_is_given_its_own_copies_and_none_of_the_other(blocked: Linkage, parties: Provisioned) -> None:
+    first = np.arange(N, dtype=np.int32)
+    first[[7, 9, 20]] = 3, 3, 11
+    found = made(replace(blocked, copies=(first, None)), parties, Grant.LINKS, Grant.LINKS, Grant.NOTHING)
+    assert "copies.parquet" not in opened(found["custodian-b"], parties, "bob")
+    copies = pl.read_parquet(opened(found["custodian-a"], parties, "alice")["copies.parquet"])
+    assert dict(copies.schema) == {"row": pl.UInt32(), "copy_id": pl.String()}
+    groups = copies.group_by("copy_id").agg(pl.col("row").sort()).get_column("row")
+    assert sorted(map(list, groups)) == [[3, 7, 9], [11, 20]]
+
+
 def test_a_share_opens_for_its_owner_in_its_run_only(blocked: Linkage, parties: Provisioned) -> None:
     found = made(blocked, parties, Grant.LINKS, Grant.LINKS, Grant.NOTHING)
     for owner, run in (("bob", "r" * 32), ("coordinator", "r" * 32), ("alice", "s" * 32)):

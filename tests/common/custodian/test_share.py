@@ -149,3 +149,13 @@ def test_a_run_that_can_be_no_folder_is_refused(name: str) -> None:
     with pytest.raises(TrystError):
         safe_name(name)
     assert safe_name("0" * 32) == "0" * 32
+
+
+def test_copies_are_read_and_identified(tmp_path: Path) -> None:
+    copies = pl.DataFrame({"row": pl.Series([0, 2], dtype=pl.UInt32), "copy_id": ["00000000000000aa"] * 2})
+    path = tmp_path / "share.zip"
+    path.write_bytes(packed({**STATISTICS, "copies.parquet": parquet(copies)}))
+    table = identified(read_share(path, 3).tables["copies"], pl.Series(["x", "y", "z"]))
+    assert table.to_dicts() == [{"identifier": own, "copy_id": "00000000000000aa"} for own in ("x", "z")]
+    elsewhere = copies.with_columns(row=pl.Series([0, 3], dtype=pl.UInt32))
+    assert "not uploaded" in refused(tmp_path, packed({**STATISTICS, "copies.parquet": parquet(elsewhere)}))
